@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import inf, isfinite, prod, sqrt
 from typing import cast
 
 from lowerdeck.dialects.caffe.caffe_pb2 import InterpParameter, LayerParameter, UpsampleParameter
@@ -187,12 +187,17 @@ class Proposals:
         return boxes
 
 
+_MOST = 2.0**31
+"""What strides and scales are less than."""
+
+
 def proposals_of(layer: LayerParameter) -> Proposals:
     """What a Proposal layer, or the Python layer of Faster R-CNN, does; ShapeError if unclear."""
     if layer.type == "Proposal":
         p = layer.proposal_param
         require(len(p.ratio) > 0 and len(p.scale) > 0, "found no ratio or no scale")
-        require(all(ratio > 0 for ratio in p.ratio), "the ratios must be positive")
+        require(all(0 < ratio < inf for ratio in p.ratio), "the ratios must be positive numbers")
+        require(all(map(isfinite, p.scale)), "the scales must be finite")
         return Proposals(
             p.feat_stride,
             p.base_size,
@@ -210,7 +215,10 @@ def proposals_of(layer: LayerParameter) -> Proposals:
     stride, scales = settings.get("feat_stride"), settings.get("scales", (8, 16, 32))
     if not isinstance(stride, int) or not isinstance(scales, tuple | list):
         raise ShapeError(f"found the param_str {layer.python_param.param_str!r}")
-    numbers = [float(scale) for scale in cast(Sequence[float], scales)]
+    numbers = cast(Sequence[object], scales)
+    if not all(isinstance(each, int | float) and abs(each) < _MOST for each in (stride, *numbers)):
+        raise ShapeError(f"found the param_str {layer.python_param.param_str!r}")
+    numbers = [float(each) for each in cast(Sequence[float], numbers)]
     return Proposals(stride, 16, (0.5, 1.0, 2.0), numbers, 6000, 300, 0.7, 16, drops_small=True)
 
 

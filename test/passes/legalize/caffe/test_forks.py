@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowerdeck.dialects.caffe.fork_shapes import proposals_of
-from lowerdeck.dialects.caffe.shapes import Shape
+from lowerdeck.dialects.caffe.shapes import Shape, ShapeError
 
 from .layer_cases import (  # noqa: TID251  (these are tests, not the folder of sources)
     Array,
@@ -207,6 +207,31 @@ PROPOSALS = [
     'type: "Python" python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" '
     "param_str: \"'feat_stride': 16\\n'scales': (1, 2)\" }",
 ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'type: "Proposal" proposal_param { ratio: 0.5 ratio: inf scale: 1 }',
+        'type: "Proposal" proposal_param { ratio: nan scale: 1 }',
+        'type: "Proposal" proposal_param { ratio: 1 scale: 1 scale: -inf }',
+        'type: "Proposal" proposal_param { ratio: 1 scale: nan }',
+        *(
+            'type: "Python" python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" '
+            f"param_str: \"'feat_stride': {stride}\\n'scales': {scales}\" }}"
+            for stride, scales in (
+                (16, "(1, None)"),
+                (16, "('8',)"),
+                (16, "(1e999,)"),
+                (16, f"(1{'0' * 400},)"),
+                (f"1{'0' * 400}", "(8,)"),
+            )
+        ),
+    ],
+)
+def test_proposals_of_no_size(text: str) -> None:
+    with pytest.raises(ShapeError, match=r"found the param_str|must be (positive|finite)"):
+        proposals_of(parse(text))
 
 
 @pytest.mark.parametrize("text", PROPOSALS)
