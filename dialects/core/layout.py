@@ -14,7 +14,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from lowerdeck.dialects.core.winograd import restored_taps, transformed_taps
+from lowerdeck.dialects.core.winograd import restored_taps, transformed_taps, window_axes
 from lowerdeck.dialects.dims import Expr
 
 
@@ -55,8 +55,8 @@ class LayoutAttr(Data[Layout]):
     An axis is padded up to a multiple of its blocks; what lies there may be any value. The elements
     of the border are zero.
 
-    `winograd 4` at the end says that the last two axes hold r + 3 transformed values in place of
-    the r taps of weights.
+    `winograd 4` at the end says that the axes of `window_axes`, the last two of weights, hold r + 3
+    transformed values in place of the r taps.
     """
 
     name = "core.layout"
@@ -162,7 +162,7 @@ class LayoutAttr(Data[Layout]):
         more = self.data.winograd - 1 if self.data.winograd else 0
         for piece in self.data.pieces:
             whole = dims[piece.axis] + self.data.begin[piece.axis] + self.data.end[piece.axis]
-            whole = whole + more if piece.axis >= len(dims) - 2 else whole
+            whole = whole + more if piece.axis in window_axes(len(dims)) else whole
             size = whole.ceildiv(piece.stride) if piece.size is None else Expr.const(piece.size)
             sizes.append(size)
         return sizes
@@ -196,7 +196,8 @@ class LayoutAttr(Data[Layout]):
         they come from, by least squares.
         """
         more = self.data.winograd - 1 if self.data.winograd else 0
-        sizes = [*shape[:-2], *(size + more for size in shape[-2:])]
+        transformed = window_axes(len(shape))
+        sizes = [size + more if axis in transformed else size for axis, size in enumerate(shape)]
         pads, split, order = self._cut(sizes)
         pieces = storage.reshape([split[k] for k in order]).transpose(np.argsort(order))
         pairs = list(zip(sizes, pads, strict=True))

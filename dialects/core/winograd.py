@@ -79,10 +79,15 @@ def _with_roots(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
     return tuple(coefficients)
 
 
+def window_axes(rank: int) -> range:
+    """The axes of weights [O, I, ...] along which windows are: the last two, or the only one."""
+    return range(max(2, rank - 2), rank)
+
+
 def transformed_taps(weight: NDArray[Any], size: int) -> NDArray[Any]:
-    """G g along the last two axes, in f64, rounded once."""
+    """G g along the axes of `window_axes`, in f64, rounded once."""
     result = weight.astype(np.float64)
-    for axis in (-2, -1):
+    for axis in window_axes(weight.ndim):
         g = np.array(matrices(size, weight.shape[axis]).taps, np.float64)
         result = np.moveaxis(np.tensordot(g, result, (1, axis)), 0, axis)
     return result.astype(weight.dtype)
@@ -91,7 +96,7 @@ def transformed_taps(weight: NDArray[Any], size: int) -> NDArray[Any]:
 def restored_taps(transformed: NDArray[Any], size: int) -> NDArray[Any]:
     """The weights whose `transformed_taps` are the nearest, in f64, rounded once."""
     result = transformed.astype(np.float64)
-    for axis in (-2, -1):
+    for axis in window_axes(transformed.ndim):
         g = np.array(matrices(size, transformed.shape[axis] - size + 1).taps, np.float64)
         result = np.moveaxis(np.tensordot(np.linalg.pinv(g), result, (1, axis)), 0, axis)
     return result.astype(transformed.dtype)
