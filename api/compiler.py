@@ -405,6 +405,12 @@ _MOST_STEPS = 1_000_000
 """Ops that are interpreted to find the one at which a run fails."""
 
 
+def _version_of(path: str) -> tuple[int, int]:
+    """What changes when a file is written: its time and size."""
+    status = os.stat(path)
+    return status.st_mtime_ns, status.st_size
+
+
 class Model:
     """
     A compiled model.
@@ -422,7 +428,7 @@ class Model:
                 f"{folder}: compiled for one thread; compile it with threads={threads}"
             )
         self._binding = _open(folder, self._metadata, threads)
-        self._source: tuple[str, CompileOptions] | None = None
+        self._source: tuple[str, CompileOptions, tuple[int, int]] | None = None
         self._names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
 
@@ -498,8 +504,11 @@ class Model:
             raise RunError(error.status, f"{error}: {cause}") from None
 
     def explain_by(self, model: str, options: CompileOptions) -> None:
-        """Name the node in errors of runs: the interpreter runs this model file to find it."""
-        self._source = model, options
+        """
+        Name the node in errors of runs: the interpreter runs this model file to find it, as long as
+        the file is not written again.
+        """
+        self._source = model, options, _version_of(model)
 
     def _cause(self, inputs: Sequence[Array]) -> str | None:
         """The node at which a run with these inputs fails, and why; None if that is not found."""
@@ -508,15 +517,16 @@ class Model:
 
         if self._source is None:
             return None
+        model, options, version = self._source
         try:
-            module, _ = import_and_lower(self._source[0], "legal", self._source[1])
+            if _version_of(model) != version:
+                return None
+            module, _ = import_and_lower(model, "legal", options)
             named = dict(zip(self._names, inputs, strict=True))
             run_module(module, named, max_steps=_MOST_STEPS)
-        except StepLimitError:
-            return None
         except InterpretError as error:
-            return str(error)
-        except (LowerdeckError, OSError):  # the file is another one by now
+            return None if isinstance(error, StepLimitError) else str(error)
+        except (LowerdeckError, OSError):  # the file, or one that belongs to it, is gone
             return None
         return None
 

@@ -114,7 +114,7 @@ class TiledMatmul(Strategy):
         for cycles, (height, count), own in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
-                # Where each panel is read only once, there is nothing to do meanwhile.
+                # A panel that is read only once is over too soon to ask for the next one meanwhile.
                 if is_packed and order == columns_first and rows >= AHEAD * height:
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)

@@ -438,12 +438,12 @@ class WinogradLowering:
         b, k, g = self._b, self._k, self._g
         matrix = matrices(g.size, g.taps).inputs
         *before, top, left = [pad.value or 0 for pad in self._op.pads_begin.data]
-        strides = ints(self._op.strides)
+        strides = ints(self._op.strides)[:-2]
         with self._each(self._blocks_in, start, Expr.const(0), count) as (block, tile, place):
             batch, positions = self._positions(place.image)
             outer = [
                 position * stride - pad
-                for position, stride, pad in zip(positions, strides, before, strict=False)
+                for position, stride, pad in zip(positions, strides, before, strict=True)
             ]
             rows = self._window(0, place.top, g.height)
             columns = self._window(1, place.left, g.width)

@@ -63,7 +63,10 @@ class Costs:
     shared_bytes_per_cycle: float = 8.0
     """Bytes per cycle from the cache shared by the cores."""
     wait_cycles: float = 0.9
-    """The latency of memory by the operations that are in flight meanwhile."""
+    """
+    Between two lines from far that nothing has asked for ahead, for each operation from one to the
+    other: the latency of memory divided by the operations that a core has in flight.
+    """
     memory_bytes_per_cycle: float = 3.5
     """Bytes per cycle from memory."""
     other_order: float = 1.02

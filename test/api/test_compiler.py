@@ -242,6 +242,22 @@ def test_save_and_load(model: lowerdeck.Model, tmp_path: Path) -> None:
     np.testing.assert_array_equal(lowerdeck.load(tmp_path / "saved")(a, b)[0], a - b)
 
 
+def test_example_has_room_for_outputs_of_computed_size(tmp_path: Path) -> None:
+    """All of its inputs' elements, which are zeros, are listed."""
+    count = 1_100_000
+    zeros = model_of(
+        [helper.make_node("Not", ["x"], ["t"]), helper.make_node("NonZero", ["t"], ["y"])],
+        [("x", TensorProto.BOOL, [count])],
+        [("y", INT64, [1, "found"])],
+    )
+    compiler.generate(zeros, str(tmp_path), compiler.CompileOptions(target="c99"))
+    sources = [str(path) for path in tmp_path.glob("*.c")]
+    built = ["gcc", "-std=c99", "-O1", *sources, "-lm", "-o", str(tmp_path / "example")]
+    subprocess.run(built, check=True)
+    done = subprocess.run([tmp_path / "example"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def sizes_from_data(path: Path) -> Path:
     """A model that reshapes `x` into rows of ten, and adds `y` to them, and then looks up a row."""
     ports = [
@@ -276,7 +292,10 @@ def test_failed_runs_name_the_node(
     arrays = np.ones(x, np.float32), np.ones(y, np.float32), np.array([i])
     with pytest.raises(RunError, match=expected):
         model(*arrays)
-    # A model without its file says what the C says.
+    # A model without its file, or whose file is another one by now, says what the C says.
+    (tmp_path / "m.onnx").write_bytes(difference_and_sum().SerializeToString())
+    with pytest.raises(RunError, match=r"(together|dimension)$"):
+        model(*arrays)
     model.save(tmp_path / "saved")
     with pytest.raises(RunError, match=r"(together|dimension)$"):
         lowerdeck.load(tmp_path / "saved")(*arrays)
