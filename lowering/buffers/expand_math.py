@@ -69,6 +69,11 @@ LOG = (
     *(0.139814854, -0.121483512, 0.140869141, -0.130310059),
 )
 """ln(1 + f) / f for -1/3 <= f <= 1/3."""
+ASIN = (0.166667536, 0.0749524161, 0.0454770960, 0.0241476111, 0.0422185473)
+"""(asin(s) / s - 1) / s^2 as a polynomial of s^2 for s <= 1 / 2: 2^-27 of asin(s)."""
+HALF_PI, HALF_PI_LOW = 1.57079637, -4.37113883e-8
+"""Half of pi in two parts."""
+
 TWO_THIRDS_BITS = 0x3F2AAAAB
 SMALLEST_NORMAL, SUBNORMAL_SHIFT = 2.0**-126, 23
 
@@ -173,6 +178,59 @@ def expand_log(e: Expansion, x: SSAValue) -> SSAValue:
     return e.choose("ogt", x, zero, result, special)
 
 
+def _half_angle(e: Expansion, magnitude: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """
+    Whether m = |x| <= 1 / 2; s, and r with s + r = asin(s), for s = m then and the root of (1 - m) / 2
+    else, where asin(s) is half of acos(m).
+    """
+    half = e.real(0.5)
+    is_small = e.compare("ole", magnitude, half)
+    rest = e.fma(magnitude, e.real(-0.5), half)
+    square = e.select(is_small, e.times(magnitude, magnitude), rest)
+    s = e.select(is_small, magnitude, e.add(math.SqrtOp(rest)))
+    return is_small, s, e.times(e.times(e.polynomial(square, ASIN), square), s)
+
+
+def _angle_from(
+    e: Expansion, whole: tuple[SSAValue, SSAValue], k: SSAValue, s: SSAValue, r: SSAValue
+) -> SSAValue:
+    """w + k (s + r) for a number w in two parts, zero or above k s, and k a power of two."""
+    high = e.fma(k, s, whole[0])
+    lost = e.fma(k, s, e.minus(whole[0], high))
+    return e.plus(high, e.plus(e.fma(k, r, whole[1]), lost))
+
+
+def expand_asin(e: Expansion, x: SSAValue) -> SSAValue:
+    """
+    The angle, and for |x| > 1 / 2 half of pi less twice the half angle.
+
+    1.1 ulp, with fma and without.
+    """
+    sign, magnitude = e.split_sign(x)
+    is_small, s, r = _half_angle(e, magnitude)
+    large = _angle_from(e, (e.real(HALF_PI), e.real(HALF_PI_LOW)), e.real(-2.0), s, r)
+    return e.with_sign(sign, e.select(is_small, e.plus(s, r), large))
+
+
+def expand_acos(e: Expansion, x: SSAValue) -> SSAValue:
+    """
+    Half of pi less the angle, and for |x| > 1 / 2 twice the half angle, or pi less that.
+
+    1.1 ulp, with fma and without.
+    """
+    sign, magnitude = e.split_sign(x)
+    is_small, s, r = _half_angle(e, magnitude)
+    is_negative = e.compare("olt", x, e.real(0.0))
+    signed = e.with_sign(sign, e.select(is_small, e.real(1.0), e.real(2.0)))
+    k = e.select(is_small, e.add(arith.NegfOp(signed)), signed)
+
+    def whole(half: float) -> SSAValue:
+        large = e.select(is_negative, e.real(2.0 * half), e.real(0.0))
+        return e.select(is_small, e.real(half), large)
+
+    return _angle_from(e, (whole(HALF_PI), whole(HALF_PI_LOW)), k, s, r)
+
+
 Expand: TypeAlias = Callable[..., SSAValue | None]
 
 EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
@@ -180,6 +238,8 @@ EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
     (math.TanhOp, f32): expand_tanh,
     (math.ErfOp, f32): expand_erf,
     (math.LogOp, f32): expand_log,
+    (math.AsinOp, f32): expand_asin,
+    (math.AcosOp, f32): expand_acos,
     **{(op, f32): expand for op, expand in BY_F64.items()},
     **{(op, f64): expand for op, expand in OF_F64.items()},
 }
@@ -215,7 +275,7 @@ class ExpandMathPass(ModulePass):
     """
     Rewrite functions in every kernel to arithmetic, which has a vector form for every op.
 
-    Of f32, all of them: exp, tanh, erf and log are at most 1.4 ulp off, which makes
+    Of f32, all of them: exp, tanh, erf, log, asin and acos are at most 1.4 ulp off, which makes
     1 / (1 + exp(-x)) at most 2.5 ulp off; the others are computed in f64, and rounded once;
     powers with small integers are products there, and remainders exact. Of f64, exp, log, tanh,
     sin, cos, atan and third powers, at most 1.5 ulp off; the others stay as they are.

@@ -48,12 +48,6 @@ ATAN = (
 """atan(z) / z as a polynomial of z^2 for |z| <= tan(pi / 8): 2^-40."""
 ATAN_ENDS = (0.41421356237309503, 2.414213562373095)
 """tan(pi / 8) and tan(3 pi / 8)."""
-ASIN = (
-    *(1.000000000000825, 0.16666666613278705, 0.07500005655821883, 0.04464056469220037),
-    *(0.03042811901907943, 0.02185574259984348, 0.02068132717169167),
-    *(0.0019156113431105127, 0.03295759470084881),
-)
-"""asin(x) / x as a polynomial of x^2 for |x| <= 1 / 2: 2^-39."""
 SINH = (
     *(0.9999999999999205, 0.16666666667239327, 0.008333333266545869),
     *(0.00019841298317149254, 2.755183485237489e-06, 2.5538205221156536e-08),
@@ -242,30 +236,6 @@ def _atan(e: Expansion, x: SSAValue) -> SSAValue:
     return e.add(math.CopySignOp(value, x))
 
 
-def _half_angle(e: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """|x| <= 1 / 2, and asin(|x|) then, else half of acos(|x|)."""
-    magnitude, half = e.magnitude(x), e.real(0.5)
-    is_small = e.compare("ole", magnitude, half)
-    square = e.times(e.minus(e.real(1.0), magnitude), half)
-    z = e.select(is_small, e.times(x, x), square)
-    s = e.select(is_small, magnitude, e.add(math.SqrtOp(square)))
-    return is_small, e.times(s, e.polynomial(z, ASIN))
-
-
-def _asin(e: Expansion, x: SSAValue) -> SSAValue:
-    is_small, angle = _half_angle(e, x)
-    large = e.fma(angle, e.real(-2.0), e.real(PI / 2))
-    return e.add(math.CopySignOp(e.select(is_small, angle, large), x))
-
-
-def _acos(e: Expansion, x: SSAValue) -> SSAValue:
-    is_small, angle = _half_angle(e, x)
-    small = e.minus(e.real(PI / 2), e.add(math.CopySignOp(angle, x)))
-    twice = e.times(angle, e.real(2.0))
-    large = e.choose("olt", x, e.real(0.0), e.minus(e.real(PI), twice), twice)
-    return e.select(is_small, small, large)
-
-
 def _sinh(e: Expansion, x: SSAValue) -> SSAValue:
     magnitude = e.magnitude(x)
     small = e.times(x, e.polynomial(e.times(x, x), SINH))
@@ -374,8 +344,6 @@ BY_F64: Mapping[type[Operation], Callable[..., SSAValue]] = {
     math.SinOp: _wide(_sin),
     math.CosOp: _wide(_cos),
     math.TanOp: _wide(_tan),
-    math.AsinOp: _wide(_asin),
-    math.AcosOp: _wide(_acos),
     math.AtanOp: _wide(_atan),
     math.SinhOp: _wide(_sinh),
     math.CoshOp: _wide(_cosh),
