@@ -104,11 +104,11 @@ def compile(
     only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
     fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. A run uses
     `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
-    (this machine), "x86-64-amx", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64", "aarch64" or
-    "c99". `name` is what identifiers of the C begin with, else the name of the model's file.
-    `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`, and
-    optional rewrites leave source nodes alone in whose name the regular expression `skip_nodes`, or
-    one of several, is found. With `embed_weights` the weights are part of the C, and with `cache`
+    (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
+    "aarch64" or "c99". `name` is what identifiers of the C begin with, else the name of the model's
+    file. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`,
+    and optional rewrites leave source nodes alone in whose name the regular expression
+    `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C, and with `cache`
     the result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding
     errors, and `fast_math` uses algebra of real numbers on floats, as pass `fast-math` lists it.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`

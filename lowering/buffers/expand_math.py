@@ -180,8 +180,8 @@ def expand_log(e: Expansion, x: SSAValue) -> SSAValue:
 
 def _half_angle(e: Expansion, magnitude: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
     """
-    Whether m = |x| <= 1 / 2; s, and r with s + r = asin(s), for s = m then and the root of (1 - m) / 2
-    else, where asin(s) is half of acos(m).
+    Whether m = |x| <= 1 / 2; s, and r with s + r = asin(s), for s = m then and the root of
+    (1 - m) / 2 else, where asin(s) is half of acos(m).
     """
     half = e.real(0.5)
     is_small = e.compare("ole", magnitude, half)
@@ -204,7 +204,7 @@ def expand_asin(e: Expansion, x: SSAValue) -> SSAValue:
     """
     The angle, and for |x| > 1 / 2 half of pi less twice the half angle.
 
-    1.1 ulp, with fma and without.
+    1.2 ulp, with fma and without.
     """
     sign, magnitude = e.split_sign(x)
     is_small, s, r = _half_angle(e, magnitude)
@@ -216,7 +216,7 @@ def expand_acos(e: Expansion, x: SSAValue) -> SSAValue:
     """
     Half of pi less the angle, and for |x| > 1 / 2 twice the half angle, or pi less that.
 
-    1.1 ulp, with fma and without.
+    1.2 ulp, with fma and without.
     """
     sign, magnitude = e.split_sign(x)
     is_small, s, r = _half_angle(e, magnitude)

@@ -16,10 +16,12 @@ from lowerdeck.lowering.targets.x86 import (
     X86_64_V3,
     X86_64_V4,
     X86_64_VNNI,
+    X86_64_ZEN4,
 )
 
 TARGETS: list[Target] = [
     X86_64_AMX,
+    X86_64_ZEN4,
     X86_64_VNNI,
     X86_64_V4,
     X86_64_V3,
@@ -68,7 +70,7 @@ def target_named(name: str) -> Target:
     ValueError names the known targets.
     """
     if name == NATIVE:
-        best = next(target for target in TARGETS if _obstacle(target) is None)
+        best = next(t for t in TARGETS if _obstacle(t) is None and _is_for_this_processor(t))
         return replace(
             best, name=NATIVE, flags=_NATIVE_FLAGS, architectures=(), features=frozenset()
         )
@@ -93,17 +95,33 @@ def _obstacle(target: Target) -> str | None:
     return None
 
 
+def _is_for_this_processor(target: Target) -> bool:
+    """Whether a target is described for all processors, or for this one."""
+    families = _cpu_values("cpu family")
+    found = {(vendor, int(f)) for vendor in _cpu_values("vendor_id") for f in families}
+    return not target.processors or bool(found & target.processors)
+
+
 def _cpu_features() -> set[str]:
-    return {word for line in _cpu_lines() for word in line.split(":", 1)[-1].split()}
+    return {word for value in _cpu_values("flags", "Features") for word in value.split()}
+
+
+def _cpu_values(*names: str) -> list[str]:
+    """What the system says of its CPUs under these names."""
+    parts = (line.partition(":") for line in _cpu_lines())
+    return [value.strip() for name, _, value in parts if name.strip() in names]
+
+
+_CPU_FACTS = ("flags", "Features", "vendor_id", "cpu family")
 
 
 def _cpu_lines() -> list[str]:
-    """The CPU features that the system reports; empty if it reports none."""
+    """What the system reports about CPUs and their features; empty if nothing."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return []
-    return sorted({line for line in lines if line.startswith(("flags", "Features"))})
+    return sorted({line for line in lines if line.startswith(_CPU_FACTS)})
 
 
 def compiler_flags(name: str) -> list[str]:
@@ -113,8 +131,8 @@ def compiler_flags(name: str) -> list[str]:
 
 def machine_key(name: str) -> str:
     """
-    The identity of the machines that code for a target runs on: for `native` the architecture and
-    the features of this CPU, else the target itself.
+    The identity of the machines that code for a target runs on: for `native` the architecture, the
+    family and the features of this CPU, else the target itself.
     """
     if name != NATIVE:
         return name

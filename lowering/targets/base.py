@@ -228,6 +228,8 @@ class Target:
     """The system's names of the machines that its code runs on; empty for all machines."""
     features: frozenset[str] = frozenset()
     """The system's names of the CPU features that its code uses."""
+    processors: frozenset[tuple[str, int]] = frozenset()
+    """The vendors and families of the CPUs that `native` takes it for; empty for all."""
     l1_bytes: int = 32 << 10
     """Bytes of the L1 data cache."""
     l1_ways: int = 8

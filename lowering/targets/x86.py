@@ -40,6 +40,21 @@ X86_64_AMX = replace(
 )
 """The same with products of tiles of bytes."""
 
+X86_64_ZEN4 = replace(
+    X86_64_VNNI,
+    name="x86-64-zen4",
+    processors=frozenset({("AuthenticAMD", 25)}),
+    costs=Costs(
+        multiply_adds_per_cycle=1.0,
+        loads_per_cycle=1.0,
+        efficiency=0.97,
+        split_load_cycles=4.0,
+        page_cycles=1.0,
+        l2_copy_bytes_per_cycle=64.0,
+    ),
+)
+"""The same where vectors pass through units of half their width: AMD's Zen 4."""
+
 X86_64_V3 = Target(
     "x86-64-v3",
     registers=16,

@@ -408,6 +408,23 @@ def test_target_with_features_that_this_cpu_lacks(monkeypatch: pytest.MonkeyPatc
     assert targets.obstacle("x86-64") is None
 
 
+@pytest.mark.parametrize(
+    ("vendor", "family", "per_cycle"),
+    [("AuthenticAMD", 25, 1.0), ("AuthenticAMD", 26, 2.0), ("GenuineIntel", 25, 2.0)],
+)
+def test_native_is_described_by_the_processor(
+    monkeypatch: pytest.MonkeyPatch, vendor: str, family: int, per_cycle: float
+) -> None:
+    """Zen 4 has the features of others and units of half the width."""
+    flags = " ".join(sorted(targets.target_named("x86-64-vnni").features))
+    lines = [f"flags\t\t: {flags}", f"vendor_id\t: {vendor}", f"cpu family\t: {family}"]
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(targets, "_cpu_lines", lambda: lines)
+    assert targets.target_named("native").costs.multiply_adds_per_cycle == per_cycle
+    assert targets.obstacle("x86-64-zen4") is None
+    assert targets.machine_key("native") != targets.machine_key("x86-64-zen4")
+
+
 def test_flags_of_the_environment_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CFLAGS", "--no-such-flag")
     with pytest.raises(BuildError, match="--no-such-flag"):
