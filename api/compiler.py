@@ -108,9 +108,10 @@ def compile(
     "aarch64" or "c99". `name` is what identifiers of the C begin with, else the name of the model's
     file. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`,
     and optional rewrites leave source nodes alone in whose name the regular expression
-    `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C, and with `cache`
-    the result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding
-    errors, and `fast_math` uses algebra of real numbers on floats, as pass `fast-math` lists it.
+    `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
+    and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
+    adds to rounding errors, and `fast_math` uses algebra of real numbers on floats, as pass
+    `fast-math` lists it.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,

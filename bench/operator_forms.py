@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 Array: TypeAlias = NDArray[Any]
 Dims: TypeAlias = Sequence[int]
@@ -475,6 +475,47 @@ def _quantized() -> Iterator[Form]:
     data, attributes = Draw([128, 768], "i8"), {"axis": 1}
     yield Form("quantized_dequantize_axis", "DequantizeLinear", [data], axis, attributes)
     yield Form("quantized_dynamic", "DynamicQuantizeLinear", [Draw([128, 768])], outputs=3)
+    yield from _between_quantizations(scalars)
+
+
+def _between_quantizations(
+    scalars: Callable[[float, Any], list[Value | None]],
+) -> Iterator[Form]:
+    """Operators of floats behind dequantizations, with a quantization behind them and without."""
+    for (op, dims, weight, options), is_quantized in product(
+        (
+            ("MatMul", [128, 768], [768, 384], {}),
+            ("Conv", [1, 64, 28, 28], [64, 64, 3, 3], {"pads": [1] * 4}),
+        ),
+        (True, False),
+    ):
+
+        def nodes(
+            operands: Sequence[str],
+            results: Sequence[str],
+            op: str = op,
+            options: Mapping[str, Any] = options,
+        ) -> list[NodeProto]:
+            data, s, z, weight, ws, wz, *of_result = operands
+            return [
+                helper.make_node("DequantizeLinear", [data, s, z], ["x"]),
+                helper.make_node("DequantizeLinear", [weight, ws, wz], ["w"]),
+                helper.make_node(op, ["x", "w"], ["y"] if of_result else results, **options),
+                *(
+                    [helper.make_node("QuantizeLinear", ["y", *of_result], results)]
+                    if of_result
+                    else []
+                ),
+            ]
+
+        operands = [
+            *scalars(0.02, np.uint8(120)),
+            Draw(weight, "i8"),
+            *scalars(0.01, np.int8(0)),
+            *(scalars(0.5, np.uint8(128)) if is_quantized else []),
+        ]
+        name = f"quantized_{'qdq' if is_quantized else 'dq'}_{op.lower()}"
+        yield Form(name, nodes, [Draw(dims, "u8")], operands)
 
 
 # Rows
@@ -741,9 +782,51 @@ def _recurrent() -> Iterator[Form]:
             yield Form(name, op, [Draw([steps, batch, 64])], operands, attributes)
 
 
+def _control() -> Iterator[Form]:
+    float_, bool_ = TensorProto.FLOAT, TensorProto.BOOL
+
+    def body(
+        nodes: Sequence[NodeProto], inputs: Mapping[str, int], outputs: Mapping[str, int]
+    ) -> GraphProto:
+        infos = [
+            [
+                helper.make_tensor_value_info(name, type_, [64, 64] if type_ == float_ else [])
+                for name, type_ in values.items()
+            ]
+            for values in (inputs, outputs)
+        ]
+        return helper.make_graph(nodes, "body", *infos)
+
+    def choice(operands: Sequence[str], results: Sequence[str]) -> list[NodeProto]:
+        data, condition = operands
+        branches = {
+            f"{branch}_branch": body([helper.make_node(op, [data], ["b"])], {}, {"b": float_})
+            for branch, op in (("then", "Tanh"), ("else", "Relu"))
+        }
+        return [helper.make_node("If", [condition], results, **branches)]
+
+    def loop(operands: Sequence[str], results: Sequence[str]) -> list[NodeProto]:
+        data, count = operands
+        step = [
+            helper.make_node("MatMul", ["c", data], ["p"]),
+            helper.make_node("Tanh", ["p"], ["n"]),
+            helper.make_node("Identity", ["go"], ["on"]),
+        ]
+        known = {"i": TensorProto.INT64, "go": bool_, "c": float_}
+        graph = body(step, known, {"on": bool_, "n": float_})
+        return [helper.make_node("Loop", [count, "", data], results, body=graph)]
+
+    data = Draw([64, 64], scale=0.1)
+    yield Form("control_if_constant", choice, [data], [np.array(True)])
+    yield Form("control_if", choice, [data, np.array(True)])
+    yield Form("control_loop_once", loop, [data], [np.array(1)])
+    yield Form("control_loop", loop, [data], [np.array(12)])
+    yield Form("control_loop_computed", loop, [data, np.array(12)])
+
+
 _FAMILIES: Sequence[Callable[[], Iterator[Form]]] = (
     *(_convolutions, _transposed_convolutions, _pools, _products, _quantized, _rows, _reductions),
-    *(_maps, _movement, _selection, _recurrent),
+    *(_maps, _movement, _selection, _recurrent, _control),
 )
 
 

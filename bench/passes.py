@@ -1,7 +1,8 @@
 """
 What each optional pass does to models, and that it does not change their results.
 
-    python bench/passes.py [FOLDER | MODEL | tf1 | caffe ...] [--only PASS,...] [--quick]
+    python bench/passes.py [FOLDER | MODEL | tf1 | caffe | forms=REGEX ...]
+                           [--only PASS,...] [--quick]
 
 For every model, and every optional pass that makes a rewrite in it: the outputs with that pass
 alone, and with all passes but that one, are those of the legalized module, in the interpreter.
@@ -13,13 +14,15 @@ and rewrites), and the passes that fire nowhere. A pass that records no rewrites
 it changes the module.
 
 A folder stands for its NAME.onnx, with inputs "input:<tensor>" in NAME.npz if that is there; tf1
-and caffe for the cases of the corpus (see corpus.py). Other inputs are random. `--quick` leaves out
+and caffe for the cases of the corpus (see corpus.py), and forms=REGEX for operators by their names
+in operator_forms.py. Other inputs are random. `--quick` leaves out
 C, and passes on loops and memory with it. Matrix products of the interpreter are those of BLAS.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import warnings
@@ -34,6 +37,7 @@ import numpy as np
 from corpus import corpus_folder, load_cases
 from measuring import text_table
 from numpy.typing import NDArray
+from operator_forms import forms
 from reference import recorded_inputs
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -52,6 +56,13 @@ from lowerdeck.tools.compare import Results, largest_error
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
 REFUSALS = (FrontendError, LoweringError, PassFailedException)
+
+FORMS = "forms="
+RARE = f"{FORMS}quantized_(?!qdq)|f16|control|matmul_128x3072x768$"
+"""
+Operators for passes that models of floats do not need; not such whose results are rounded to bytes,
+where an error in the last place is one of a whole unit.
+"""
 
 INTERPRETED = ("optimized", "kernels")
 """Phases of which the interpreter runs the modules in about the time of the model."""
@@ -106,11 +117,24 @@ def subjects(given: Sequence[str], corpus: str | None) -> Iterator[Subject]:
                 inputs, _ = next(case.samples())
                 yield Subject(f"{name}/{case.name}", str(case.model), case.outputs, inputs)
             continue
+        if name.startswith(FORMS):
+            yield from _forms(name.removeprefix(FORMS))
+            continue
         path = Path(name)
         for file in sorted(path.glob("*.onnx")) if path.is_dir() else [path]:
             arrays = file.with_suffix(".npz")
             known = recorded_inputs(str(arrays)) if arrays.exists() else {}
             yield Subject(file.stem, str(file), inputs=known or None)
+
+
+def _forms(pattern: str) -> Iterator[Subject]:
+    for name, form in forms().items():
+        if re.search(pattern, name):
+            model, inputs = form.build()
+            with tempfile.TemporaryDirectory(prefix="passes-") as folder:
+                path = Path(folder, f"{name}.onnx")
+                path.write_bytes(model.SerializeToString())
+                yield Subject(name, str(path), inputs=inputs)
 
 
 class _Counter(Observer):
@@ -314,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     beside = Path(__file__).parents[2] / "models"
-    parser.add_argument("models", nargs="*", default=[str(beside), "tf1", "caffe"])
+    parser.add_argument("models", nargs="*", default=[str(beside), "tf1", "caffe", RARE])
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--only", metavar="PASS,...", help="try these passes")
     parser.add_argument("--quick", action="store_true", help="no C, nothing below kernels")
