@@ -482,13 +482,11 @@ def _between_quantizations(
     scalars: Callable[[float, Any], list[Value | None]],
 ) -> Iterator[Form]:
     """Operators of floats behind dequantizations, with a quantization behind them and without."""
-    for (op, dims, weight, options), is_quantized in product(
-        (
-            ("MatMul", [128, 768], [768, 384], {}),
-            ("Conv", [1, 64, 28, 28], [64, 64, 3, 3], {"pads": [1] * 4}),
-        ),
-        (True, False),
-    ):
+    kinds: Sequence[tuple[str, Dims, Dims, Mapping[str, Any]]] = (
+        ("MatMul", [128, 768], [768, 384], {}),
+        ("Conv", [1, 64, 28, 28], [64, 64, 3, 3], {"pads": [1] * 4}),
+    )
+    for (op, dims, weight, options), is_quantized in product(kinds, (True, False)):
 
         def nodes(
             operands: Sequence[str],
@@ -788,18 +786,18 @@ def _control() -> Iterator[Form]:
     def body(
         nodes: Sequence[NodeProto], inputs: Mapping[str, int], outputs: Mapping[str, int]
     ) -> GraphProto:
-        infos = [
+        known, made = (
             [
                 helper.make_tensor_value_info(name, type_, [64, 64] if type_ == float_ else [])
                 for name, type_ in values.items()
             ]
             for values in (inputs, outputs)
-        ]
-        return helper.make_graph(nodes, "body", *infos)
+        )
+        return helper.make_graph(nodes, "body", known, made)
 
     def choice(operands: Sequence[str], results: Sequence[str]) -> list[NodeProto]:
         data, condition = operands
-        branches = {
+        branches: dict[str, Any] = {
             f"{branch}_branch": body([helper.make_node(op, [data], ["b"])], {}, {"b": float_})
             for branch, op in (("then", "Tanh"), ("else", "Relu"))
         }

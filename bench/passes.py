@@ -22,147 +22,43 @@ C, and passes on loops and memory with it. Matrix products of the interpreter ar
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from corpus import corpus_folder, load_cases
 from measuring import text_table
 from numpy.typing import NDArray
-from operator_forms import forms
-from reference import recorded_inputs
+from rewrites import (
+    ALL,
+    CORE,
+    FORM,
+    LOOPS,
+    REFUSALS,
+    RewriteCounter,
+    Subject,
+    default_models,
+    subjects,
+)
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
-from lowerdeck.compiler import CompileOptions, import_and_lower, load
+from lowerdeck.compiler import import_and_lower, load
 from lowerdeck.dialects.interpret import core_linear, run_module
-from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering import compile_to_c
-from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.pipeline import ALL_PASSES, Observer, passes_of_phase, run_to_phase
+from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.driver import PassGroup, PatternPass
 from lowerdeck.passes.statistics import Statistics, statistics_of, symbol_sizes
 from lowerdeck.tools.compare import Results, largest_error
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
-REFUSALS = (FrontendError, LoweringError, PassFailedException)
-
-FORMS = "forms="
-RARE = f"{FORMS}quantized_(?!qdq)|f16|control|matmul_128x3072x768$"
-"""
-Operators for passes that models of floats do not need; not such whose results are rounded to bytes,
-where an error in the last place is one of a whole unit.
-"""
-
 INTERPRETED = ("optimized", "kernels")
 """Phases of which the interpreter runs the modules in about the time of the model."""
-
-
-def leaves(names: Iterable[str]) -> Iterator[str]:
-    """The optional passes among these, and among the members of groups; each once."""
-    seen: set[str] = set()
-    for name in names:
-        class_ = ALL_PASSES[name]()
-        members = class_.members if issubclass(class_, PassGroup) else (class_,)
-        for member in members:
-            if getattr(member, "optional", False) and member.name not in seen:
-                seen.add(member.name)
-                yield member.name
-
-
-def optional_passes(phases: Sequence[str]) -> list[str]:
-    """The optional passes of the compiler's way through these phases, without groups."""
-    options = CompileOptions(target="c99")
-    return list(leaves(name for phase in phases for name in passes_of_phase(phase, options)))
-
-
-CORE = optional_passes(["optimized"])
-FORM = [name for name in optional_passes(["kernels"]) if name not in CORE]
-LOOPS = optional_passes(["buffer", "scheduled"])
-ALL = [*CORE, *FORM, *LOOPS]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A model, and what of it is asked for."""
-
-    name: str
-    path: str
-    outputs: Sequence[str] | None = None
-    inputs: Mapping[str, NDArray[Any]] | None = None
-
-    def options(self, disable: Iterable[str] = ()) -> CompileOptions:
-        """The options of a compilation without some passes."""
-        return CompileOptions(outputs=self.outputs, disable=frozenset(disable))
-
-
-def subjects(given: Sequence[str], corpus: str | None) -> Iterator[Subject]:
-    """The models that the arguments stand for."""
-    for name in given:
-        if name in ("tf1", "caffe"):
-            folder = corpus_folder(corpus)
-            if folder is None:
-                raise SystemExit("no corpus: give --corpus or set LOWERDECK_CORPUS")
-            for case in load_cases(folder, name):
-                inputs, _ = next(case.samples())
-                yield Subject(f"{name}/{case.name}", str(case.model), case.outputs, inputs)
-            continue
-        if name.startswith(FORMS):
-            yield from _forms(name.removeprefix(FORMS))
-            continue
-        path = Path(name)
-        for file in sorted(path.glob("*.onnx")) if path.is_dir() else [path]:
-            arrays = file.with_suffix(".npz")
-            known = recorded_inputs(str(arrays)) if arrays.exists() else {}
-            yield Subject(file.stem, str(file), inputs=known or None)
-
-
-def _forms(pattern: str) -> Iterator[Subject]:
-    for name, form in forms().items():
-        if re.search(pattern, name):
-            model, inputs = form.build()
-            with tempfile.TemporaryDirectory(prefix="passes-") as folder:
-                path = Path(folder, f"{name}.onnx")
-                path.write_bytes(model.SerializeToString())
-                yield Subject(name, str(path), inputs=inputs)
-
-
-class _Counter(Observer):
-    """Counts rewrites by pass; of passes that record none, each change of the module's text."""
-
-    def __init__(self, context: LowerdeckContext) -> None:
-        self._context = context
-        self._text: str | None = None
-        self.changes: Counter[str] = Counter()
-
-    @property
-    def rewrites(self) -> Counter[str]:
-        """By pass."""
-        found = Counter(self.changes)
-        for (name, _), count in self._context.recorder.statistics.items():
-            found[name] += count
-        return found
-
-    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        self._text = str(module) if self._is_silent(pass_) else None
-
-    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        if self._text is None or any(n == pass_.name for n, _ in self._context.recorder.statistics):
-            return
-        self.changes[pass_.name] += str(module) != self._text
-
-    def _is_silent(self, pass_: ModulePass) -> bool:
-        return pass_.name in ALL and not isinstance(pass_, PatternPass)
 
 
 @dataclass
@@ -194,7 +90,7 @@ class _Trial:
     def lower(self, phase: str, disable: Iterable[str]) -> tuple[ModuleOp, Counter[str]]:
         """The module at the end of a phase without some passes, and the rewrites made."""
         context = LowerdeckContext(options=self.subject.options(disable))
-        module, counter = self.legal.clone(), _Counter(context)
+        module, counter = self.legal.clone(), RewriteCounter(context)
         run_to_phase(context, module, phase, counter, after="legal")
         return module, counter.rewrites
 
@@ -313,15 +209,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := [name for name in names if name not in ALL]:
         raise SystemExit(f"no optional passes: {', '.join(unknown)}; there are {', '.join(ALL)}")
     studies: list[Study] = []
-    for subject in subjects(options.models, options.corpus):
-        studies.append(one := study(subject, names, quick))
-        worst = max(one.errors.values(), default=0.0)
-        text = (
-            f"refused: {one.refusal[:80]}"
-            if one.refusal
-            else (f"{len(one.errors)} comparisons, worst error {worst:.2g}")
-        )
-        print(f"{one.name}: {text}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="passes-") as scratch:
+        for subject in subjects(options.models, options.corpus, Path(scratch)):
+            studies.append(one := study(subject, names, quick))
+            worst = max(one.errors.values(), default=0.0)
+            text = (
+                f"refused: {one.refusal[:80]}"
+                if one.refusal
+                else (f"{len(one.errors)} comparisons, worst error {worst:.2g}")
+            )
+            print(f"{one.name}: {text}", file=sys.stderr, flush=True)
     print(model_table(studies), end="\n\n")
     print(pass_table(studies, names), end="\n\n")
     idle = [n for n in names if not any(one.fires[n] or one.alone[n] for one in studies)]
@@ -337,8 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
-    beside = Path(__file__).parents[2] / "models"
-    parser.add_argument("models", nargs="*", default=[str(beside), "tf1", "caffe", RARE])
+    parser.add_argument("models", nargs="*", default=default_models())
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--only", metavar="PASS,...", help="try these passes")
     parser.add_argument("--quick", action="store_true", help="no C, nothing below kernels")
