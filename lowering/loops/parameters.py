@@ -44,15 +44,18 @@ def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
     return [part for part in parts if part.lower != part.upper]
 
 
-_FEW = 6
-"""Tiles of at least this many steps are followed by smaller ones before single steps."""
+_FEW, _MANY = 6, 9
+"""
+Tiles of at least this many steps are followed by smaller ones before single steps, and those by
+pairs: the sums of a step alone wait for each other.
+"""
 
 
 def _open_parts(upper: Expr, count: int, lanes: int) -> list[Part]:
     """For a size that is known only at run time: tiles, smaller tiles, single steps."""
     steps = [(count, lanes), (1, lanes), (1, 1)]
     if count >= _FEW:
-        steps.insert(1, (count // 3, lanes))
+        steps[1:1] = [(count // 3, lanes), *([(2, lanes)] if count >= _MANY else [])]
     parts: list[Part] = []
     done = Expr.const(0)
     for number, width in dict.fromkeys(steps):

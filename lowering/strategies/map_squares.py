@@ -186,8 +186,7 @@ def _strips(
 ) -> Iterator[tuple[Expr, Expr, int]]:
     """
     The first element, the number and the width of strips of a dimension: wide ones, then one that
-    ends with the dimension; or narrower ones where it is known how much is left, then single
-    elements.
+    ends with the dimension; or narrower and narrower ones, then single elements.
     """
     start, width = Expr.const(0), side
     while width:
@@ -198,8 +197,7 @@ def _strips(
             if start != size:
                 yield size - side, Expr.const(1), side
             return
-        is_narrower = size.value is not None and width // 2 >= fewest
-        width = width // 2 if is_narrower else min(width - 1, 1)
+        width = width // 2 if width // 2 >= fewest else min(width - 1, 1)
 
 
 def _strip(

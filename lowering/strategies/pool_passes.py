@@ -46,6 +46,8 @@ combined one by one, without a copy of the row."""
 SIDE_BY_SIDE = 4
 """Vectors whose elements are combined in one loop, so that they need not wait for each other."""
 
+ONE = Expr.const(1)
+
 Body = Callable[[Expr, Expr], None]
 """Given a column and a lane: 0 where the column is that of the lane."""
 
@@ -103,6 +105,21 @@ class Vectors:
     count: Expr | None
     """Of columns, with the last of which the last vector ends; None if that does not matter."""
     pieces: tuple[tuple[int, Expr], ...]
+
+    def apart(self) -> list[Vectors]:
+        """
+        Each by itself, for loops around it, if they are alternatives of which one is taken: what
+        that is need not be found out in each row.
+        """
+        if all(runs.value is not None for _, runs in self.pieces):
+            return [self]
+        return [Vectors(self.count, (piece,)) for piece in self.pieces]
+
+    @property
+    def once(self) -> Expr:
+        """0 if there are none, and else 1."""
+        (_, first), *others = self.pieces
+        return ONE if others or first.value is not None else minimum(first, 1)
 
 
 class Passes:
@@ -172,8 +189,8 @@ class Passes:
         """No window is cut off at the ends of a row."""
         table = self._table(across)
         results = self._vectors(across.count, vectors_along(self._op, self._vector))
-        for part, is_whole in self._row_parts(down):
-            with self._each(down, part) as rows:
+        for (part, is_whole), piece in combinations(self._row_parts(down), results.apart()):
+            with self._each(down, part, piece.once) as rows:
                 bounds = [*self._outer_bounds(down, rows, is_whole=is_whole), self._along]
                 factor = self._factor(down, rows)
 
@@ -185,7 +202,7 @@ class Passes:
                     value = self._with_first(self._combined(bounds, read), bounds, read)
                     self._finish(down, rows, across, (column, lane), value, (table, factor))
 
-                self._each_vector(results, result, bounds)
+                self._each_vector(piece, result, bounds)
 
     def _down_first(self, down: Sequence[Line], across: Line) -> None:
         """A line for each row of results, with what lies outside of the image at its ends."""
@@ -193,10 +210,11 @@ class Passes:
         lines = self._scratch([self._rows for _ in down], across)
         inputs = self._vectors(across.upper - across.lower, self._vector)
         results = self._vectors(across.count, vectors_along(self._op, self._vector))
-        for part, is_whole in self._row_parts(down):
-            with self._each(down, part) as rows:
+        with self._each(down) as rows:
+            self._fill_ends(across, lines, rows)
+        for (part, is_whole), piece in combinations(self._row_parts(down), inputs.apart()):
+            with self._each(down, part, piece.once) as rows:
                 bounds = self._outer_bounds(down, rows, is_whole=is_whole)
-                self._fill_ends(across, lines, rows)
 
                 def below(column: Expr, lane: Expr) -> None:
                     where = across.lower + column
@@ -207,18 +225,21 @@ class Passes:
                     value = self._with_first(self._combined(bounds, read), bounds, read)
                     self._keep(value, lines, [*rows, self._shift + where], lane)
 
-                self._each_vector(inputs, below, bounds)
+                self._each_vector(piece, below, bounds)
+        if self._keeps_first and across.lower != 0:
+            with self._each(down) as rows:
                 self._repeat_firsts(across, lines, rows)
-        with self._each(down) as rows:
-            factor = self._factor(down, rows)
+        for piece in results.apart():
+            with self._each(down, None, piece.once) as rows:
+                factor = self._factor(down, rows)
 
-            def result(column: Expr, lane: Expr) -> None:
-                read = self._reader(lines, rows, column, lane)
-                value = self._combined([self._along], read, is_clean=True)
-                value = self._with_first(value, [self._along], read)
-                self._finish(down, rows, across, (column, lane), value, (table, factor))
+                def result(column: Expr, lane: Expr) -> None:
+                    read = self._reader(lines, rows, column, lane)
+                    value = self._combined([self._along], read, is_clean=True)
+                    value = self._with_first(value, [self._along], read)
+                    self._finish(down, rows, across, (column, lane), value, (table, factor))
 
-            self._each_vector(results, result, [self._along])
+                self._each_vector(piece, result, [self._along])
 
     def _along_first(self, down: Line, across: Line) -> None:
         """
@@ -258,67 +279,82 @@ class Passes:
 
                     self._each_vector(inputs, copied)
                     self._repeat_firsts(across, image, [*in_slice, row])
-            with b.loop(down.upper, down.lower) as row:
+
+            def combine(row: Expr, column: Expr, lane: Expr, *, is_at_end: bool) -> None:
                 place = [*self._slice_place(taps), down.begin + row]
 
-                def combine(column: Expr, lane: Expr, *, is_at_end: bool) -> None:
-                    def read(tap: Sequence[Expr]) -> SSAValue:
-                        where = self._under(-1, column, tap[0])
-                        where = self._nearest(across, where) if is_at_end else where
+                def read(tap: Sequence[Expr]) -> SSAValue:
+                    where = self._under(-1, column, tap[0])
+                    where = self._nearest(across, where) if is_at_end else where
+                    return self._input(place, across, where, lane)
+
+                reads = read
+                if image is not None:
+                    reads = self._reader(image, [*in_slice, row], column, lane)
+                value = self._combined([self._along], reads)
+                self._keep(value, lines, [*taps, row, column], lane)
+
+            for ends in ((Expr.const(0), whole[0]), (whole[1], across.count)):
+                with self._few(ends) as columns:
+                    for column in columns:
+                        with b.loop(down.upper, down.lower) as row:
+                            combine(row, column, Expr.const(0), is_at_end=True)
+            for piece in in_line.apart():
+                upper = down.lower + (down.upper - down.lower) * piece.once
+                with b.loop(upper, down.lower) as row:
+
+                    def along(column: Expr, lane: Expr) -> None:
+                        combine(row, whole[0] + column, lane, is_at_end=False)
+
+                    self._each_vector(piece, along, [self._along])
+        bounds = [*slices, (Expr.const(0), Expr.const(self._kernel[-2]))]
+        for piece in results.apart():
+            with self._each([down], None, piece.once) as rows:
+                factor = self._factor([down], rows)
+                firsts = [
+                    (b.computed(lower), b.computed(upper))
+                    for lower, upper in (
+                        self._outer_bounds([down], rows) if self._keeps_first else []
+                    )
+                ]
+
+                def result(column: Expr, lane: Expr) -> None:
+                    def read(taps: Sequence[Expr]) -> SSAValue:
+                        row = self._under(-2, rows[0], taps[-1])
+                        return self._kept(lines, [*taps[:-1], row, column], lane)
+
+                    def first(taps: Sequence[Expr]) -> SSAValue:
+                        if image is not None:
+                            row = self._under(-2, rows[0], taps[-1])
+                            read = self._reader(image, [*taps[:-1], row], column, lane)
+                            return read([Expr.const(0)])
+                        place = self._outer_place([down], rows, taps)
+                        where = self._under(-1, column, Expr.const(0))
                         return self._input(place, across, where, lane)
 
-                    reads = read
-                    if image is not None:
-                        reads = self._reader(image, [*in_slice, row], column, lane)
-                    value = self._combined([self._along], reads)
-                    self._keep(value, lines, [*taps, row, column], lane)
+                    value = self._combined(bounds, read, is_clean=True)
+                    value = self._with_first(value, firsts, first)
+                    self._finish([down], rows, across, (column, lane), value, (table, factor))
 
-                def along(column: Expr, lane: Expr) -> None:
-                    combine(whole[0] + column, lane, is_at_end=False)
-
-                for ends in ((Expr.const(0), whole[0]), (whole[1], across.count)):
-                    with self._few(ends) as columns:
-                        for column in columns:
-                            combine(column, Expr.const(0), is_at_end=True)
-                self._each_vector(in_line, along, [self._along])
-        bounds = [*slices, (Expr.const(0), Expr.const(self._kernel[-2]))]
-        with self._each([down]) as rows:
-            factor = self._factor([down], rows)
-            firsts = [
-                (b.computed(lower), b.computed(upper))
-                for lower, upper in (self._outer_bounds([down], rows) if self._keeps_first else [])
-            ]
-
-            def result(column: Expr, lane: Expr) -> None:
-                def read(taps: Sequence[Expr]) -> SSAValue:
-                    row = self._under(-2, rows[0], taps[-1])
-                    return self._kept(lines, [*taps[:-1], row, column], lane)
-
-                def first(taps: Sequence[Expr]) -> SSAValue:
-                    if image is not None:
-                        row = self._under(-2, rows[0], taps[-1])
-                        read = self._reader(image, [*taps[:-1], row], column, lane)
-                        return read([Expr.const(0)])
-                    place = self._outer_place([down], rows, taps)
-                    return self._input(place, across, self._under(-1, column, Expr.const(0)), lane)
-
-                value = self._combined(bounds, read, is_clean=True)
-                value = self._with_first(value, firsts, first)
-                self._finish([down], rows, across, (column, lane), value, (table, factor))
-
-            self._each_vector(results, result, bounds)
+                self._each_vector(piece, result, bounds)
 
     # Loops
 
     @contextmanager
-    def _each(self, down: Sequence[Line], part: Bounds | None = None) -> Generator[list[Expr]]:
-        """Every row of a tile, or of a part of it; of lines alone there are none."""
+    def _each(
+        self, down: Sequence[Line], part: Bounds | None = None, once: Expr = ONE
+    ) -> Generator[list[Expr]]:
+        """
+        Every row of a tile, or of a part of it, if `once` is 1, and none if it is 0; of lines alone
+        there are none.
+        """
         if part is None:
-            with self._b.nest([line.count for line in down]) as rows:
-                yield rows
+            counts = [line.count * once for line in down] or [once] * (once != ONE)
+            with self._b.nest(counts) as rows:
+                yield rows if down else []
             return
         lower, upper = part
-        with self._b.loop(upper, lower) as row:
+        with self._b.loop(lower + (upper - lower) * once, lower) as row:
             yield [row]
 
     def _row_parts(self, down: Sequence[Line]) -> list[tuple[Bounds | None, bool]]:
