@@ -113,8 +113,7 @@ class Framework:
     """For a dialect whose graphs are no functions, its `interpret.graphs.GraphRunner`."""
     infer_types: Callable[[], Any] | None = None
     """
-    What sets the types in a `func.func` that holds its ops: for a framework where only legalizing
-    them tells the types of what loops carry.
+    What sets the types in a `func.func` that holds its ops: those of what they are legalized to.
     """
     options: Sequence[ImportOption] = field(default=())
     export: Export | None = None
@@ -170,6 +169,7 @@ register(
         interpreter=lazy("dialects.interpret.onnx", "run_op"),
         legalization={"legalize-onnx": lazy("passes.legalize.onnx", "LegalizeOnnxPass")},
         support=lazy("passes.legalize.onnx.support", "support"),
+        infer_types=lazy("passes.legalize.onnx.framework", "infer_types"),
         export=Export(
             ".onnx",
             passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
@@ -226,6 +226,7 @@ register(
         interpreter=lazy("dialects.interpret.caffe", "run_op"),
         legalization={"legalize-caffe": lazy("passes.legalize.caffe", "LegalizeCaffePass")},
         support=lazy("passes.legalize.caffe.support", "support"),
+        infer_types=lazy("passes.legalize.caffe.framework", "infer_types"),
         options=(
             ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),
             ImportOption("stages", "A,B", "stages of a .prototxt's net", is_list=True),

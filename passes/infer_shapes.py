@@ -22,8 +22,8 @@ class InferShapesPass(ModulePass):
     - core.loop: a carried value of unknown rank has the type of its initial value; what the body
       yields has to agree, but for dimensions that are symbols of the loop.
     - A function returns the types of the values that it returns.
-    - An op of tf1 has the types of what it is legalized to, if the symbols of the function's
-      arguments can express them.
+    - An op of a framework has the types of what it is legalized to, if the symbols of the
+      function's arguments can express them.
     """
 
     name = "infer-shapes"

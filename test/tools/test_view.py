@@ -131,6 +131,26 @@ def test_shapes_and_work(model: Path) -> None:
     assert product["bytes"] == 48
 
 
+def test_what_was_read_has_shapes_and_no_counts(model: Path) -> None:
+    """Shapes that the file does not give are those of what nodes are compiled to."""
+    ops = ops_of(view(model))
+    assert [op["types"] for op in ops if op["title"] in ("MatMul", "Neg", "Relu")] == [
+        ["f32 2x2"]
+    ] * 4
+    assert not any("flops" in op or "bytes" in op for op in ops)
+
+
+def test_constants_of_nodes_are_weights(tmp_path: Path) -> None:
+    value = numpy_helper.from_array(WEIGHTS)
+    nodes = [
+        helper.make_node("Constant", [], ["k"], value=value),
+        helper.make_node("Add", ["x", "k"], ["y"]),
+    ]
+    kinds = {op["title"]: op["kind"] for op in ops_of(view(write(tmp_path / "k.onnx", nodes)))}
+    assert kinds["Constant"] == "constant"
+    assert kinds["Add"] == "map"
+
+
 def test_weights_are_described(model: Path) -> None:
     data = view(model)
     (weight,) = data["weights"]

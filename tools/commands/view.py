@@ -94,6 +94,7 @@ def _stages(args: argparse.Namespace, options: CompileOptions, graph: Any) -> li
     from lowerdeck.compiler import read_model
     from lowerdeck.dialects.recursion import working_on_modules
     from lowerdeck.lowering.pipeline import ALL_PASSES, no_pass, run_to_phase
+    from lowerdeck.passes.type_inference import infer_types
     from lowerdeck.tools.view.stages import Recording, Stage
 
     before, after = args.before or args.after, args.after or args.before
@@ -104,6 +105,7 @@ def _stages(args: argparse.Namespace, options: CompileOptions, graph: Any) -> li
     steps = args.passes or before is not None
     with working_on_modules():
         module, context = read_model(args.model, options)
+        infer_types(module)
         recording = Recording(context.recorder, graph, before, after)
         if phase is None and not steps:
             return [Stage("as read", "imported", graph.stage(module))]

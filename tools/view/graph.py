@@ -80,9 +80,12 @@ class Graph:
         self._texts: dict[int, str] = {}
         self._known: dict[Any, int] = {}
         self._weights_of: dict[int, int] = {}
+        self._is_imported = False
+        """Whether ops are of a framework, which do not say what they compute."""
 
     def stage(self, module: ModuleOp) -> list[int]:
         """The positions of the records of a module, in the order of the program."""
+        self._is_imported = any(isinstance(op, FrameworkOp) for op in module.walk())
         return [self._position(entry) for entry in self._entries(module)]
 
     def match(self, one: ModuleOp, other: ModuleOp) -> None:
@@ -206,7 +209,7 @@ class Graph:
             record["params"] = parameters(op)
             if (weights := self._weights(op)) is not None:
                 record["weights"] = weights
-        for name, count in (("flops", flops), ("bytes", bytes_moved)):
+        for name, count in () if self._is_imported else (("flops", flops), ("bytes", bytes_moved)):
             try:
                 amount = count(op)
             except (VerifyException, KeyError):
@@ -269,10 +272,12 @@ _OPERATORS: Mapping[str, str] = {
     **dict.fromkeys(("flatten", "squeeze", "unsqueeze", "split", "expand", "gather"), "move"),
 }
 """What ops are colored by: by class, or by what their framework calls them; others are maps."""
+_CONSTANTS = ("Constant", "Const")
+"""Operators of frameworks that are numbers."""
 
 
 def _kind(op: Operation) -> str:
-    if is_constant(op):
+    if is_constant(op) or (isinstance(op, FrameworkOp) and op.op_type in _CONSTANTS):
         return "constant"
     if op.regions:
         return "region"

@@ -26,6 +26,7 @@ from lowerdeck.passes.driver import is_trivially_dead
 from lowerdeck.passes.legalize.caffe.handlers import handler_of
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results
+from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
@@ -75,6 +76,11 @@ def _check_shapes(builder: CaffeLegalizer) -> None:
     for number, (blob, shape) in enumerate(zip(builder.blobs, expected, strict=True)):
         if static_shape(blob) != shape:
             builder.refuse(f"blob {number} of type {blob.type}", f"the shape {list(shape)}")
+
+
+def infer_types(function: func.FuncOp) -> None:
+    """Set the types in a function of caffe ops, as far as they can be found."""
+    annotate(function, _CaffeWalk)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.onnx.types import is_tensor_of_unknown
+from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -102,6 +103,11 @@ class OnnxWalk(FunctionWalk):
         except ConversionError as error:
             raise RefusalError(f"the function that defines {op.op_type} has {error}") from None
         self.substitute(op, *expansion)
+
+
+def infer_types(function: func.FuncOp) -> None:
+    """Set the types in a function of onnx ops, as far as they can be found."""
+    annotate(function, OnnxWalk)
 
 
 @dataclass(frozen=True)

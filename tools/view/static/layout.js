@@ -131,12 +131,20 @@ function leafText(leaf, coloring) {
     + `fill="${fillOf(node, coloring)}" stroke="#777"/>${rows}${toggle}${badge}</g>`;
 }
 
-function edgeText({ from, to, labels, count, points }) {
-  const middle = points[Math.floor(points.length / 2)];
-  const label = count > 1 && labels.size !== 1 ? `${count} tensors` : [...labels][0] || '';
-  return `<g class="edge" data-from="${escaped(from.key)}" data-to="${escaped(to.key)}">`
-    + `<path d="${pathOf(points)}" marker-end="url(#arrow)"/>`
-    + `<text x="${middle.x + 4}" y="${middle.y}">${escaped(cut(label, 30))}</text></g>`;
+// Edges from one node say what they carry where they begin, each of them once.
+function edgesText(edges) {
+  const told = new Map();
+  return edges.map(({ from, to, labels, count, points }) => {
+    const label = count > 1 && labels.size !== 1 ? `${count} tensors` : [...labels][0] || '';
+    if (!told.has(from.key)) told.set(from.key, new Set());
+    const before = told.get(from.key);
+    const [{ x, y }] = points;
+    const text = before.has(label) ? ''
+      : `<text x="${x + 4}" y="${y + 11 + 10 * before.size}">${escaped(cut(label, 30))}</text>`;
+    before.add(label);
+    return `<g class="edge" data-from="${escaped(from.key)}" data-to="${escaped(to.key)}">`
+      + `<path d="${pathOf(points)}" marker-end="url(#arrow)"/>${text}</g>`;
+  }).join('');
 }
 
 const MARKER = '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" '
@@ -151,7 +159,7 @@ function coloringOf(layout, by, found) {
 function svgText(layout, coloring) {
   // Outer boxes first, so that inner ones lie over them.
   return MARKER + layout.boxes.map((box) => boxText(box, coloring)).join('')
-    + layout.edges.map(edgeText).join('')
+    + edgesText(layout.edges)
     + layout.leaves.map((leaf) => leafText(leaf, coloring)).join('');
 }
 

@@ -60,7 +60,7 @@ function draw() {
   place();
   select(state.selected, false);
   const time = Math.round(performance.now() - start);
-  status(`${tree.root.ops} ops, ${leaves.length} nodes visible, ${amount(tree.root.flops)} FLOPs, `
+  status(`${tree.root.ops} ops, ${leaves.length} nodes visible, ${tree.root.flops ? `${amount(tree.root.flops)} FLOPs, ` : ''}`
     + `laid out in ${time} ms`);
   document.body.dataset.ready = 'yes';
 }
