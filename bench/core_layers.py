@@ -25,6 +25,7 @@ from lowerdeck.dialects.core.types import (
     element_type,
     f32,
     f64,
+    i1,
     i8,
     i32,
     i64,
@@ -142,7 +143,10 @@ def _attention(b: Builder) -> None:
     keys, size, element = b.random.randint(1, 3), b.random.randint(1, 3), element_type(query)
     key = b.constant(element, [*batch, keys, heads, depth])
     mask = b.constant(element, [keys]) if b.chance(5) else None
-    b.add(AttentionOp(query, key, b.constant(element, [*batch, keys, heads, size]), mask))
+    keep = b.constant(i1, [keys]) if b.chance(3) else None
+    value = b.constant(element, [*batch, keys, heads, size])
+    fill = None if keep is None else -1e4
+    b.add(AttentionOp(query, key, value, mask, keep=keep, fill=fill))
 
 
 # Formulas that passes recognize
@@ -247,6 +251,11 @@ def _attention_by_products(b: Builder) -> None:
         scores = c.times(scores, 0.5)
     if b.chance(5):
         scores = c.plus(scores, b.constant(c.element, [rows, keys_count]))
+    if b.chance(4):
+        keep, fill = b.constant(i1, [rows, keys_count]), b.constant(c.element, [])
+        scores = b.add(
+            e.SelectOp(keep, *((scores, fill) if b.chance(5) else (fill, scores)))
+        ).result
     b.add(MatmulOp(b.add(SoftmaxOp(scores, heads + 1)).result, values))
 
 

@@ -262,11 +262,11 @@ def _attention(op: AttentionOp, parts: Ranges) -> Crop | None:
         (op.operands[1], None),
         (op.operands[2], None),
     ]
-    if op.mask is not None:
-        mask = whole(dims_of(op.mask))
-        if len(mask) > 1 and dims_of(op.mask)[-2] != 1:
+    for part in op.masks:
+        mask = whole(dims_of(part))
+        if len(mask) > 1 and dims_of(part)[-2] != 1:
             mask[-2] = parts[place]
-        operands.append(needed(op.mask, mask))
+        operands.append(needed(part, mask))
     return Crop(operands)
 
 

@@ -12,7 +12,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
-from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SubOp
+from lowerdeck.dialects.core.elementwise import (
+    AddOp,
+    AndOp,
+    DivOp,
+    MulOp,
+    NotOp,
+    SelectOp,
+    SubOp,
+)
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, TransposeOp, ints
@@ -53,13 +61,23 @@ class Mask:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """What is kept, and what stands for the rest."""
+
+    conditions: tuple[tuple[SSAValue, bool], ...]
+    """A score is kept where each of these is as the second says."""
+    fill: np.floating[Any]
+
+
+@dataclass(frozen=True)
 class Scores:
-    """product * scale + the sum of the masks."""
+    """product * scale + the sum of the masks, chosen from."""
 
     product: MatmulOp
     scale: float = 1.0
     masks: tuple[Mask, ...] = ()
     """The first one is added first."""
+    choice: Choice | None = None
     consumed: tuple[Operation, ...] = ()
 
 
@@ -72,6 +90,7 @@ class Attention:
     """[..., D, S], as the product has it."""
     value: SSAValue
     masks: tuple[Mask, ...]
+    choice: Choice | None
     scale: float
     consumed: tuple[Operation, ...] = field(default=())
 
@@ -118,24 +137,60 @@ def _scores(value: SSAValue, steps: int = _MOST_STEPS) -> Scores | None:
     if (product := producer(value, MatmulOp)) is not None:
         return Scores(product, consumed=(product,))
     op = value.owner
-    if not isinstance(op, AddOp | SubOp | MulOp | DivOp) or not is_ranked(op) or not steps:
+    if not isinstance(op, AddOp | SubOp | MulOp | DivOp | SelectOp) or not is_ranked(op):
         return None
+    if not steps:
+        return None
+    if isinstance(op, SelectOp):
+        return _chosen(op, steps)
     if (scaled := _scaled(op)) is not None:
         part, factor = scaled
         found = _scores(part, steps - 1)
         if found is None:
             return None
         masks = tuple(Mask(mask.value, mask.factor * factor) for mask in found.masks)
-        return Scores(found.product, found.scale * factor, masks, (op, *found.consumed))
+        choice = found.choice
+        if choice is not None:
+            assert isinstance(op, MulOp | DivOp)
+            choice = replace(choice, fill=_of_number(op, part, choice.fill))
+        consumed = (op, *found.consumed)
+        return Scores(found.product, found.scale * factor, masks, choice, consumed)
     if not isinstance(op, AddOp | SubOp):
         return None
     pairs = [(op.lhs, op.rhs), (op.rhs, op.lhs)] if isinstance(op, AddOp) else [(op.lhs, op.rhs)]
     for part, mask in pairs:
         found = _scores(part, steps - 1) if part.type == value.type else None
-        if found is not None:
+        # What stands for scores would get the mask, too, and be no number any more.
+        if found is not None and found.choice is None:
             masks = (*found.masks, Mask(mask, 1.0 if isinstance(op, AddOp) else -1.0))
             return replace(found, masks=masks, consumed=(op, *found.consumed))
     return None
+
+
+def _chosen(op: SelectOp, steps: int) -> Scores | None:
+    """Scores where a condition holds, or does not, and one number elsewhere."""
+    for part, other, holds in ((op.on_true, op.on_false, True), (op.on_false, op.on_true, False)):
+        fill = uniform_value(other)
+        if fill is None or np.isnan(fill) or part.type != op.result.type:
+            continue
+        if (found := _scores(part, steps - 1)) is None:
+            continue
+        conditions, number = ((op.condition, holds),), numpy_dtype(element_type(part)).type(fill)
+        if found.choice is not None:
+            if found.choice.fill != number:
+                return None
+            conditions = (*found.choice.conditions, *conditions)
+        consumed = (op, *found.consumed)
+        return replace(found, choice=Choice(conditions, number), consumed=consumed)
+    return None
+
+
+def _of_number(op: MulOp | DivOp, part: SSAValue, number: np.floating[Any]) -> np.floating[Any]:
+    """What a product or quotient with a constant makes of a number, as it rounds."""
+    constant = op.rhs if op.lhs is part else op.lhs
+    factor = number.dtype.type(uniform_value(constant))
+    with np.errstate(all="ignore"):
+        return number * factor if isinstance(op, MulOp) else number / factor
 
 
 def _attention(weighted: MatmulOp) -> Attention | None:
@@ -148,7 +203,9 @@ def _attention(weighted: MatmulOp) -> Attention | None:
     if element not in (f32, f64) or (scores := _scores(softmax.input)) is None:
         return None
     product = scores.product
-    if not _fits(product, weighted, scores.masks):
+    conditions = () if scores.choice is None else scores.choice.conditions
+    masks = [*(mask.value for mask in scores.masks), *(value for value, _ in conditions)]
+    if not _fits(product, weighted, masks) or (scores.choice and np.isnan(scores.choice.fill)):
         return None
     if not (product.is_uniform and weighted.is_uniform):
         return None
@@ -162,12 +219,13 @@ def _attention(weighted: MatmulOp) -> Attention | None:
         key,
         weighted.rhs,
         scores.masks,
+        scores.choice,
         scale,
         (weighted, softmax, *scores.consumed, *query.consumed, *key.consumed),
     )
 
 
-def _fits(product: MatmulOp, weighted: MatmulOp, masks: Sequence[Mask]) -> bool:
+def _fits(product: MatmulOp, weighted: MatmulOp, masks: Sequence[SSAValue]) -> bool:
     """True if only masks broadcast, and all dimensions are known to match."""
     query, key, value = (dims_of(v) for v in (product.lhs, product.rhs, weighted.rhs))
     if not query[:-2] == key[:-2] == value[:-2]:
@@ -175,7 +233,7 @@ def _fits(product: MatmulOp, weighted: MatmulOp, masks: Sequence[Mask]) -> bool:
     if query[-1] != key[-2] or key[-1] != value[-2]:
         return False
     scores = dims_of(product.result)
-    return all(broadcast([scores, dims_of(mask.value)]) == scores for mask in masks)
+    return all(broadcast([scores, dims_of(mask)]) == scores for mask in masks)
 
 
 def _is_representable(scale: float, element: Attribute) -> bool:
@@ -255,7 +313,7 @@ def _permutes_back(value: SSAValue, op: TransposeOp, rows: Sequence[int]) -> boo
 
 
 class FuseAttention(Pattern[Attention]):
-    """softmax(q @ k * c + mask) @ v -> attention(q, k, v, mask)"""
+    """softmax(select(keep, q @ k * c + mask, fill)) @ v -> attention(q, k, v, mask, keep)"""
 
     name = "fuse-attention"
     roots = (MatmulOp,)
@@ -286,7 +344,15 @@ class FuseAttention(Pattern[Attention]):
         query = turned(_restored(attention.query, rewriter), rows)
         key = turned(_restored(attention.key, rewriter), columns)
         value = turned(attention.value, rows)
-        new = AttentionOp(query, key, value, _mask(attention, rewriter), scale=attention.scale)
+        new = AttentionOp(
+            query,
+            key,
+            value,
+            _mask(attention, rewriter),
+            keep=_keep(attention, rewriter),
+            fill=_fill(attention),
+            scale=attention.scale,
+        )
         rewriter.replace(op, turned(rewriter.add(new).result, rows))
 
     @staticmethod
@@ -301,14 +367,17 @@ class FuseAttention(Pattern[Attention]):
         key = _restored(attention.key, rewriter)
         rank = rank_of(key)
         key = rewriter.add(TransposeOp(key, _swapped(rank, rank - 2, rank - 1))).result
-        mask = _mask(attention, rewriter)
-        if mask is not None and rank_of(mask) > 2:
-            mask = with_one(mask, 2)
+        mask, keep = (
+            with_one(part, 2) if part is not None and rank_of(part) > 2 else part
+            for part in (_mask(attention, rewriter), _keep(attention, rewriter))
+        )
         new = AttentionOp(
             with_one(_restored(attention.query, rewriter), 1),
             with_one(key, 1),
             with_one(attention.value, 1),
             mask,
+            keep=keep,
+            fill=_fill(attention),
             scale=attention.scale,
         )
         rewriter.replace(op, ReshapeOp(rewriter.add(new).result, dims_of(op.result)))
@@ -324,6 +393,19 @@ def _mask(attention: Attention, rewriter: Rewriter) -> SSAValue | None:
             value = rewriter.add(MulOp(value, factor)).result
         total = value if total is None else rewriter.add(AddOp(total, value)).result
     return total
+
+
+def _keep(attention: Attention, rewriter: Rewriter) -> SSAValue | None:
+    """Where all conditions are as they have to be; None without any."""
+    total: SSAValue | None = None
+    for value, holds in attention.choice.conditions if attention.choice else ():
+        value = value if holds else rewriter.add(NotOp(value)).result
+        total = value if total is None else rewriter.add(AndOp(total, value)).result
+    return total
+
+
+def _fill(attention: Attention) -> float | None:
+    return None if attention.choice is None else float(attention.choice.fill)
 
 
 def _restored(chain: Chain, rewriter: Rewriter) -> SSAValue:
@@ -343,7 +425,10 @@ class FuseAttentionPass(PatternPass):
 
     - softmax(q @ k * c + mask, last axis) @ v -> attention(q, k, v, mask) {scale = c}
     - softmax((q @ k + m) * c - n, last axis) @ v -> attention(q, k, v, m * c + n * -1) {scale = c}
-      [f32 or f64; batch dimensions equal; no mask exceeds the scores; up to 8 factors and masks]
+    - softmax(select(b, q @ k, f) * c, last axis) @ v
+      -> attention(q, k, v, keep b) {scale = c, fill = f * c}
+      [f32 or f64; batch dimensions equal; no mask exceeds the scores; up to 8 factors and masks;
+      f is one number; of several selections all have the same; no mask is added behind them]
 
     Factors on q, on k (also before transposes and reshapes) and on the scores are combined to one
     scale; a division counts as a factor, and the scale has the precision of f64. Masks that come
@@ -354,7 +439,7 @@ class FuseAttentionPass(PatternPass):
     Transposes move the heads of q, k and v to the dimension before the last, if at most as many
     transposes as before remain after composing them with adjacent ones (`simplify`). Otherwise each
     head is separate: its dimension of size one is a view. A mask is kept even if it is a constant
-    that hides keys: hidden NaN and infinities propagate.
+    that hides keys: hidden NaN and infinities propagate, and those that are not kept do not.
     """
 
     name = "fuse-attention"

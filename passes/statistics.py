@@ -82,8 +82,8 @@ def flops(op: Operation) -> Expr:
             return multiply_adds(op) * 2 + (_NONE if bias is None else _elements(op.results[0]))
         case AttentionOp():
             scores = product(op.score_dims)
-            # Scale, mask, and the softmax of each score.
-            steps = 1 + (op.mask is not None) + _SOFTMAX
+            # Scale, masks, and the softmax of each score.
+            steps = 1 + len(op.masks) + _SOFTMAX
             return multiply_adds(op) * 2 + scores * steps
         case UnaryOp() | BinaryOp() | CompareOp() | SelectOp() | CumulativeOp():
             return _elements(op.results[0])

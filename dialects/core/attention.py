@@ -10,10 +10,11 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
-    opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import Pure
 
@@ -24,7 +25,7 @@ from lowerdeck.dialects.core.base import (
     require_broadcast,
     require_same_element,
 )
-from lowerdeck.dialects.core.types import dims_of, f32, f64, tensor
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i1, tensor
 from lowerdeck.dialects.dims import Expr
 
 
@@ -32,21 +33,26 @@ from lowerdeck.dialects.dims import Expr
 class AttentionOp(CoreOp):
     """
     Softmax-weighted means of values: with query [B..., T, H, D], key [B..., S, H, D], value
-    [B..., S, H, E] and mask, which broadcasts to [B..., H, T, S],
+    [B..., S, H, E], and mask and keep, which broadcast to [B..., H, T, S],
 
         score[b, h, t, s] = sum_d(query[b, t, h, d] * key[b, s, h, d]) * scale + mask[b, h, t, s]
+                            where keep[b, h, t, s], else fill
         weight[b, h, t, :] = exp(score - m) / sum_s(exp(score - m)), m the maximum along s
         result[b, t, h, e] = sum_s(weight[b, h, t, s] * value[b, s, h, e])
 
     Heads are the dimension before the last, as in the columns of a matrix product: splitting the
-    heads and joining the results again are reshapes.
+    heads and joining the results again are reshapes. What is not kept has no part in the result,
+    whatever it is, if `fill` is so low that its weight is zero.
 
     Constraints:
 
-    - (C1) all operands are f32, or all are f64: half precision would round between the steps.
+    - (C1) query, key, value and mask are all f32, or all f64: half precision would round between
+      the steps.
     - (C2) query, key and value have the same rank, at least 3, and agree in B..., H, and D or S;
       none of them broadcasts.
-    - (C3) the mask broadcasts to [B..., H, T, S] and does not exceed it.
+    - (C3) mask and keep broadcast to [B..., H, T, S] and do not exceed it.
+    - (C4) after the value there are at most a mask and a `keep`, which is i1, in this order; with
+      `keep` there is a `fill`, and without it none.
 
     Example:
 
@@ -60,8 +66,9 @@ class AttentionOp(CoreOp):
     query = operand_def()
     key = operand_def()
     value = operand_def()
-    mask = opt_operand_def()
+    masks = var_operand_def()
     scale = prop_def(FloatAttr)
+    fill = opt_prop_def(FloatAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = FORMAT
@@ -73,12 +80,25 @@ class AttentionOp(CoreOp):
         value: SSAValue,
         mask: SSAValue | None = None,
         *,
+        keep: SSAValue | None = None,
+        fill: float | None = None,
         scale: float = 1.0,
     ):
+        numbers = {"scale": scale, "fill": fill}
         super().__init__(
-            [query, key, value, mask],
-            {"scale": FloatAttr(scale, builtin_f64)},
+            [query, key, value, [part for part in (mask, keep) if part is not None]],
+            {n: FloatAttr(x, builtin_f64) for n, x in numbers.items() if x is not None},
         )
+
+    @property
+    def mask(self) -> SSAValue | None:
+        """What is added to scores, if anything is."""
+        return next((part for part in self.masks if element_type(part) != i1), None)
+
+    @property
+    def keep(self) -> SSAValue | None:
+        """Which scores are kept, if not all."""
+        return next((part for part in self.masks if element_type(part) == i1), None)
 
     @property
     def score_dims(self) -> tuple[Expr, ...]:
@@ -87,7 +107,12 @@ class AttentionOp(CoreOp):
         return (*batch, heads, queries, dims_of(self.key)[-3])
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands, "C1")
+        *added, last = (None, *self.masks)
+        is_kept = last is not None and element_type(last) == i1
+        added = [part for part in (added if is_kept else self.masks) if part is not None]
+        require(len(added) < 2, "expected a mask, then what is kept", "C4")
+        require(is_kept == (self.fill is not None), "what is kept and fill go together", "C4")
+        element = require_same_element([*self.operands[:3], *added], "C1")
         require(element in (f32, f64), lambda: f"expected f32 or f64, got {element}", "C1")
         query, key, value = (dims_of(operand) for operand in self.operands[:3])
         ranks = {len(query), len(key), len(value)}
@@ -104,9 +129,9 @@ class AttentionOp(CoreOp):
             require(
                 _may_be_equal(found, expected), f"{_text(found)} instead of {_text(expected)}", "C2"
             )
-        if self.mask is not None:
-            scores = self.score_dims
-            mask = dims_of(self.mask)
+        scores = self.score_dims
+        for part in self.masks:
+            mask = dims_of(part)
             whole = require_broadcast([scores, mask], "C3")
             require(whole == scores, f"a mask {_text(mask)} of {_text(scores)}", "C3")
         return [tensor(element, [*query[:-1], value[-1]])]

@@ -244,7 +244,11 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
     query, key, value = (np.swapaxes(widened(operand), -2, -3) for operand in args[:3])
     scores = matrix_product(query, np.swapaxes(key, -1, -2)) * op.scale.value.data
     for mask in args[3:]:
-        scores = scores + widened(mask)
+        if mask.dtype != np.bool_:
+            scores = scores + widened(mask)
+            continue
+        assert op.fill is not None
+        scores = np.where(mask, scores, args[0].dtype.type(op.fill.value.data))
     powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
     weights = powers / powers.sum(-1, keepdims=True)
     result = matrix_product(weights, value)

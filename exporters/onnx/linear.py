@@ -178,6 +178,9 @@ def _attention(graph: GraphBuilder, op: attention.AttentionOp) -> None:
     scores = graph.node("Mul", [scores, graph.like(op.query, op.scale.value.data)])
     if op.mask is not None:
         scores = graph.node("Add", [scores, graph.value(op.mask)])
+    if op.keep is not None and op.fill is not None:
+        fill = graph.like(op.query, op.fill.value.data)
+        scores = graph.node("Where", [graph.value(op.keep), scores, fill])
     weights = graph.node("Softmax", [scores], axis=-1)
     result = graph.node("MatMul", [weights, laid_out(op.value, rows)])
     graph.set(op, graph.node("Transpose", [result], perm=rows))

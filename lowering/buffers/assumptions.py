@@ -153,13 +153,13 @@ def _zero_points(op: ContractionOp) -> Iterator[Assumption]:
 
 
 def _attention(op: AttentionOp) -> Iterator[Assumption]:
-    """Query, key and value match, and the mask matches the scores."""
+    """Query, key and value match, and masks match the scores."""
     query, key, value = (dims_of(operand) for operand in op.operands[:3])
     found = (*key[:-3], *key[-2:], *value[:-1])
     for left, right in zip(found, (*query[:-3], *query[-2:], *key[:-1]), strict=True):
         yield left, Requirement.EQ, right
-    if op.mask is not None:
-        yield from _broadcast(dims_of(op.mask), op.score_dims)
+    for mask in op.masks:
+        yield from _broadcast(dims_of(mask), op.score_dims)
 
 
 def _windows(op: Operation) -> Iterator[Assumption]:

@@ -74,7 +74,16 @@ def _score(k: KernelLowering, op: AttentionOp, at: Index, position: Expr) -> SSA
     zero = scalars.constant(b, 0, element)
     product = b.carry(dims_of(op.query)[-1], [zero], add_product)[0]
     score = scalars.mul(b, product, b.floating(op.scale.value.data, element))
-    if op.mask is None:
-        return score
-    mask = k.operand(op.mask, [*outer, head, query, position], op.score_dims)
-    return scalars.add(b, score, mask)
+    place = [*outer, head, query, position]
+    if op.mask is not None:
+        score = scalars.add(b, score, k.operand(op.mask, place, op.score_dims))
+    if op.keep is not None:
+        score = kept(k, op, k.operand(op.keep, place, op.score_dims), score)
+    return score
+
+
+def kept(k: KernelLowering, op: AttentionOp, keep: SSAValue, score: SSAValue) -> SSAValue:
+    """A score, or what stands for one that is not kept."""
+    assert op.fill is not None
+    fill = k.builder.floating(op.fill.value.data, element_type(op.result))
+    return k.builder.add(arith.SelectOp(keep, score, fill))

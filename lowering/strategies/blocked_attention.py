@@ -19,9 +19,10 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.index_maps import unravel
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.attention import kept
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -44,7 +45,7 @@ class BlockedAttention(Strategy):
     Blocks of as many queries as two vectors hold, or one vector if the number of queries is
     unknown. The scores of all keys are kept if they are known to be few; else those of some keys at
     a time. Tiles of keys by queries for the scores, and of queries by columns for the results, as
-    in other products. A constant mask is packed in blocks of queries.
+    in other products. Constant masks are packed in blocks of queries.
     """
 
     name = "blocked_attention"
@@ -95,16 +96,17 @@ class BlockedAttention(Strategy):
             yield Candidate(blocks * (one[0] + other[0]), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
-        """[..., t / width][s][t % width] for a constant mask that differs between queries."""
-        op = the(AttentionOp, kernel)
-        if op.mask is None or not is_constant(kernel, op.mask):
-            return {}
-        rank, width = len(dims_of(op.mask)), schedule.tile(LANE) * schedule.vector(LANE)
-        if rank < 2 or dims_of(op.mask)[-2] == 1:
-            return {}
-        batch = [Piece(axis) for axis in range(rank - 2)]
-        blocks = [Piece(rank - 2, width), Piece(rank - 1), Piece(rank - 2, 1, width)]
-        return {op.mask: LayoutAttr.of([*batch, *blocks])}
+        """[..., t / width][s][t % width] for constant masks that differ between queries."""
+        op, width = the(AttentionOp, kernel), schedule.tile(LANE) * schedule.vector(LANE)
+        found: dict[SSAValue, LayoutAttr] = {}
+        for mask in op.masks:
+            rank = len(dims_of(mask))
+            if not is_constant(kernel, mask) or rank < 2 or dims_of(mask)[-2] == 1:
+                continue
+            batch = [Piece(axis) for axis in range(rank - 2)]
+            blocks = [Piece(rank - 2, width), Piece(rank - 1), Piece(rank - 2, 1, width)]
+            found[mask] = LayoutAttr.of([*batch, *blocks])
+        return found
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         _lower_blocks(k, the(AttentionOp, k.kernel), schedule)
@@ -172,7 +174,10 @@ class _Blocks:
         self._outer, self._head = outer, head
         self._start = self.first + number * self.width
         self._queries = b.scratch(f32, [depth, self.width])
-        self._weights = b.scratch(f32, [keys if self.chunk is None else self.chunk, self.width])
+        scores = [keys if self.chunk is None else self.chunk, self.width]
+        self._weights = b.scratch(f32, scores)
+        if self._is_gathered(self.op.keep):
+            self._kept = b.scratch(i1, scores)
         self._factors = b.scratch(f32, [self.width])
         self._gather_queries(depth)
         if self.chunk is not None:
@@ -248,34 +253,35 @@ class _Blocks:
             with b.loop(depth) as i, b.loop(self.width, self.size) as lane:
                 b.store(zero, self._queries, [i, lane])
 
-    def _mask_is_gathered(self) -> bool:
-        """True if the mask differs between queries and its elements are not adjacent."""
-        mask = self.op.mask
+    def _is_gathered(self, mask: SSAValue | None) -> bool:
+        """True if a mask differs between queries and its elements are not adjacent."""
         if mask is None:
             return False
         dims = dims_of(mask)
         return len(dims) > 1 and dims[-2] != 1 and self.k.layout_of(mask).inner(len(dims) - 2) == 1
 
-    def _gather_mask(self, first: Expr, keys: Expr) -> None:
-        """Into the memory of the scores."""
-        b = self.k.builder
+    def _gather(self, mask: SSAValue, to: SSAValue, first: Expr, keys: Expr) -> None:
+        """The elements for a block of queries; zeros in lanes without a query."""
+        b, element = self.k.builder, element_type(mask)
         with b.loop(self.size) as query, b.loop(keys) as key:
-            b.store(self._mask(query, first + key), self._weights, [key, query])
+            b.store(self._of(mask, query, first + key), to, [key, query])
         if self.size != self.width:
-            zero = b.floating(0.0, f32)
+            zero = scalars.constant(b, 0, element)
             with b.loop(keys) as key, b.loop(self.width, self.size) as lane:
-                b.store(zero, self._weights, [key, lane])
+                b.store(zero, to, [key, lane])
 
-    def _mask(self, query: Expr, key: Expr) -> SSAValue:
-        assert self.op.mask is not None
+    def _of(self, mask: SSAValue, query: Expr, key: Expr) -> SSAValue:
         at = [*self._outer, self._head, self._start + query, key]
-        return self.k.operand(self.op.mask, at, self.op.score_dims)
+        return self.k.operand(mask, at, self.op.score_dims)
 
     def _score(self, first: Expr, keys: Expr) -> None:
         """The scaled and masked products of keys, from the first one on, with queries."""
         b, depth = self.k.builder, dims_of(self.op.query)[-1]
-        if self._mask_is_gathered():
-            self._gather_mask(first, keys)
+        mask, keep = self.op.mask, self.op.keep
+        if mask is not None and self._is_gathered(mask):
+            self._gather(mask, self._weights, first, keys)
+        if keep is not None and self._is_gathered(keep):
+            self._gather(keep, self._kept, first, keys)
         with b.labeled_nest([(KEY, keys), (LANE, self.width)]) as (key, lane):
             zero = b.floating(0.0, f32)
 
@@ -284,10 +290,14 @@ class _Blocks:
                 return [b.fma(factor, b.load(self._queries, [i, lane]), values[0])]
 
             score = b.carry(depth, [zero], add_product)[0]
-            if self._mask_is_gathered():
+            if self._is_gathered(mask):
                 score = scalars.add(b, score, b.load(self._weights, [key, lane]))
-            elif self.op.mask is not None:
-                score = scalars.add(b, score, self._mask(lane, first + key))
+            elif mask is not None:
+                score = scalars.add(b, score, self._of(mask, lane, first + key))
+            if self._is_gathered(keep):
+                score = kept(self.k, self.op, b.load(self._kept, [key, lane]), score)
+            elif keep is not None:
+                score = kept(self.k, self.op, self._of(keep, lane, first + key), score)
             b.store(score, self._weights, [key, lane])
 
     def _top(self, keys: Expr, lane: Expr, start: SSAValue) -> SSAValue:

@@ -600,6 +600,30 @@ func.func @attention_c3_mask(%q : tensor<2x3x4xf32>, %m : tensor<7x3x2x2xf32>) {
 
 // -----
 
+// CHECK: op 'core.attention': expected a mask, then what is kept (C4)
+func.func @attention_c4_masks(%q : tensor<2x3x4xf32>, %m : tensor<2xf32>) {
+  %r = core.attention %q, %q, %q, %m, %m {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.attention': what is kept and fill go together (C4)
+func.func @attention_c4_no_fill(%q : tensor<2x3x4xf32>, %b : tensor<2xi1>) {
+  %r = core.attention %q, %q, %q, %b {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2xi1>) -> tensor<2x3x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.attention': what is kept and fill go together (C4)
+func.func @attention_c4_fill(%q : tensor<2x3x4xf32>) {
+  %r = core.attention %q, %q, %q {scale = 1.0 : f64, fill = 0.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.reduce': axes [1, 0] are not sorted and distinct (C1)
 func.func @reduce_c1_order(%x : tensor<2x3xf32>) {
   %r = core.reduce sum %x [1, 0] : (tensor<2x3xf32>) -> tensor<f32>

@@ -62,11 +62,15 @@ func.func @normalization(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %p :
 
 // CHECK-LABEL: func.func @attention
 // CHECK-NEXT:    %y = core.attention %q, %k, %k, %m {scale = 1.250000e-01 : f64} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
+// CHECK-NEXT:    %w = core.attention %q, %k, %k, %m, %b {scale = 1.250000e-01 : f64, fill = -1.000000e+04 : f64} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, tensor<5xi1>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
+// CHECK-NEXT:    %u = core.attention %k, %k, %k, %b {scale = 1.000000e+00 : f64, fill = {{.*}} : f64} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<5xi1>) -> tensor<1x5x2x4xf32>
 // CHECK-NEXT:    %z = core.attention %k, %k, %k {scale = 1.250000e-01 : f64} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-func.func @attention(%q : tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, %k : tensor<1x5x2x4xf32>, %m : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) {
+func.func @attention(%q : tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, %k : tensor<1x5x2x4xf32>, %m : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, %b : tensor<5xi1>) {
   %y = core.attention %q, %k, %k, %m {scale = 0.125 : f64} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
+  %w = core.attention %q, %k, %k, %m, %b {scale = 0.125 : f64, fill = -1.0e4 : f64} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, tensor<5xi1>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
+  %u = core.attention %k, %k, %k, %b {scale = 1.0 : f64, fill = 0xFFF0000000000000 : f64} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<5xi1>) -> tensor<1x5x2x4xf32>
   %z = core.attention %k, %k, %k {scale = 0.125 : f64} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32>
   func.return
 }

@@ -492,6 +492,10 @@ def test_attention() -> None:
         lambda q, k, v, m: AttentionOp(q, k, v, m, scale=2.0),
     )
     check(
+        {"q": q, "k": k, "v": v, "m": floats(3, 1, 6), "b": floats(4, 6) > -0.5},
+        lambda q, k, v, m, b: AttentionOp(q, k, v, m, keep=b, fill=-1e9, scale=2.0),
+    )
+    check(
         {"q": q[0], "k": floats(4, 3, 5)},
         lambda q, k: AttentionOp(q, k, k),
         {"q": [Expr.symbol("t"), 3, 5], "k": [Expr.symbol("t"), 3, 5]},

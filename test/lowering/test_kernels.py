@@ -809,6 +809,31 @@ def test_attention(suite: Suite, dtype: Any) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attention_to_what_is_kept(suite: Suite, dtype: Any) -> None:
+    """Scores that are not kept may be infinite or no number; a query may keep none."""
+    q, k, v = values((2, 4, 3, 5), dtype), values((2, 6, 3, 5), dtype), values((2, 6, 3, 2), dtype)
+    k[:, 2], k[:, 3] = np.nan, np.inf
+    kept = values((4, 6)) > -0.5
+    kept[:, 2:4], kept[1] = False, False
+    suite.on(
+        lambda q, k, v, a, b, c: [
+            AttentionOp(q, k, v, keep=b, fill=-1e9, scale=0.5),
+            AttentionOp(q, k, v, a, keep=b, fill=-3e38, scale=-2.0),
+            AttentionOp(q, k, v, keep=c, fill=0.25),
+        ],
+        q,
+        k,
+        v,
+        values((3, 1, 6), dtype, 1),
+        kept,
+        kept[0],
+        ulps=64,
+        scale=1,
+    )
+    suite.check()
+
+
 def test_attention_to_parts(suite: Suite) -> None:
     """Query, key and value are parts of one tensor, which attention reads where they lie."""
 

@@ -239,3 +239,82 @@ func.func @vanishing_mask(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : t
   %6 = core.matmul %5, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %6 : tensor<3x5x4xf32>
 }
+
+// -----
+
+// What is not kept is one number; a factor behind it is one of the mask and of the number, too.
+// CHECK-LABEL: @kept
+// CHECK:         %[[M:.*]] = core.mul %m,
+// CHECK-NEXT:    %[[Y:.*]] = core.attention %q, %k, %v, %[[M]], %b {scale = 5.000000e-01 : f64, fill = -2.000000e+00 : f64}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @kept(%q : tensor<5x3x2xf32>, %k : tensor<6x3x2xf32>, %v : tensor<6x3x4xf32>, %m : tensor<6xf32>, %b : tensor<5x6xi1>) -> tensor<5x3x4xf32> {
+  %c = core.constant dense<0.5> : tensor<f32>
+  %f = core.constant dense<-4.0> : tensor<f32>
+  %0 = core.transpose %q [1, 0, 2] : (tensor<5x3x2xf32>) -> tensor<3x5x2xf32>
+  %1 = core.transpose %k [1, 2, 0] : (tensor<6x3x2xf32>) -> tensor<3x2x6xf32>
+  %2 = core.transpose %v [1, 0, 2] : (tensor<6x3x4xf32>) -> tensor<3x6x4xf32>
+  %3 = core.matmul %0, %1 : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %4 = core.add %3, %m : (tensor<3x5x6xf32>, tensor<6xf32>) -> tensor<3x5x6xf32>
+  %5 = core.select %b, %4, %f : (tensor<5x6xi1>, tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
+  %6 = core.mul %5, %c : (tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
+  %7 = core.softmax %6 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %8 = core.matmul %7, %2 : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  %9 = core.transpose %8 [1, 0, 2] : (tensor<3x5x4xf32>) -> tensor<5x3x4xf32>
+  func.return %9 : tensor<5x3x4xf32>
+}
+
+// -----
+
+// Of two selections with one number both conditions hold, one of them turned around.
+// CHECK-LABEL: @both
+// CHECK-NEXT:    %[[N:.*]] = core.not %c
+// CHECK-NEXT:    %[[K:.*]] = core.and %b, %[[N]]
+// CHECK-NEXT:    core.attention %q, %q, %q, %[[K]] {scale = 1.000000e+00 : f64, fill = -1.000000e+09 : f64}
+func.func @both(%q : tensor<5x3x2xf32>, %b : tensor<5x1xi1>, %c : tensor<5xi1>) -> tensor<5x3x2xf32> {
+  %f = core.constant dense<-1.0e9> : tensor<f32>
+  %0 = core.transpose %q [1, 0, 2] : (tensor<5x3x2xf32>) -> tensor<3x5x2xf32>
+  %1 = core.transpose %q [1, 2, 0] : (tensor<5x3x2xf32>) -> tensor<3x2x5xf32>
+  %3 = core.matmul %0, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %4 = core.select %b, %3, %f : (tensor<5x1xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %5 = core.select %c, %f, %4 : (tensor<5xi1>, tensor<f32>, tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %7 = core.softmax %5 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %8 = core.matmul %7, %0 : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  %9 = core.transpose %8 [1, 0, 2] : (tensor<3x5x2xf32>) -> tensor<5x3x2xf32>
+  func.return %9 : tensor<5x3x2xf32>
+}
+
+// -----
+
+// A mask behind the selection is added to its number, too.
+// CHECK-LABEL: @behind
+// CHECK-NOT:     core.attention
+func.func @behind(%q : tensor<5x2xf32>, %b : tensor<5x5xi1>, %m : tensor<5xf32>) -> tensor<5x2xf32> {
+  %f = core.constant dense<-1.0e9> : tensor<f32>
+  %1 = core.transpose %q [1, 0] : (tensor<5x2xf32>) -> tensor<2x5xf32>
+  %3 = core.matmul %q, %1 : (tensor<5x2xf32>, tensor<2x5xf32>) -> tensor<5x5xf32>
+  %4 = core.select %b, %3, %f : (tensor<5x5xi1>, tensor<5x5xf32>, tensor<f32>) -> tensor<5x5xf32>
+  %5 = core.add %4, %m : (tensor<5x5xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+  %7 = core.softmax %5 axis 1 : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %8 = core.matmul %7, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+  func.return %8 : tensor<5x2xf32>
+}
+
+// -----
+
+// No number stands for NaN, and none for two.
+// CHECK-LABEL: @no_number
+// CHECK-NOT:     core.attention
+func.func @no_number(%q : tensor<5x2xf32>, %b : tensor<5x5xi1>) -> (tensor<5x2xf32>, tensor<5x2xf32>) {
+  %f = core.constant #core.blob<"0x0000C07F"> : tensor<f32>
+  %g = core.constant dense<[-1.0, -2.0, -1.0, -1.0, -1.0]> : tensor<5xf32>
+  %1 = core.transpose %q [1, 0] : (tensor<5x2xf32>) -> tensor<2x5xf32>
+  %3 = core.matmul %q, %1 : (tensor<5x2xf32>, tensor<2x5xf32>) -> tensor<5x5xf32>
+  %4 = core.select %b, %3, %f : (tensor<5x5xi1>, tensor<5x5xf32>, tensor<f32>) -> tensor<5x5xf32>
+  %5 = core.softmax %4 axis 1 : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %6 = core.matmul %5, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+  %7 = core.matmul %q, %1 : (tensor<5x2xf32>, tensor<2x5xf32>) -> tensor<5x5xf32>
+  %8 = core.select %b, %7, %g : (tensor<5x5xi1>, tensor<5x5xf32>, tensor<5xf32>) -> tensor<5x5xf32>
+  %9 = core.softmax %8 axis 1 : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %10 = core.matmul %9, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+  func.return %6, %10 : tensor<5x2xf32>, tensor<5x2xf32>
+}

@@ -39,6 +39,13 @@ ATTENTION = {
     f"s=Add(a,n) {WEIGHTED}",
     "two masks": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Mul(a,c) d=Add(b,m) s=Add(d,f) {WEIGHTED}",
     "mask subtracted": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Mul(a,c) s=Sub(b,f) {WEIGHTED}",
+    "choice": f"a=MatMul(q,kt) s=Where(h,a,lowest) {WEIGHTED}",
+    "choice of the lowest": f"a=MatMul(q,kt) b=Mul(a,c) s=Where(h,lowest,b) {WEIGHTED}",
+    "choice by its opposite": f"a=MatMul(q,kt) n=Not(h) s=Where(n,lowest,a) {WEIGHTED}",
+    "choice before the scale": f"a=MatMul(q,kt) b=Where(h,a,minus) s=Div(b,c) {WEIGHTED}",
+    "choice after a mask": f"a=MatMul(q,kt) b=Add(a,m) s=Where(h,b,lowest) {WEIGHTED}",
+    "two choices": f"n=Greater(m,zero) a=MatMul(q,kt) b=Where(h,a,lowest) s=Where(n,lowest,b) "
+    f"{WEIGHTED}",
     # The softmax.
     "by its steps": "s=MatMul(q,kt) a=ReduceMax<axes=[-1]>(s) b=Sub(s,a) e=Exp(b) "
     "n=ReduceSum(e,last) p=Div(e,n) y=MatMul(p,v)",
@@ -53,9 +60,12 @@ ATTENTION = {
 }
 
 NO_ATTENTION = {
+    # What stands for hidden scores is no number.
+    "choice before a mask": f"a=MatMul(q,kt) b=Where(h,a,lowest) s=Add(b,m) {WEIGHTED}",
+    "choice of two": f"a=MatMul(q,kt) b=Where(h,a,minus) n=Greater(m,zero) s=Where(n,b,lowest) "
+    f"{WEIGHTED}",
+    "choice of many": f"a=MatMul(q,kt) s=Where(h,a,m) {WEIGHTED}",
     # A hidden NaN or infinity stays hidden.
-    "choice": f"a=MatMul(q,kt) s=Where(h,a,lowest) {WEIGHTED}",
-    "choice of the lowest": f"a=MatMul(q,kt) s=Where(h,lowest,a) {WEIGHTED}",
     "lower bound": f"a=MatMul(q,kt) b=Add(a,m) s=Max(b,lowest) {WEIGHTED}",
     "no NaN": f"s=MatMul(q,kt) {SOFTMAX} i=IsNaN(p) b=Where(i,zero,p) y=MatMul(b,v)",
     # No sums.

@@ -232,6 +232,30 @@ def test_masks(tmp_path: Path, target: str, *, known: bool) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_is_kept(tmp_path: Path, target: str, *, known: bool, masked: bool) -> None:
+    """The same for all queries, for all heads, and for each pair; of all keys and in chunks."""
+    suite = suite_for(target, tmp_path)
+    for shape in ((11,), (2, 1, 1, 11), (37, 11), (2, 2, 37, 11)):
+        q, k = values(2, 37, 2, 4), values(2, 11, 2, 4, seed=1)
+        v, mask = values(2, 11, 2, 5, seed=2), values(37, 11, seed=4)
+        k[:, 3] = np.inf
+        kept = values(*shape, seed=3) > -0.7
+        kept[..., 3] = False
+
+        def body(q: Any, k: Any, v: Any, *parts: Any, kept: Any = kept) -> Any:
+            keep = ConstantOp.of(kept).result if known else parts[-1]
+            added = parts[0] if masked else None
+            return AttentionOp(q, k, v, added, keep=keep, fill=-1e9, scale=0.3)
+
+        inputs = [q, k, v, *([mask] if masked else []), *([] if known else [kept])]
+        for change in (unchanged, in_chunks):
+            add(suite, target, types_of(*inputs), body, *inputs, change=change)
+    suite.check()
+
+
 def test_slices(tmp_path: Path) -> None:
     """Query, key and value as parts of one tensor, read where they lie."""
     suite = suite_for("x86-64-v4", tmp_path)
