@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from functools import partial
+from math import log2, prod
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
@@ -30,8 +31,11 @@ from lowerdeck.lowering.strategies.facts import assumed_shape, is_constant, the
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
-CHUNK = "chunk"
-"""The parameter of a schedule if only the scores of some keys are kept: their number."""
+CHUNK, TERMS = "chunk", "terms"
+"""
+Parameters of a schedule: if only the scores of some keys are kept, their number; if queries are
+alone, the lanes of the sums for each of them.
+"""
 
 KEY, LANE, QUERY, COLUMN = "s", "t", "q", "e"
 """The labels of the loops over keys and queries for the scores, where queries are lanes, and over
@@ -45,12 +49,14 @@ class BlockedAttention(Strategy):
     Blocks of as many queries as two vectors hold, or one vector if the number of queries is
     unknown. The scores of all keys are kept if they are known to be few; else those of some keys at
     a time. Tiles of keys by queries for the scores, and of queries by columns for the results, as
-    in other products. Constant masks are packed in blocks of queries.
+    in other products. Constant masks are packed in blocks of queries. Few queries are each alone:
+    the components of a key are the lanes of its product with the query, and keys are those of
+    maxima and sums over them.
     """
 
     name = "blocked_attention"
     anchors = (AttentionOp,)
-    parameters = (CHUNK,)
+    parameters = (CHUNK, TERMS)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(AttentionOp, kernel), setting.target
@@ -94,6 +100,23 @@ class BlockedAttention(Strategy):
             tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across))
             schedule = Schedule(self.name, tiles, (), lanes, parameters=own)
             yield Candidate(blocks * (one[0] + other[0]), schedule)
+        if queries < target.lanes and depth >= target.lanes:
+            yield self._one_at_a_time(op, setting, chunk)
+
+    def _one_at_a_time(self, op: AttentionOp, setting: Setting, chunk: int | None) -> Candidate:
+        """Each query alone."""
+        target, costs = setting.target, setting.target.costs
+        *batch, queries, heads, depth = assumed_shape(op.query)
+        keys, columns = assumed_shape(op.key)[-3], assumed_shape(op.result)[-1]
+        results = min(product_tiles(target, 1, columns, keys), key=_cycles)
+        vectors = -(-depth // target.lanes)
+        # The lanes of a product are added up in steps, each of which waits for the one before.
+        each = vectors / costs.loads_per_cycle + costs.latency_cycles * log2(target.lanes)
+        cycles = prod(batch) * heads * queries * (keys * each + results[0])
+        tiles = ((KEY, 1), (LANE, 1), (QUERY, 1), (COLUMN, results[1][1]))
+        own = (*(() if chunk is None else ((CHUNK, chunk),)), (TERMS, target.lanes))
+        lanes = ((COLUMN, target.lanes),)
+        return Candidate(cycles, Schedule(self.name, tiles, (), lanes, parameters=own))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         """[..., t / width][s][t % width] for constant masks that differ between queries."""
@@ -122,8 +145,11 @@ def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> Non
     the number of queries is unknown.
     """
     queries = dims_of(op.query)[-3]
-    lanes, chunk = schedule.vector(LANE), schedule.get(CHUNK)
+    lanes, chunk, terms = schedule.vector(LANE), schedule.get(CHUNK), schedule.get(TERMS) or 1
     width = schedule.tile(LANE) * lanes
+    if terms > 1:
+        _Blocks(k, op, Expr.const(0), queries, 1, Expr.const(1), chunk, terms).lower()
+        return
     whole, rest = queries // width, queries % width
     if whole != 0:
         _Blocks(k, op, Expr.const(0), whole, width, Expr.const(width), chunk).lower()
@@ -144,7 +170,7 @@ class _Blocks:
     """
     `count` blocks of queries from `first` on: of `width` lanes, of which `size` are queries. With
     `chunk`, the scores of only so many keys are kept: the scores of all keys are computed once for
-    the maximum, and once more for the sums.
+    the maximum, and once more for the sums. With more than one term, each query is alone.
     """
 
     k: KernelLowering
@@ -154,6 +180,7 @@ class _Blocks:
     width: int
     size: Expr
     chunk: int | None
+    terms: int = 1
 
     def lower(self) -> None:
         """One loop over the blocks of all heads, so that threads share them evenly."""
@@ -283,13 +310,14 @@ class _Blocks:
         if keep is not None and self._is_gathered(keep):
             self._gather(keep, self._kept, first, keys)
         with b.labeled_nest([(KEY, keys), (LANE, self.width)]) as (key, lane):
+            at = [*self._outer, first + key, self._head]
+
+            def add_product(i: Expr, total: SSAValue, at: Sequence[Expr] = at) -> SSAValue:
+                factor = self.k.element(self.op.key, [*at, i])
+                return b.fma(factor, b.load(self._queries, [i, lane]), total)
+
             zero = b.floating(0.0, f32)
-
-            def add_product(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                factor = self.k.element(self.op.key, [*self._outer, first + key, self._head, i])
-                return [b.fma(factor, b.load(self._queries, [i, lane]), values[0])]
-
-            score = b.carry(depth, [zero], add_product)[0]
+            score = self._over(depth, (zero, zero), add_product, partial(scalars.add, b))
             if self._is_gathered(mask):
                 score = scalars.add(b, score, b.load(self._weights, [key, lane]))
             elif mask is not None:
@@ -303,22 +331,28 @@ class _Blocks:
     def _top(self, keys: Expr, lane: Expr, start: SSAValue) -> SSAValue:
         """The maximum of scores and a value."""
         b = self.k.builder
-        return b.carry(
-            keys,
-            [start],
-            lambda key, v: [scalars.maximum(b, v[0], b.load(self._weights, [key, lane]), f32)],
-        )[0]
+
+        def larger(one: SSAValue, other: SSAValue) -> SSAValue:
+            return scalars.maximum(b, one, other, f32)
+
+        def raise_(key: Expr, top: SSAValue) -> SSAValue:
+            return larger(top, b.load(self._weights, [key, lane]))
+
+        return self._over(keys, (start, scalars.lowest(b, f32)), raise_, larger)
 
     def _sum_of_weights(self, keys: Expr, lane: Expr, top: SSAValue) -> SSAValue:
         """The sum of exp(score - maximum), which replaces the score."""
         b, weights = self.k.builder, self._weights
 
-        def add_weight(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def add_weight(key: Expr, total: SSAValue) -> SSAValue:
             weight = scalars.exp_at_most_one(b, scalars.sub(b, b.load(weights, [key, lane]), top))
             b.store(weight, weights, [key, lane])
-            return [scalars.add(b, values[0], weight)]
+            return scalars.add(b, total, weight)
 
-        return self._sum(keys, add_weight)
+        if self.terms > 1:
+            zero = b.floating(0.0, f32)
+            return self._over(keys, (zero, zero), add_weight, partial(scalars.add, b))
+        return self._sum(keys, lambda key, values: [add_weight(key, values[0])])
 
     def _sum_of_values(self, first: Expr, keys: Expr, query: Expr, column: Expr) -> SSAValue:
         """The sum of values with the available weights: of the keys from the first one on."""
@@ -349,6 +383,34 @@ class _Blocks:
             total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]
             self.k.finish(self.op, at, total)
+
+    def _over(
+        self,
+        count: Expr,
+        starts: tuple[SSAValue, SSAValue],
+        step: Callable[[Expr, SSAValue], SSAValue],
+        combine: Callable[[SSAValue, SSAValue], SSAValue],
+    ) -> SSAValue:
+        """
+        A reduction from the first start; where queries are alone in lanes, each of which has the
+        second one, and what fills none of these by itself.
+        """
+        b, lanes, (start, neutral) = self.k.builder, self.terms, starts
+
+        def run(count: Expr, start: SSAValue, at: Callable[[Expr], Expr]) -> SSAValue:
+            return b.carry(count, [start], lambda i, values: [step(at(i), values[0])])[0]
+
+        if lanes == 1:
+            return run(count, start, lambda i: i)
+        whole = count // lanes
+
+        def in_lane(lane: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return [combine(values[0], run(whole, neutral, lambda i: i * lanes + lane))]
+
+        total = b.carry(lanes, [start], in_lane, mode="lanes")[0]
+        if (rest := count - whole * lanes) == 0:
+            return total
+        return run(rest, total, lambda i: whole * lanes + i)
 
     def _sum(self, keys: Expr, add: Step) -> SSAValue:
         """A reduction over all keys, starting from zero, with the given step."""

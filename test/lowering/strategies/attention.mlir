@@ -76,3 +76,19 @@ func.func @main(%q: tensor<1x16x1x2xf64>, %k: tensor<1x5x1x2xf64>) -> tensor<1x1
   %y = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x16x1x2xf64>, tensor<1x5x1x2xf64>, tensor<1x5x1x2xf64>) -> tensor<1x16x1x2xf64>
   func.return %y : tensor<1x16x1x2xf64>
 }
+
+// -----
+
+// One query: the components of a key are the lanes of its product, and keys those of the maximum
+// and of the sum of exponentials.
+// CHECK-LABEL: buffer.func @attention_0
+// CHECK:         buffer.for <[0, 128, 1]>
+// CHECK:           math.fma {{.*}} : vector<16xf32>
+// CHECK:           buffer.reduce add %{{.*}} : vector<16xf32> -> f32
+// CHECK:         buffer.reduce max {{.*}} : vector<16xf32> -> f32
+// CHECK:         arith.bitcast {{.*}} : vector<16xf32> to vector<16xi32>
+// CHECK:         buffer.reduce add {{.*}} : vector<16xf32> -> f32
+func.func @main(%q: tensor<1x1x1x64xf32>, %k: tensor<1x128x1x64xf32>) -> tensor<1x1x1x64xf32> {
+  %y = core.attention %q, %k, %k {scale = 0.5 : f64} : (tensor<1x1x1x64xf32>, tensor<1x128x1x64xf32>, tensor<1x128x1x64xf32>) -> tensor<1x1x1x64xf32>
+  func.return %y : tensor<1x1x1x64xf32>
+}

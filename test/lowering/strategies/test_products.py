@@ -183,6 +183,38 @@ def test_attention(tmp_path: Path, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("known", [False, True])
+def test_few_queries(tmp_path: Path, target: str, *, known: bool) -> None:
+    """Each alone: keys and components that fill vectors, leave some, or are fewer than lanes."""
+    suite = suite_for(target, tmp_path)
+    for keys, depth in ((37, 17), (16, 64), (400, 16), (3, 35)):
+        for mask in (None, (keys,), (2, 1, keys)):
+            sizes = (2, 1, keys, 2, depth, 5)
+            attention(suite, target, sizes, mask, known=known)
+            attention(suite, target, sizes, mask, known=known, change=in_chunks)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_one_query_of_open_keys(tmp_path: Path, target: str) -> None:
+    """As with a cache of keys: none of them, few, and more than are kept at a time."""
+    suite = suite_for(target, tmp_path)
+    s = symbol("s")
+    for keys in (0, 1, 15, 16, 140):
+        q, k, v = values(2, 1, 3, 20), values(2, keys, 3, 20), values(2, keys, 3, 6, seed=2)
+        kept = values(keys, seed=3) > -0.5
+        kept[:1] = True
+        types = [typed(np.float32, 2, 1, 3, 20), typed(np.float32, 2, s, 3, 20)]
+        types += [typed(np.float32, 2, s, 3, 6), typed(np.bool_, s)]
+
+        def body(q: Any, k: Any, v: Any, kept: Any) -> Any:
+            return AttentionOp(q, k, v, keep=kept, fill=-1e9, scale=0.2)
+
+        add(suite, target, types, body, q, k, v, kept)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
 @pytest.mark.parametrize("masked", [False, True])
 def test_attention_of_open_sizes(tmp_path: Path, target: str, *, masked: bool) -> None:
     """Queries and keys that only a run counts: few, whole blocks and chunks, and one more."""
