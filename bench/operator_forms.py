@@ -522,11 +522,23 @@ def _between_quantizations(
 _ROWS = ([64, 1000], [1, 1000], [128, 768], [12, 128, 128], [1000, 10], [4, 7, 49, 49], [8, 30000])
 
 
+def _softmax_by_steps(operands: Sequence[str], results: Sequence[str]) -> list[NodeProto]:
+    data, axes = operands
+    return [
+        helper.make_node("ReduceMax", [data, axes], ["m"]),
+        helper.make_node("Sub", [data, "m"], ["d"]),
+        helper.make_node("Exp", ["d"], ["e"]),
+        helper.make_node("ReduceSum", ["e", axes], ["s"]),
+        helper.make_node("Div", ["e", "s"], results),
+    ]
+
+
 def _rows() -> Iterator[Form]:
     for op, dims in product(("Softmax", "LogSoftmax"), _ROWS):
         yield Form(f"softmax_{op.lower()}_{_text(dims)}", op, [Draw(dims)], [], {"axis": -1})
     for axis, dims in ((1, [1, 21, 65, 65]), (0, [100, 64]), (1, [8, 12, 300])):
         yield Form(f"softmax_axis{axis}_{_text(dims)}", "Softmax", [Draw(dims)], [], {"axis": axis})
+    yield Form("softmax_by_steps", _softmax_by_steps, [Draw([64, 1000])], [_ints(-1)])
     yield Form("softmax_f16", "Softmax", [Draw([64, 500], "f16")], [], {"axis": -1})
     yield Form("softmax_open", "Softmax", [Draw([12, 77, 77])], [], {"axis": -1}, [12, "t", "t"])
     for dims in ([1, 197, 768], [49, 96], [128, 512], [3136, 32], [1, 1024], [10, 7]):

@@ -27,7 +27,7 @@ from lowerdeck.passes.driver import PassGroup, PatternPass
 REFUSALS = (FrontendError, LoweringError, PassFailedException)
 
 FORMS = "forms="
-RARE = f"{FORMS}quantized_(?!qdq)|f16|control|matmul_128x3072x768$"
+RARE = f"{FORMS}quantized_(?!qdq)|f16|control|resize|softmax_by|matmul_128x3072x768$"
 """
 Operators for passes that models of floats do not need; not such whose results are rounded to bytes,
 where an error in the last place is one of a whole unit.
