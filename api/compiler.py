@@ -43,6 +43,7 @@ from lowerdeck.lowering.targets import machine_key
 from lowerdeck.passes.options import CompileOptions
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
+from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.emit_c.module import CArtifact
-    from lowerdeck.lowering.pipeline import Observer
     from lowerdeck.passes.context import LowerdeckContext
 
 __all__ = [
@@ -248,7 +248,7 @@ def import_and_lower(
 
     with working_on_modules():
         module, context = read_model(model, options)
-        run_to_phase(context, module, phase, _observer(options), instead=instead)
+        run_to_phase(context, module, phase, telling(context), instead=instead)
     return module, context
 
 
@@ -274,20 +274,6 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
     )
     warn_of_names(module, options)
     return module, context
-
-
-def _observer(options: CompileOptions) -> Observer:
-    """Tells of each pass as it begins, and of each phase as it ends."""
-    from lowerdeck.lowering.pipeline import Observer
-
-    class Telling(Observer):
-        def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-            options.progress(pass_.name)
-
-        def after_phase(self, phase: str, module: ModuleOp) -> None:
-            options.progress(phase)
-
-    return Telling()
 
 
 def name_of(path: str, options: CompileOptions) -> str:
@@ -355,7 +341,7 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
 
     with working_on_modules():
         module, context = read_model(path, options)
-        artifact = compile_to_c(context, module, name_of(path, options), _observer(options))
+        artifact = compile_to_c(context, module, name_of(path, options), telling(context))
         _write(artifact, folder)
 
 

@@ -34,7 +34,7 @@ OTHER: dict[str, Any] = {
 }
 """For every option that changes the output another value than the default."""
 
-SILENT = {"progress", "warn"}
+SILENT = {"finished", "progress", "warn"}
 """Options that change nothing in the output."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -117,6 +119,27 @@ def test_compile_says_what_it_wrote(
     assert "input x: float32[n, 3]" in text
     assert (out / "tanh_net.c").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "out"]
+
+
+def test_verbose_counts_what_passes_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """-(-x) is x: with the module, the function and its end six operations become four."""
+    path = tmp_path / "m.mlir"
+    path.write_text(
+        """
+        func.func @main(%x : tensor<4xf32>) -> tensor<4xf32> {
+          %a = core.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+          %b = core.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+          %z = core.tanh %b : (tensor<4xf32>) -> tensor<4xf32>
+          func.return %z : tensor<4xf32>
+        }
+        """
+    )
+    assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--target=c99", "-v"]) == 0
+    lines = [line.partition(" s  ")[2] for line in capsys.readouterr().err.splitlines()]
+    simplify = next(line for line in lines if line.startswith("simplify: "))
+    assert re.fullmatch(r"simplify: \d+\.\d{3} s, 6 -> 4 operations, 1 rewrite", simplify)
+    assert lines[0] == "import"
+    assert lines.index("legal") < lines.index("optimized") < lines.index("C compiler")
 
 
 def test_compile_keeps_files_of_the_user(
@@ -427,7 +450,13 @@ def test_ops_says_what_is_refused_as_it_is_used(
     path = tmp_path / "m.onnx"
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     path.write_bytes(model.SerializeToString())
-    assert main(["ops", str(path)]) == 1
+    written = tmp_path / "ops.json"
+    assert main(["ops", str(path), "--json", str(written)]) == 1
+    found = json.loads(written.read_text())
+    assert [
+        (each["operator"], each["nodes"], each["is_compiled"]) for each in found["operators"]
+    ] == [("RandomNormalLike", ["random"], False), ("Tanh", ["fine"], True)]
+    assert "node 'random'" in found["refusal"]
     random, tanh, reason = capsys.readouterr().out.splitlines()
     assert random.endswith("legalized, but refused as it is used")
     assert tanh.endswith("legalized")
