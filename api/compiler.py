@@ -548,9 +548,10 @@ class Model:
         try:
             arrays = [named[name] for name in self._names]
         except KeyError:
+            from lowerdeck.dialects.interpret.errors import no_values_for
+
             missing = [name for name in self._names if name not in named]
-            given = f"; given are {sorted(map(str, named))}" if named else ""
-            raise ValueError(f"no value for the inputs {missing}{given}") from None
+            raise ValueError(no_values_for(missing, named)) from None
         if len(named) == len(arrays):
             return arrays
         known = {*self._names, *self._metadata.get("unused_inputs", ())}
