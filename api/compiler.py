@@ -87,6 +87,7 @@ def compile(
     embed_weights: bool = False,
     strict_accuracy: bool = False,
     fast_math: bool = False,
+    small_weights: bool = False,
     profile: bool = False,
     schedules: Mapping[str, str] = MappingProxyType({}),
     extra_passes: str = "",
@@ -111,7 +112,8 @@ def compile(
     `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
     and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
     adds to rounding errors, and `fast_math` uses algebra of real numbers on floats, as pass
-    `fast-math` lists it.
+    `fast-math` lists it. `small_weights` leaves out what is faster but stores weights padded,
+    transformed or twice.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,
@@ -133,6 +135,7 @@ def compile(
         embed_weights=embed_weights,
         strict_accuracy=strict_accuracy,
         fast_math=fast_math,
+        small_weights=small_weights,
         profile=profile,
         schedules=schedules,
         extra_passes=extra_passes,

@@ -98,6 +98,8 @@ class CompileOptions:
     """Make the first this many rewrites of the whole run, and no other."""
     strict_accuracy: bool = False
     """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
+    small_weights: bool = False
+    """Leave out what stores weights padded, transformed, wider or twice."""
     fast_math: bool = False
     """Use algebra of real numbers on floats (`passes/fast_math.py`)."""
     embed_weights: bool = False

@@ -110,6 +110,11 @@ def add_options(
         help="leave out what is faster but adds to rounding errors",
     )
     add(
+        "--small-weights",
+        action="store_true",
+        help="leave out what is faster but stores weights padded, transformed or twice",
+    )
+    add(
         "--fast-math",
         action="store_true",
         help="use algebra of real numbers on floats, as pass fast-math lists it",
@@ -139,6 +144,7 @@ def compile_options(
         extra_passes=args.extra_passes,
         strict_accuracy=args.strict_accuracy,
         fast_math=args.fast_math,
+        small_weights=args.small_weights,
         embed_weights=args.embed_weights,
         profile=args.profile,
         progress=progress,

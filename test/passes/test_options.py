@@ -26,6 +26,7 @@ OTHER: dict[str, Any] = {
     "rewrite_limit": 3,
     "strict_accuracy": True,
     "fast_math": True,
+    "small_weights": True,
     "embed_weights": True,
     "profile": True,
     "extra_passes": "fuse",
