@@ -286,7 +286,10 @@ def _bind(name: str, type_: Attribute, value: Value, symbols: dict[str, int]) ->
     if not isinstance(value, np.ndarray):
         raise InterpretError(f"input '{name}' is no tensor, expected {type_}")
     if value.dtype != expected:
-        raise InterpretError(f"input '{name}' has the dtype {value.dtype}, expected {expected}")
+        raise InterpretError(
+            f"input '{name}' has the dtype {value.dtype}, expected {expected}; "
+            f"array.astype('{expected}') converts it"
+        )
     if (dims := _known_dims(cast(Tensor, type_))) is None:
         return
     if value.ndim != len(dims):

@@ -253,6 +253,28 @@ def test_bench_says_on_what(
     assert "not a number of seconds" in error_of(["bench", str(model), "--seconds", "-1"], capsys)
 
 
+def test_bench_says_which_sizes_did_not_fit(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of three elements there are none behind the fourth."""
+    path = tmp_path / "t.mlir"
+    path.write_text(
+        """
+        !x = tensor<?xf32, #core.tensor<dims = [n]>>
+        !y = tensor<?xf32, #core.tensor<dims = [n - 4]>>
+        func.func @main(%x : !x) -> !y {
+          %y = core.slice %x [4] [n - 4] [1] : (!x) -> !y
+          func.return %y : !y
+        }
+        """
+    )
+    command = ["bench", str(path), "--target=c99", "--seconds=0.01", "--no-cache"]
+    error = error_of(command, capsys)
+    assert "random inputs were" in error
+    assert "--dim, --input-shape or --inputs" in error
+    assert "(random)" in output_of([*command, "--dim", "n=9"], capsys)
+
+
 def test_options_are_written_in_full(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -139,7 +139,7 @@ def test_compile_tunes(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(command) == 0
     inputs = tmp_path / "in.npz"
     save(inputs, X)
-    assert main(["run", str(out), "--inputs", str(inputs), "--outputs", str(outputs)]) == 0
+    assert main(["run", str(out), "--inputs", str(inputs), "--save", str(outputs)]) == 0
     with np.load(outputs) as found:
         np.testing.assert_allclose(found[found.files[0]], np.tanh(X), rtol=1e-6)
 
