@@ -86,7 +86,8 @@ def seconds(text: str) -> float:
 
 def command_options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
     """The options of a command line; ToolError for what makes no sense."""
-    from lowerdeck.lowering.pipeline import ALL_PASSES, check_options
+    from lowerdeck.lowering.pipeline import ALL_PASSES, check_options, passes_of_phase
+    from lowerdeck.passes.contracts import PHASES
 
     start = time.perf_counter()
 
@@ -104,6 +105,7 @@ def command_options(args: argparse.Namespace, progress: Progress) -> CompileOpti
     options = compile_options(args, step, tell if args.verbose else None)
     with checking_options("lowerdeck"):
         check_options(options)
+    progress.expect([name for phase in PHASES for name in passes_of_phase(phase, options)])
     processors = os.cpu_count() or 1
     if options.threads > _CROWD * processors:
         print(

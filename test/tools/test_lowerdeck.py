@@ -259,6 +259,8 @@ def test_wrong_inputs_leave_nothing(
         (["--strategy", "rows", "--disable-strategy", "rows"], "'rows' is disabled, too"),
         (["--skip-nodes", "("], "--skip-nodes"),
         (["--threads", "0"], "threads"),
+        (["--rewrite-limit", "-5"], "-5 is not a number of rewrites"),
+        (["--target", "pdp11"], "'pdp11' is not one of native, "),
         (["--input-shape", "x=a"], "expected NAME=1,2,3"),
         (["--output", "nowhere"], "nowhere"),
         (["--input-shape", "nowhere=2,3"], "nowhere"),
