@@ -411,7 +411,8 @@ class Binding:
         array = cast(Array, value if isinstance(value, np.ndarray) else np.asarray(value))
         if array.dtype is not info.dtype and array.dtype != info.dtype:
             raise ValueError(
-                f"input '{info.name}' has the dtype {array.dtype}, expected {info.dtype}"
+                f"input '{info.name}' has the dtype {array.dtype}, expected {info.dtype}; "
+                f"array.astype('{info.dtype}') converts it"
             )
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):

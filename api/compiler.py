@@ -43,6 +43,7 @@ from lowerdeck.lowering.targets import machine_key
 from lowerdeck.passes.options import CompileOptions
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
+from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.emit_c.module import CArtifact
-    from lowerdeck.lowering.pipeline import Observer
     from lowerdeck.passes.context import LowerdeckContext
 
 __all__ = [
@@ -87,6 +87,7 @@ def compile(
     embed_weights: bool = False,
     strict_accuracy: bool = False,
     fast_math: bool = False,
+    small_weights: bool = False,
     profile: bool = False,
     schedules: Mapping[str, str] = MappingProxyType({}),
     extra_passes: str = "",
@@ -111,7 +112,8 @@ def compile(
     `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
     and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
     adds to rounding errors, and `fast_math` uses algebra of real numbers on floats, as pass
-    `fast-math` lists it.
+    `fast-math` lists it. `small_weights` leaves out what is faster but stores weights padded,
+    transformed or twice.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,
@@ -133,6 +135,7 @@ def compile(
         embed_weights=embed_weights,
         strict_accuracy=strict_accuracy,
         fast_math=fast_math,
+        small_weights=small_weights,
         profile=profile,
         schedules=schedules,
         extra_passes=extra_passes,
@@ -248,7 +251,7 @@ def import_and_lower(
 
     with working_on_modules():
         module, context = read_model(model, options)
-        run_to_phase(context, module, phase, _observer(options), instead=instead)
+        run_to_phase(context, module, phase, telling(context), instead=instead)
     return module, context
 
 
@@ -274,20 +277,6 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
     )
     warn_of_names(module, options)
     return module, context
-
-
-def _observer(options: CompileOptions) -> Observer:
-    """Tells of each pass as it begins, and of each phase as it ends."""
-    from lowerdeck.lowering.pipeline import Observer
-
-    class Telling(Observer):
-        def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-            options.progress(pass_.name)
-
-        def after_phase(self, phase: str, module: ModuleOp) -> None:
-            options.progress(phase)
-
-    return Telling()
 
 
 def name_of(path: str, options: CompileOptions) -> str:
@@ -355,7 +344,7 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
 
     with working_on_modules():
         module, context = read_model(path, options)
-        artifact = compile_to_c(context, module, name_of(path, options), _observer(options))
+        artifact = compile_to_c(context, module, name_of(path, options), telling(context))
         _write(artifact, folder)
 
 
@@ -562,9 +551,10 @@ class Model:
         try:
             arrays = [named[name] for name in self._names]
         except KeyError:
+            from lowerdeck.dialects.interpret.errors import no_values_for
+
             missing = [name for name in self._names if name not in named]
-            given = f"; given are {sorted(map(str, named))}" if named else ""
-            raise ValueError(f"no value for the inputs {missing}{given}") from None
+            raise ValueError(no_values_for(missing, named)) from None
         if len(named) == len(arrays):
             return arrays
         known = {*self._names, *self._metadata.get("unused_inputs", ())}

@@ -30,10 +30,15 @@ def compile_to_c(
 
 def emit(context: Context, module: ModuleOp, name: str) -> CArtifact:
     """The C of a scheduled module, for the target in the options of the context."""
+    from lowerdeck.dialects.buffer.entry import find_entry
     from lowerdeck.dialects.errors import working_on
     from lowerdeck.lowering.emit_c.module import emit_c
+    from lowerdeck.lowering.entry.fixed_sizes import fixed_sizes
     from lowerdeck.passes.context import options_of
 
     options = options_of(context)
+    if (entry := find_entry(module)) is not None:
+        for text in fixed_sizes(entry):
+            options.warn(text)
     with working_on(lambda: f"{name}.c"):
         return emit_c(module, name, options.target, embed_weights=options.embed_weights)

@@ -37,7 +37,7 @@ Op = TypeVar("Op", bound=Operation)
 
 _NOTHING = cast(Any, None)
 
-_LISTED = 8
+_LISTED = 3
 """The number of ops that an error names; the rest are only counted."""
 
 _REWRITES_PER_OP = 64
@@ -390,7 +390,7 @@ class PatternPass(ModulePass):
     def _refusal(self, dialect: str, ops: Sequence[Operation], advice: str) -> str:
         listed = "; ".join(map(describe, ops[:_LISTED]))
         more = f"; and {len(ops) - _LISTED} more" if len(ops) > _LISTED else ""
-        return f"{self.name}: found {dialect} ops: {listed}{more}; {advice}"
+        return f"{self.name}: found {dialect} ops; {advice}: {listed}{more}"
 
 
 class PassGroup(ModulePass, ABC):

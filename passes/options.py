@@ -48,6 +48,23 @@ class OptionError(LowerdeckError, ValueError):
         self.problems = tuple(problems)
 
 
+@dataclass(frozen=True)
+class FinishedPass:
+    """What one pass has done."""
+
+    name: str
+    seconds: float
+    before: int
+    """Operations of the module before it."""
+    after: int
+    rewrites: int
+
+    def __str__(self) -> str:
+        count = f"{self.after}" if self.before == self.after else f"{self.before} -> {self.after}"
+        made = "1 rewrite" if self.rewrites == 1 else f"{self.rewrites} rewrites"
+        return f"{self.name}: {self.seconds:.3f} s, {count} operations, {made}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompileOptions:
     """
@@ -81,6 +98,8 @@ class CompileOptions:
     """Make the first this many rewrites of the whole run, and no other."""
     strict_accuracy: bool = False
     """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
+    small_weights: bool = False
+    """Leave out what stores weights padded, transformed, wider or twice."""
     fast_math: bool = False
     """Use algebra of real numbers on floats (`passes/fast_math.py`)."""
     embed_weights: bool = False
@@ -101,6 +120,8 @@ class CompileOptions:
     """What single kernels get, by name: their shapes and a schedule, as `tune` has found them."""
     progress: Callable[[str], None] = field(default=lambda text: None, compare=False)
     """Told what is being done."""
+    finished: Callable[[FinishedPass], None] | None = field(default=None, compare=False)
+    """Told what each pass has done; None spares the counting."""
     warn: Callable[[str], None] = field(default=_warn, compare=False)
     """Told what is no error, but most likely not what was meant."""
 

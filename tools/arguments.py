@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
-from lowerdeck.passes.options import CompileOptions, OptionError
+from lowerdeck.passes.options import CompileOptions, FinishedPass, OptionError
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
@@ -110,6 +110,11 @@ def add_options(
         help="leave out what is faster but adds to rounding errors",
     )
     add(
+        "--small-weights",
+        action="store_true",
+        help="leave out what is faster but stores weights padded, transformed or twice",
+    )
+    add(
         "--fast-math",
         action="store_true",
         help="use algebra of real numbers on floats, as pass fast-math lists it",
@@ -119,7 +124,9 @@ def add_options(
 
 
 def compile_options(
-    args: argparse.Namespace, progress: Callable[[str], None] = lambda text: None
+    args: argparse.Namespace,
+    progress: Callable[[str], None] = lambda text: None,
+    finished: Callable[[FinishedPass], None] | None = None,
 ) -> CompileOptions:
     """The options of a command line."""
     return CompileOptions(
@@ -137,9 +144,11 @@ def compile_options(
         extra_passes=args.extra_passes,
         strict_accuracy=args.strict_accuracy,
         fast_math=args.fast_math,
+        small_weights=args.small_weights,
         embed_weights=args.embed_weights,
         profile=args.profile,
         progress=progress,
+        finished=finished,
         warn=lambda text: print(f"warning: {text}", file=sys.stderr),
     )
 

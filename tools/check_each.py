@@ -59,8 +59,8 @@ class PassChecker(Observer):
         self._expected: Results | None = None
         self._why_not = ""
         """Why there are no results to compare with."""
-        self._without_results: list[str] = []
-        """What ran before there were any."""
+        self._without_results: dict[str, list[str]] = {}
+        """What ran before there were any, by the reason."""
         self._unchecked: list[str] = []
         """What ran since the last comparison, each with the reason."""
         self._compared = 0
@@ -82,7 +82,7 @@ class PassChecker(Observer):
         from lowerdeck.lowering.targets import obstacle
 
         if self._expected is None:
-            self._without_results.append(f"the C: {self._why_not}")
+            self._without_results.setdefault(self._why_not, []).append("the C")
             return
         if (reason := obstacle(self._context.options.target)) is not None:
             self._unchecked.append(f"the C: {reason}")
@@ -96,7 +96,11 @@ class PassChecker(Observer):
 
     def finish(self) -> None:
         """ToolError if there is work that no comparison has seen, or nothing was compared."""
-        problems = [*self._without_results, *self._unchecked]
+        problems = [
+            f"{first}: {reason}{f'; {len(others)} more for the same reason' if others else ''}"
+            for reason, (first, *others) in self._without_results.items()
+        ]
+        problems += self._unchecked
         if not problems and not self._compared:
             problems = ["there is no pass to check"]
         if not problems:
@@ -116,7 +120,8 @@ class PassChecker(Observer):
 
     def _check_after(self, previous: ModulePass, module: ModuleOp) -> None:
         if self._expected is None:
-            self._without_results.append(f"the pass '{previous.name}': {self._why_not}")
+            what = f"the pass '{previous.name}'"
+            self._without_results.setdefault(self._why_not, []).append(what)
             return
         inputs, expected = self._inputs, self._expected
         if getattr(previous, "has_floats_only", False):

@@ -64,7 +64,12 @@ def add_command(
     parser.add_argument("model", metavar="MODEL", help=f"model file: {known_formats()}")
     group = parser.add_argument_group("how to compile")
     add_options(group)
-    parser.add_argument("-v", "--verbose", action="store_true", help="name each step on stderr")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="name each step on stderr, with the time, operations and rewrites of each pass",
+    )
     return parser
 
 
@@ -81,20 +86,26 @@ def seconds(text: str) -> float:
 
 def command_options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
     """The options of a command line; ToolError for what makes no sense."""
-    from lowerdeck.lowering.pipeline import check_options
+    from lowerdeck.lowering.pipeline import ALL_PASSES, check_options, passes_of_phase
+    from lowerdeck.passes.contracts import PHASES
 
     start = time.perf_counter()
 
+    def tell(what: object) -> None:
+        passed = time.perf_counter() - start
+        print(f"lowerdeck: {passed:8.3f} s  {what}", file=sys.stderr)
+
     def step(text: str) -> None:
         progress(text)
-        if args.verbose:
-            passed = time.perf_counter() - start
-            print(f"lowerdeck: {passed:8.3f} s  {text}", file=sys.stderr)
+        # What is said of passes is said as they end.
+        if args.verbose and text not in ALL_PASSES:
+            tell(text)
 
     load_plugins("lowerdeck", args.load)
-    options = compile_options(args, step)
+    options = compile_options(args, step, tell if args.verbose else None)
     with checking_options("lowerdeck"):
         check_options(options)
+    progress.expect([name for phase in PHASES for name in passes_of_phase(phase, options)])
     processors = os.cpu_count() or 1
     if options.threads > _CROWD * processors:
         print(

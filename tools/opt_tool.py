@@ -121,14 +121,18 @@ class OptTool(xDSLOptMain):
         arg_parser.prog = "opt-tool"
         arg_parser.usage = "opt-tool [options] [input_file]"
         add = arg_parser.add_argument
-        add(
+        # In place of xDSL's own option, of which the last one counts.
+        group = arg_parser.add_argument_group("passes", conflict_handler="resolve")
+        group.add_argument(
+            "-p",
+            "--passes",
             "--pass-pipeline",
             dest="passes",
             action=_JoinAction,
-            default=argparse.SUPPRESS,
+            default="",
             metavar="SPEC",
             help="passes to apply: name,name{option=value other=value},...; repeated, one pipeline "
-            "after the other",
+            "after the other; --list-passes lists ours, and xdsl-opt --help those of xDSL",
         )
         add(
             "--compile-to",

@@ -25,7 +25,12 @@ from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_d
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.frameworks import framework_of
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
-from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+from lowerdeck.dialects.interpret.errors import (
+    InterpretError,
+    StepLimitError,
+    describe,
+    no_values_for,
+)
 from lowerdeck.dialects.interpret.graphs import graph_runner
 
 __all__ = [
@@ -67,7 +72,7 @@ def run_module(
     target = find_function(module, function)
     names = value_names(target.arg_attrs, len(target.body.block.args))
     if missing := [name for name in names if name not in inputs]:
-        raise InterpretError(f"no value for the inputs {missing}")
+        raise InterpretError(no_values_for(missing, inputs))
     known = {*names, *unused_inputs(target)}
     if unknown := [name for name in inputs if name not in known]:
         raise InterpretError(f"{unknown} are not inputs; the inputs are {names}")
@@ -281,7 +286,10 @@ def _bind(name: str, type_: Attribute, value: Value, symbols: dict[str, int]) ->
     if not isinstance(value, np.ndarray):
         raise InterpretError(f"input '{name}' is no tensor, expected {type_}")
     if value.dtype != expected:
-        raise InterpretError(f"input '{name}' has the dtype {value.dtype}, expected {expected}")
+        raise InterpretError(
+            f"input '{name}' has the dtype {value.dtype}, expected {expected}; "
+            f"array.astype('{expected}') converts it"
+        )
     if (dims := _known_dims(cast(Tensor, type_))) is None:
         return
     if value.ndim != len(dims):

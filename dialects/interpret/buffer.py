@@ -28,7 +28,12 @@ from lowerdeck.dialects.core.control_flow import names_in, yielded
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.interpret.buffer_kernels import Kernel, compile_kernel, tensor_kernel
 from lowerdeck.dialects.interpret.buffer_scalars import POISON, Array, fresh, memory_dtype, wrap
-from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+from lowerdeck.dialects.interpret.errors import (
+    InterpretError,
+    StepLimitError,
+    describe,
+    no_values_for,
+)
 
 SIMULATED_PARTS = 3
 """Into how many parts loops are cut that threads share; they run one after the other."""
@@ -96,7 +101,7 @@ class Machine:
         self, arguments: Sequence[SSAValue], names: Sequence[str], inputs: Mapping[str, Array]
     ) -> dict[str, int]:
         if missing := [name for name in names if name not in inputs]:
-            raise InterpretError(f"no value for the inputs {missing}")
+            raise InterpretError(no_values_for(missing, inputs))
         if unknown := [name for name in inputs if name not in names]:
             raise InterpretError(f"{unknown} are not inputs; the inputs are {names}")
         symbols: dict[str, int] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
@@ -17,6 +18,12 @@ class InterpretError(InterpretationError):
 
 class StepLimitError(InterpretError):
     """More operations were run than the caller allows."""
+
+
+def no_values_for(missing: Sequence[str], given: Iterable[str]) -> str:
+    """What is said of inputs that the caller gave nothing for."""
+    names = sorted(map(str, given))
+    return f"no value for the inputs {list(missing)}" + (f"; given are {names}" if names else "")
 
 
 def describe(op: Operation) -> str:

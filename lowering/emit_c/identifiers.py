@@ -52,7 +52,7 @@ def _is_reserved(name: str) -> bool:
 
 def names_of_model(name: str) -> set[str]:
     """What the C of a model declares and defines itself outside of functions, kernels apart."""
-    stems = ("args", "run", "workspace_size", "weights", "driver", "check", "job", "work")
+    stems = ("args", "run", "workspace_size", "weights", "fault", "driver", "check", "job", "work")
     macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")
     return {
         name,

@@ -20,6 +20,7 @@ from lowerdeck.dialects.errors import CompileError
 from lowerdeck.lowering.abi import ABI
 from lowerdeck.lowering.emit_c import custom, interface
 from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads
+from lowerdeck.lowering.emit_c.faults import fault_function
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
@@ -98,7 +99,7 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     i = _interface(entry, name, target, size, header, embed_weights and size > 0)
     source = _source(i, kernels, entry)
     files = {
-        f"{name}.h": interface.header(i),
+        f"{name}.h": interface.header(i, fault_function(i)),
         f"{name}.c": source,
         "CMakeLists.txt": interface.cmake(i),
         "example.c": interface.example(i),

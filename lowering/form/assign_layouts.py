@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, prod
+from math import gcd, inf, prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -33,6 +33,12 @@ def block_for(channels: int, lanes: int) -> int:
     while block < min(channels, lanes):
         block *= 2
     return block
+
+
+def whole_block_for(channels: int, lanes: int) -> int:
+    """The largest block, of a power of two, that divides a number of channels, if there is one."""
+    block = gcd(channels, lanes)
+    return block if block >= min(FEWEST_LANES, lanes) else block_for(channels, lanes)
 
 
 def size_of(value: SSAValue) -> int:
@@ -93,7 +99,8 @@ class LayoutPlan:
                 self._components.union(kernel.inputs[position], kernel.results[0])
         for value in self._values():
             root, channels = self._components.find(value), dims_of(value)[1].value or 0
-            self._channels[root] = max(self._channels.get(root, 0), channels)
+            join = gcd if self._setting.small else max
+            self._channels[root] = join(self._channels.get(root, 0), channels)
 
     def _weigh(self) -> None:
         for value in self._values():
@@ -136,7 +143,8 @@ class LayoutPlan:
     def block(self, value: SSAValue) -> int:
         """The block size of a value, if it is blocked."""
         channels = self._channels.get(self._components.find(value), dims_of(value)[1].value or 1)
-        return block_for(channels, self._lanes)
+        fitting = whole_block_for if self._setting.small else block_for
+        return fitting(channels, self._lanes)
 
     def is_wanted_blocked(self, value: SSAValue) -> bool:
         """True if the kernels connected to a value should work on blocks."""

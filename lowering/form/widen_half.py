@@ -45,6 +45,10 @@ class WidenHalf(Pattern):
     name = "widen-half"
     roots = (ConvOp, ConvTransposeOp, MatmulOp)
 
+    def __init__(self, *, keeps_constants: bool) -> None:
+        """`keeps_constants`: they are stored as they are, and widened by each run."""
+        self._keeps_constants = keeps_constants
+
     def match(self, op: CoreOp) -> Match | None:
         element = _half_of(op)
         return None if element is None else Match((op,), f"{element} in f32")
@@ -57,13 +61,27 @@ class WidenHalf(Pattern):
         assert isinstance(op, CoreOp)
         half = _half_of(op)
         assert half is not None
-        wide = rewriter.add(op.with_operands([_widened(value, rewriter) for value in op.operands]))
+        wide = rewriter.add(
+            op.with_operands([self._widened(value, rewriter) for value in op.operands])
+        )
         results = [
             rewriter.add(CastOp(new, half)).result if element_type(old) == half else new
             for old, new in zip(op.results, wide.results, strict=True)
         ]
         rewriter.replace(op, results)
         return wide
+
+    def _widened(self, value: SSAValue, rewriter: Rewriter) -> SSAValue:
+        """A value of half precision in f32, others as they are; of constants it is known."""
+        if element_type(value) not in _HALVES:
+            return value
+        try:
+            array = None if self._keeps_constants else constant_array(value)
+        except ElidedBlobError:
+            array = None
+        if array is None:
+            return rewriter.add(CastOp(value, f32)).result
+        return rewriter.add(ConstantOp.of(array.astype(np.float32))).result
 
 
 class WidenBetween(WidenHalf):
@@ -75,8 +93,9 @@ class WidenBetween(WidenHalf):
     name = "widen-between"
     roots = (*_MOVEMENT, PoolOp, ReduceOp, SoftmaxOp, LayerNormOp, *_MAPS)
 
-    def __init__(self, unrounded: set[SSAValue]) -> None:
+    def __init__(self, unrounded: set[SSAValue], *, keeps_constants: bool) -> None:
         """What needs no rounding, because it was of half precision, goes to `unrounded`."""
+        super().__init__(keeps_constants=keeps_constants)
         self._unrounded = unrounded
 
     def match(self, op: CoreOp) -> Match | None:
@@ -157,19 +176,6 @@ def _chooses(op: CoreOp) -> bool:
     return isinstance(op, (*_MOVEMENT, *_CHOICES))
 
 
-def _widened(value: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """A value of half precision in f32, others as they are; what a constant becomes is known."""
-    if element_type(value) not in _HALVES:
-        return value
-    try:
-        array = constant_array(value)
-    except ElidedBlobError:
-        array = None
-    if array is None:
-        return rewriter.add(CastOp(value, f32)).result
-    return rewriter.add(ConstantOp.of(array.astype(np.float32))).result
-
-
 @dataclass(frozen=True)
 class WidenHalfPass(ModulePass):
     """
@@ -185,17 +191,23 @@ class WidenHalfPass(ModulePass):
     two halves are exact in f32. Between kernels, numbers of half precision are stored as f32: what
     reads them in tiles and windows need not convert them again and again, and a root op has the
     epilogues and layouts of f32. A model without convolutions and products, which memory limits,
-    stays as small as it is.
+    stays as small as it is. Where weights are to stay small, constants are widened by each run.
     """
 
     name = "widen-half"
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if target_named(options_of(ctx).target).lanes == 1:
+        options = options_of(ctx)
+        if target_named(options.target).lanes == 1:
             return
         unrounded: set[SSAValue] = set()
-        for pattern in (WidenHalf(), WidenBetween(unrounded), StoreWide(unrounded)):
+        patterns = (
+            WidenHalf(keeps_constants=options.small_weights),
+            WidenBetween(unrounded, keeps_constants=options.small_weights),
+            StoreWide(unrounded),
+        )
+        for pattern in patterns:
             recorder = recorder_of(ctx)
             count = apply_patterns(op, [pattern], recorder, pass_name=self.name, recursive=False)
             if not count and type(pattern) is WidenHalf:

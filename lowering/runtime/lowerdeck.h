@@ -57,6 +57,38 @@ static inline const char *lowerdeck_status_text(int status) {
   return texts[status];
 }
 
+/* The number of elements of a tensor; 0 if there are none, or as many as no memory holds. */
+static inline int64_t lowerdeck_elements(const int64_t *dims, int rank) {
+  int64_t count = 1;
+  for (int k = 0; k < rank; k++) {
+    if (dims[k] <= 0 || count > (INT64_MAX >> 8) / dims[k]) return 0;
+    count *= dims[k];
+  }
+  return count;
+}
+
+/* Where elements lie, and bytes. */
+typedef struct lowerdeck_span {
+  const void *data;
+  int64_t size;
+} lowerdeck_span;
+
+static inline int lowerdeck_overlap(const lowerdeck_span *a, const lowerdeck_span *b) {
+  const uintptr_t p = (uintptr_t)a->data, q = (uintptr_t)b->data;
+  if (a->size <= 0 || b->size <= 0) return 0;
+  return p < q + (uintptr_t)b->size && q < p + (uintptr_t)a->size;
+}
+
+/* The first of the first `written` spans that overlaps a later one of all `count`; `written` if none. */
+static inline int lowerdeck_first_overlap(const lowerdeck_span *spans, int written, int count) {
+  for (int a = 0; a < written; a++) {
+    for (int b = a + 1; b < count; b++) {
+      if (lowerdeck_overlap(&spans[a], &spans[b])) return a;
+    }
+  }
+  return written;
+}
+
 /* Memory for values whose size depends on data. `allocate` returns memory aligned as by malloc, or
    NULL; `release` takes back what it returned. Calls come from the thread that called NAME_run. */
 typedef struct lowerdeck_allocator {

@@ -243,27 +243,6 @@ static inline void lowerdeck_copy(void *target, const void *source, int64_t size
   if (size > 0 && target != NULL && source != NULL) memcpy(target, source, (size_t)size);
 }
 
-typedef struct lowerdeck_span {
-  const void *data;
-  int64_t size;
-} lowerdeck_span;
-
-static inline bool lowerdeck_overlap(const lowerdeck_span *a, const lowerdeck_span *b) {
-  const uintptr_t p = (uintptr_t)a->data, q = (uintptr_t)b->data;
-  if (a->size <= 0 || b->size <= 0) return false;
-  return p < q + (uintptr_t)b->size && q < p + (uintptr_t)a->size;
-}
-
-/* True if one of the first `written` spans overlaps any other of all `count`. */
-static inline bool lowerdeck_any_overlap(const lowerdeck_span *spans, int written, int count) {
-  for (int a = 0; a < written; a++) {
-    for (int b = a + 1; b < count; b++) {
-      if (lowerdeck_overlap(&spans[a], &spans[b])) return true;
-    }
-  }
-  return false;
-}
-
 /* Memory from the caller's allocator: a list, so that whole scopes are released at once. */
 typedef struct lowerdeck_block {
   struct lowerdeck_block *previous;

@@ -33,6 +33,8 @@ class Setting:
     """The number of threads that share the work."""
     strict: bool = False
     """True if faster algorithms must not increase rounding errors."""
+    small: bool = False
+    """True if constants must not become larger by their layouts."""
     disabled: frozenset[str] = frozenset()
     """Names of strategies that are disabled."""
     asked: frozenset[str] = frozenset()
@@ -45,6 +47,7 @@ class Setting:
             target_named(options.target),
             options.threads,
             options.strict_accuracy,
+            options.small_weights,
             frozenset(options.disable_strategy),
             frozenset(options.strategy),
         )

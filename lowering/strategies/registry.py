@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.buffer.kernel import FuncOp
@@ -40,6 +40,7 @@ from lowerdeck.lowering.strategies.streamed_matmul import StreamedMatmul
 from lowerdeck.lowering.strategies.taps import Taps
 from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
 from lowerdeck.lowering.strategies.transposed import Transposed
+from lowerdeck.lowering.strategies.weight_sizes import grows_in_blocks, growth, keeps_small
 from lowerdeck.lowering.strategies.winograd import Winograd
 
 STRATEGIES: list[Strategy] = [
@@ -88,9 +89,10 @@ def wishes(kernel: KernelOp, setting: Setting) -> Wishes | None:
     """The layout wishes of a kernel; None if it reads and writes row-major values only."""
     if len(kernel.results) != 1:
         return None
-    asked = (strategy.wishes(kernel, setting) for strategy in strategies_for(kernel, setting))
-    if (found := next((each for each in asked if each is not None), None)) is not None:
-        return found
+    for strategy in strategies_for(kernel, setting):
+        found = strategy.wishes(kernel, setting)
+        if found is not None and not (setting.small and grows_in_blocks(kernel, found, setting)):
+            return found
     # Plain loops of a reduction read each element once, in any layout.
     anchors = anchors_of(kernel)
     is_reduction = bool(anchors) and isinstance(anchors[0], ReduceOp)
@@ -98,9 +100,35 @@ def wishes(kernel: KernelOp, setting: Setting) -> Wishes | None:
 
 
 def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
-    """All candidates for a kernel besides plain loops; only those asked for, if there are any."""
+    """
+    All candidates for a kernel besides plain loops; only those asked for, if there are any.
+
+    Where constants are to stay small, only those that leave them so. If there are none, plain
+    loops do, but for values in blocks, which get what adds least.
+    """
     if _is_of_nothing(kernel):
         return
+    if not setting.small:
+        yield from _candidates(kernel, setting)
+        return
+    ways = [(way, _packed(kernel, way)) for way in _candidates(kernel, setting)]
+    small = [way for way, packed in ways if keeps_small(kernel, packed)]
+    if not small and not _is_row_major(kernel):
+        least = min((growth(kernel, packed) for _, packed in ways), default=0)
+        small = [way for way, packed in ways if growth(kernel, packed) == least]
+    yield from small
+
+
+def _packed(kernel: KernelOp, way: Candidate) -> dict[SSAValue, LayoutAttr]:
+    return _of_schedule(kernel, way.schedule).packed(kernel, way.schedule)
+
+
+def _is_row_major(kernel: KernelOp) -> bool:
+    count = len(kernel.inputs) + len(kernel.results)
+    return all(kernel.layout_at(position).is_row_major for position in range(count))
+
+
+def _candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
     able = strategies_for(kernel, setting)
     asked = [strategy for strategy in able if strategy.name in setting.asked]
     is_found = False

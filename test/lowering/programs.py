@@ -394,7 +394,8 @@ class Call:
         self.outputs: list[Margined] = []
         self.workspace: Margined | None = None
 
-    def _ports(self, kind: str) -> list[dict[str, Any]]:
+    def ports(self, kind: str) -> list[dict[str, Any]]:
+        """What the description says of all inputs, or of all outputs."""
         return cast("list[dict[str, Any]]", self.artifact.metadata[kind])
 
     def __setitem__(self, name: str, value: int) -> None:
@@ -410,14 +411,14 @@ class Call:
 
     def prepare(self, inputs: Sequence[Array], capacities: Sequence[int]) -> Call:
         """Fill in everything that a good call needs."""
-        for port, value in zip(self._ports("inputs"), inputs, strict=True):
+        for port, value in zip(self.ports("inputs"), inputs, strict=True):
             memory = Margined(value.nbytes)
             memory.memory[:] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
             self.keep.append(memory)
             self[f"{port['field']}.data"] = memory.address
             start = self.fields[f"{port['field']}.dims"]
             self.words[start : start + value.ndim] = list(value.shape)
-        for port, capacity in zip(self._ports("outputs"), capacities, strict=True):
+        for port, capacity in zip(self.ports("outputs"), capacities, strict=True):
             memory = Margined(capacity * _dtype(port).itemsize)
             self.outputs.append(memory)
             self[f"{port['field']}.data"] = memory.address
@@ -452,7 +453,7 @@ class Call:
     def results(self) -> list[Array]:
         """The outputs, of the dimensions that the run wrote."""
         results: list[Array] = []
-        for port, memory in zip(self._ports("outputs"), self.outputs, strict=True):
+        for port, memory in zip(self.ports("outputs"), self.outputs, strict=True):
             shape = self.dims(port["field"], len(port["dims"]))
             dtype = _dtype(port)
             size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize

@@ -26,6 +26,7 @@ OTHER: dict[str, Any] = {
     "rewrite_limit": 3,
     "strict_accuracy": True,
     "fast_math": True,
+    "small_weights": True,
     "embed_weights": True,
     "profile": True,
     "extra_passes": "fuse",
@@ -34,7 +35,7 @@ OTHER: dict[str, Any] = {
 }
 """For every option that changes the output another value than the default."""
 
-SILENT = {"progress", "warn"}
+SILENT = {"finished", "progress", "warn"}
 """Options that change nothing in the output."""
 
 

@@ -5,6 +5,8 @@
 // RUN: not opt-tool %s -p 'cse,' 2>&1 | filecheck %s --check-prefix=COMMA
 // RUN: not opt-tool %s -p 'builtin.module(cse)' 2>&1 | filecheck %s --check-prefix=NESTED
 // RUN: opt-tool %s --pass-pipeline=fold --pass-pipeline=cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
+// RUN: opt-tool %s -p fold -p cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
+// RUN: opt-tool %s -p fold --passes=cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
 // RUN: opt-tool %s | sed s/core.exp/core.exq/ | not opt-tool 2>&1 | filecheck %s --check-prefix=OPERATION
 // RUN: not opt-tool %s --disable=fuze 2>&1 | filecheck %s --check-prefix=DISABLE
 // RUN: not opt-tool %s --skip-nodes='(' 2>&1 | filecheck %s --check-prefix=REGEX

@@ -353,7 +353,10 @@ def test_missing_inputs_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
     path, inputs = uniform(tmp_path), tmp_path / "in.npz"
     np.savez(inputs, a=np.zeros((3, 5), np.float32))
     assert check(path, f"--inputs={inputs}") == 1
-    assert "no value for the inputs ['b']" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    reason = "no value for the inputs ['b']; given are ['a']; "
+    assert lines[0].startswith(f"{path}: not checked: the pass 'legalize-onnx': {reason}")
+    assert len(lines) == 2  # and what to do
 
 
 def test_c_for_another_machine_is_not_checked(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -119,6 +121,27 @@ def test_compile_says_what_it_wrote(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "out"]
 
 
+def test_verbose_counts_what_passes_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """-(-x) is x: with the module, the function and its end six operations become four."""
+    path = tmp_path / "m.mlir"
+    path.write_text(
+        """
+        func.func @main(%x : tensor<4xf32>) -> tensor<4xf32> {
+          %a = core.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+          %b = core.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+          %z = core.tanh %b : (tensor<4xf32>) -> tensor<4xf32>
+          func.return %z : tensor<4xf32>
+        }
+        """
+    )
+    assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--target=c99", "-v"]) == 0
+    lines = [line.partition(" s  ")[2] for line in capsys.readouterr().err.splitlines()]
+    simplify = next(line for line in lines if line.startswith("simplify: "))
+    assert re.fullmatch(r"simplify: \d+\.\d{3} s, 6 -> 4 operations, 1 rewrite", simplify)
+    assert lines[0] == "import"
+    assert lines.index("legal") < lines.index("optimized") < lines.index("C compiler")
+
+
 def test_compile_keeps_files_of_the_user(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -228,6 +251,28 @@ def test_bench_says_on_what(
     assert "x: float32[9, 3] (random)" in text
     assert "expected NAME=N" in error_of([*command, "--dim", "n"], capsys)
     assert "not a number of seconds" in error_of(["bench", str(model), "--seconds", "-1"], capsys)
+
+
+def test_bench_says_which_sizes_did_not_fit(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of three elements there are none behind the fourth."""
+    path = tmp_path / "t.mlir"
+    path.write_text(
+        """
+        !x = tensor<?xf32, #core.tensor<dims = [n]>>
+        !y = tensor<?xf32, #core.tensor<dims = [n - 4]>>
+        func.func @main(%x : !x) -> !y {
+          %y = core.slice %x [4] [n - 4] [1] : (!x) -> !y
+          func.return %y : !y
+        }
+        """
+    )
+    command = ["bench", str(path), "--target=c99", "--seconds=0.01", "--no-cache"]
+    error = error_of(command, capsys)
+    assert "random inputs were" in error
+    assert "--dim, --input-shape or --inputs" in error
+    assert "(random)" in output_of([*command, "--dim", "n=9"], capsys)
 
 
 def test_options_are_written_in_full(
@@ -427,7 +472,13 @@ def test_ops_says_what_is_refused_as_it_is_used(
     path = tmp_path / "m.onnx"
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     path.write_bytes(model.SerializeToString())
-    assert main(["ops", str(path)]) == 1
+    written = tmp_path / "ops.json"
+    assert main(["ops", str(path), "--json", str(written)]) == 1
+    found = json.loads(written.read_text())
+    assert [
+        (each["operator"], each["nodes"], each["is_compiled"]) for each in found["operators"]
+    ] == [("RandomNormalLike", ["random"], False), ("Tanh", ["fine"], True)]
+    assert "node 'random'" in found["refusal"]
     random, tanh, reason = capsys.readouterr().out.splitlines()
     assert random.endswith("legalized, but refused as it is used")
     assert tanh.endswith("legalized")

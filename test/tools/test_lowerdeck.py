@@ -139,7 +139,7 @@ def test_compile_tunes(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(command) == 0
     inputs = tmp_path / "in.npz"
     save(inputs, X)
-    assert main(["run", str(out), "--inputs", str(inputs), "--outputs", str(outputs)]) == 0
+    assert main(["run", str(out), "--inputs", str(inputs), "--save", str(outputs)]) == 0
     with np.load(outputs) as found:
         np.testing.assert_allclose(found[found.files[0]], np.tanh(X), rtol=1e-6)
 
@@ -259,6 +259,8 @@ def test_wrong_inputs_leave_nothing(
         (["--strategy", "rows", "--disable-strategy", "rows"], "'rows' is disabled, too"),
         (["--skip-nodes", "("], "--skip-nodes"),
         (["--threads", "0"], "threads"),
+        (["--rewrite-limit", "-5"], "-5 is not a number of rewrites"),
+        (["--target", "pdp11"], "'pdp11' is not one of native, "),
         (["--input-shape", "x=a"], "expected NAME=1,2,3"),
         (["--output", "nowhere"], "nowhere"),
         (["--input-shape", "nowhere=2,3"], "nowhere"),

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             inputs = _inputs_of(model, sizes)
         else:
             inputs = random_inputs(args, options, sizes)
-        call(model, inputs)
+        _try_once(model, inputs, is_random=not args.inputs)
         shown("measure")
         profile: Profile | None = None
         if options.profile:
@@ -94,14 +94,28 @@ def run(args: argparse.Namespace) -> int:
             text = result.text()
         events = _traced(model, inputs) if args.trace else []
     origin = "given" if args.inputs else "random"
-    shapes = ", ".join(f"{name}: {a.dtype}{list(a.shape)}" for name, a in inputs.items())
-    print(f"inputs     {shapes or 'none'} ({origin})")
+    print(f"inputs     {_shapes(inputs) or 'none'} ({origin})")
     print(text)
     if args.trace:
         write_json(args.trace, trace_data(model.name, events, profile), indent=None)
     if args.report:
         write_json(args.report, result.data())
     return 0
+
+
+def _try_once(model: Model, inputs: Mapping[str, NDArray[Any]], *, is_random: bool) -> None:
+    """ToolError if the inputs are not those of the model, or it fails on them."""
+    try:
+        call(model, inputs)
+    except ToolError as error:
+        if not is_random:
+            raise
+        advice = "give others by --dim, --input-shape or --inputs"
+        raise ToolError(f"{error}; random inputs were {_shapes(inputs)}: {advice}") from error
+
+
+def _shapes(inputs: Mapping[str, NDArray[Any]]) -> str:
+    return ", ".join(f"{name}: {a.dtype}{list(a.shape)}" for name, a in inputs.items())
 
 
 def parse_sizes(texts: Sequence[str]) -> dict[str, int]:

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         if (reason := obstacle(options.target) or _no_compiler()) is not None:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
         else:
-            shown("C compiler")
+            options.progress("C compiler")
             build(scratch)
         publish(scratch, args.out)
         print(_text(args.out, read_metadata(scratch), options, os.listdir(scratch)))

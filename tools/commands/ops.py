@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lowerdeck.tools.command import add_command, command_options, module_at
+from lowerdeck.tools.command import add_command, command_options, module_at, write_json
 from lowerdeck.tools.common import about
+
+if TYPE_CHECKING:
+    from lowerdeck.tools.list_ops import Operator
 
 _REFUSED = re.compile(r"^.*?: node '.*?'(?:, '.*?')* \((\w+)\): ", re.MULTILINE)
 """The operator in a line that refuses a node."""
@@ -15,7 +18,30 @@ _REFUSED = re.compile(r"^.*?: node '.*?'(?:, '.*?')* \((\w+)\): ", re.MULTILINE)
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser of the tool."""
-    add_command(commands, "ops", run, "list the operators, and which can be compiled")
+    one = add_command(commands, "ops", run, "list the operators, and which can be compiled")
+    one.add_argument("--json", metavar="F", help="also write the list to F")
+
+
+def _entry(operator: Operator, *, is_refused: bool) -> dict[str, Any]:
+    """An operator as JSON has it."""
+    return {
+        "domain": operator.domain,
+        "operator": operator.op_type,
+        "version": operator.version,
+        "support": operator.support,
+        "is_compiled": operator.support is not None and not is_refused,
+        "nodes": operator.nodes,
+        "advice": operator.next_step or None,
+    }
+
+
+def _print(operators: list[Operator], refused: set[str], refusal: str) -> None:
+    """The list as text."""
+    for operator in operators:
+        text = str(operator)
+        print(f"{text}, but refused as it is used" if operator.op_type in refused else text)
+    if refusal:
+        print(refusal)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,9 +62,8 @@ def run(args: argparse.Namespace) -> int:
             except (FrontendError, CompileError) as error:
                 refusal = str(error)
         refused = set(_REFUSED.findall(refusal))
-        for operator in operators:
-            text = str(operator)
-            print(f"{text}, but refused as it is used" if operator.op_type in refused else text)
-        if refusal:
-            print(refusal)
+        if args.json:
+            entries = [_entry(each, is_refused=each.op_type in refused) for each in operators]
+            write_json(args.json, {"operators": entries, "refusal": refusal or None})
+        _print(operators, refused, refusal)
     return 1 if refusal or any(operator.support is None for operator in operators) else 0

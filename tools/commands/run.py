@@ -31,10 +31,17 @@ def add_to(commands: Any) -> None:
         "run",
         run,
         "run a model on arrays, and say what the outputs hold",
-        example="lowerdeck run model.onnx --inputs in.npz --outputs out.npz",
+        example="lowerdeck run model.onnx --inputs in.npz --save out.npz",
     )
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
-    one.add_argument("--outputs", metavar="OUT.npz", help="file to write the outputs to")
+    # --outputs is the older name, one letter away from --output, which names tensors.
+    one.add_argument(
+        "--save",
+        "--outputs",
+        dest="outputs",
+        metavar="OUT.npz",
+        help="file to write the outputs to",
+    )
     one.add_argument(
         "--interpret", action="store_true", help="run the reference interpreter instead of C"
     )

@@ -85,7 +85,7 @@ class Report:
             if (read := self.read.parameter_bytes) and self.memory.weights > 1.05 * read:
                 lines.append(
                     f"weights are {self.memory.weights / read:.2f} times those of the model: "
-                    "algorithms transform or pad them; --target c99 and --strict-accuracy do less"
+                    "algorithms transform or pad them; --small-weights leaves that out"
                 )
         return lines
 

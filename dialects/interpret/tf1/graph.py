@@ -28,7 +28,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
 from lowerdeck.dialects.core.names import given_name, unused_inputs
-from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+from lowerdeck.dialects.interpret.errors import (
+    InterpretError,
+    StepLimitError,
+    describe,
+    no_values_for,
+)
 from lowerdeck.dialects.interpret.graphs import GraphRunner
 from lowerdeck.dialects.interpret.tf1 import run_op
 from lowerdeck.dialects.interpret.tf1.functions import run_functions
@@ -90,7 +95,7 @@ def run_graph(
     """
     known = placeholders(graph)
     if missing := [name for name in known if name not in inputs]:
-        raise InterpretError(f"no value for the inputs {missing}")
+        raise InterpretError(no_values_for(missing, inputs))
     allowed = {*known, *unused_inputs(graph)}
     if unknown := [name for name in inputs if name not in allowed]:
         raise InterpretError(f"{unknown} are not inputs; the inputs are {list(known)}")

@@ -1,0 +1,146 @@
+"""NAME_fault of the header says which argument the status of a run is about."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.lowering.emit_c.module import CArtifact
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    FLAGS,
+    Array,
+    Call,
+    compile_all,
+    module_of,
+    symbol,
+    typed,
+    write_artifact,
+)
+from .test_interface import dense, found, lowered, with_names  # noqa: TID251
+
+N, M = symbol("n"), symbol("m")
+X: Array = np.arange(6, dtype=np.float32).reshape(2, 3)
+NAMES = ['first "one"\\', "second", "half"]
+
+
+def tied() -> CArtifact:
+    """Inputs whose sizes are one another's, the last one's computed from them."""
+    types = [typed(np.float32, N, 3), typed(np.float32, M, N), typed(np.float32, N // 2)]
+    module = module_of(types, lambda *values: [e.NegOp(value).result for value in values])
+    return lowered(with_names(module, NAMES, ["a", "b", "c"]), "tied")
+
+
+class Asked(Call):
+    """A call, and what the header says of its status."""
+
+    def __init__(self, library: ctypes.CDLL, artifact: CArtifact, folder: Path) -> None:
+        super().__init__(library, artifact)
+        name = artifact.name
+        write_artifact(artifact, folder)
+        (folder / "ask.c").write_text(
+            f'#include "{name}.h"\n'
+            f"const char *ask(const {name}_args *args, int status);\n"
+            f"const char *ask(const {name}_args *args, int status) "
+            f"{{ return {name}_fault(args, status); }}\n"
+        )
+        command = ["gcc", *FLAGS, "-shared", "-fPIC", "-o", "ask.so", "ask.c"]
+        subprocess.run(command, cwd=folder, check=True)
+        self._ask = ctypes.CDLL(str(folder / "ask.so")).ask
+        self._ask.restype = ctypes.c_char_p
+
+    def fault(self, status: int | None = None) -> str:
+        """What is said of the status that a run has."""
+        found: bytes = self._ask(ctypes.byref(self.words), self.run() if status is None else status)
+        return found.decode()
+
+
+Make = Callable[..., Asked]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def made(artifact: CArtifact, inputs: list[Array], capacities: list[int]) -> Asked:
+        library = compile_all([artifact], tmp_path)
+        asked = Asked(library, artifact, tmp_path)
+        asked.prepare(inputs, capacities)
+        assert asked.run() == 0
+        return asked
+
+    return made
+
+
+def test_each_argument_is_named(make: Make) -> None:
+    asked = make(lowered(dense(), "dense"), [X], [8, 6])
+    assert asked.fault() == ""
+
+    def fault(name: str, value: int, axis: int = 0) -> str:
+        place = asked.fields[name] + axis
+        before = asked.words[place]
+        asked.words[place] = value
+        said = asked.fault()
+        asked.words[place] = before
+        return said
+
+    for name in ("x", "y", "z"):
+        assert fault(f"{name}.data", 0) == f"{name}: data"
+        assert fault(f"{name}.data", asked[f"{name}.data"] + 2) == f"{name}: data"
+    assert fault("x.dims", -1) == "x: dims[0] is negative"
+    assert fault("x.dims", 4, axis=1) == "x: dims[1] is not 3"
+    assert fault("y.capacity", 7) == "y: capacity"
+    assert fault("z.capacity", 5) == "z: capacity"
+    assert fault("z.data", asked["x.data"]) == "z: data"
+    assert fault("y.data", asked["z.data"]) == "y: data"
+    assert fault("x.data", asked["workspace"]) == "workspace"
+    assert fault("weights", 0) == "weights"
+    assert fault("weights", asked["x.data"]) == "weights"
+    assert fault("weights_size", 3) == "weights_size"
+    assert fault("workspace", 0) == "workspace"
+    assert fault("workspace_size", 3) == "workspace_size"
+    assert asked.fault() == ""
+
+
+def test_dimensions_of_other_inputs(make: Make) -> None:
+    inputs = [X, np.ones((5, 2), np.float32), np.ones(1, np.float32)]
+    asked = make(tied(), inputs, [6, 10, 1])
+    fields = [str(port["field"]) for port in asked.ports("inputs")]
+    for field, axis, said in (
+        (1, 1, f"second: dims[1] is not dims[0] of {NAMES[0]}"),
+        (1, 0, "second: dims[0] is negative"),
+        (0, 1, f"{NAMES[0]}: dims[1] is not 3"),
+        (2, 0, "half: dims[0] is not n floordiv 2"),
+    ):
+        place = asked.fields[f"{fields[field]}.dims"] + axis
+        before, asked.words[place] = asked.words[place], -7
+        assert asked.fault() == said
+        assert asked.workspace_size() == -1
+        asked.words[place] = before
+
+
+def test_sizes_from_data(make: Make) -> None:
+    """What the output needs is known when the run has found it."""
+    asked = make(lowered(found(), "found"), [X], [10])
+    asked["y.capacity"] = 9
+    assert asked.fault() == "y: capacity"
+    asked["y.capacity"], asked["allocator"] = 10, 0
+    assert asked.fault() == "allocator"
+    assert "lowerdeck run" in asked.fault(13)
+
+
+def test_nothing_of_it_is_in_a_program_that_does_not_ask(tmp_path: Path) -> None:
+    artifact: Any = lowered(dense(), "dense")
+    write_artifact(artifact, tmp_path)
+    command = ["gcc", *FLAGS, "-O2", "-c", "dense.c", "-o", "dense.o"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    symbols = subprocess.run(
+        ["nm", "dense.o"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
+    assert "dense_run" in symbols
+    assert "dense_fault" not in symbols

@@ -1,0 +1,143 @@
+"""`lowerdeck compile` at first use: where it writes, what it says, how what it wrote is built."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from onnx import TensorProto, helper
+
+from lowerdeck.tools.lowerdeck import main
+from lowerdeck.tools.progress import Progress
+
+_NOBODY = 65534
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """y = softmax(tanh(x)) of any number of rows."""
+    rows = ["n", 3]
+    graph = helper.make_graph(
+        [helper.make_node("Tanh", ["x"], ["a"]), helper.make_node("Softmax", ["a"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, rows)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, rows)],
+    )
+    opsets = [helper.make_opsetid("", 21)]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    )
+    return path
+
+
+def test_a_folder_in_one_that_is_closed(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As where a container mounts /out: nothing is written beside it."""
+    main(["compile", str(model), "-o", str(model.parent / "first"), "--target=c99"])
+    is_root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as parent:
+        out, copy = os.path.join(parent, "out"), os.path.join(parent, "m.onnx")
+        os.mkdir(out)
+        shutil.copyfile(model, copy)
+        os.chmod(copy, 0o444)
+        os.chmod(parent, 0o555)
+        # Root may write anywhere, so it is another user for a while.
+        if is_root:
+            os.chown(out, _NOBODY, _NOBODY)
+            os.seteuid(_NOBODY)
+        try:
+            with pytest.raises(PermissionError):
+                os.mkdir(os.path.join(parent, "beside"))
+            status = main(["compile", copy, "-o", out, "--target=c99"])
+        finally:
+            if is_root:
+                os.seteuid(0)
+            os.chmod(parent, 0o755)
+        assert status == 0, capsys.readouterr().err
+        assert {"m.c", "m.h", "m.json"} <= set(os.listdir(out))
+        assert sorted(os.listdir(parent)) == ["m.onnx", "out"]
+
+
+def test_memory_as_numbers(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compile", str(model), "-o", str(tmp_path / "out"), "--target=c99"]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.endswith(" bytes for n = 1") for line in lines)
+    assert "also those that never change" in (tmp_path / "out" / "m.h").read_text()
+    assert main([*command, "--input-shape", "x=4,3"]) == 0
+    assert " = 1" not in capsys.readouterr().out
+
+
+def test_more_threads_than_processors(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["compile", str(model), "-o", str(tmp_path / "out"), "--target=c99", "--threads"]
+    count = 8 * (os.cpu_count() or 1)
+    assert main([*command, str(count)]) == 0
+    assert "processors" not in capsys.readouterr().err
+    assert main([*command, str(count + 1)]) == 0
+    assert f"--threads {count + 1}: this machine has" in capsys.readouterr().err
+
+
+def test_two_files_of_one_name(model: Path, tmp_path: Path) -> None:
+    """With `--name` both are part of one program; the pool is compiled once."""
+    for name in ("left", "right"):
+        out = str(tmp_path / name)
+        options = ["--name", name, "--target=c99", "--threads=2"]
+        assert main(["compile", str(model), "-o", out, *options]) == 0
+    (tmp_path / "app.c").write_text(
+        '#include "left.h"\n#include "right.h"\n'
+        "int main(void) { return left_run(0) != 1 || right_run(0) != 1; }\n"
+    )
+    sources = ["app.c", "left/left.c", "right/right.c", "left/lowerdeck_pool.c"]
+    command = ["cc", "-Ileft", "-Iright", *sources, "-lm", "-lpthread", "-o", "app"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    subprocess.run([tmp_path / "app"], check=True)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_parts_of_another_project(model: Path, tmp_path: Path) -> None:
+    """Their examples are not built then, which have one name for a program each."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.14)\nproject(app C)\n"
+        "add_subdirectory(left)\nadd_subdirectory(right)\n"
+        "add_executable(app app.c)\ntarget_link_libraries(app left right)\n"
+    )
+    (tmp_path / "app.c").write_text(
+        '#include "left.h"\n#include "right.h"\n'
+        "int main(void) { return left_run(0) != 1 || right_run(0) != 1; }\n"
+    )
+    for name in ("left", "right"):
+        out = str(tmp_path / name)
+        assert main(["compile", str(model), "-o", out, "--name", name, "--target=c99"]) == 0
+    for command in (["cmake", "-S", ".", "-B", "built"], ["cmake", "--build", "built"]):
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([tmp_path / "built" / "app"], check=True)
+    assert list((tmp_path / "built").rglob("*_example")) == []
+
+
+def test_libm_is_for_compilers_that_have_it(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["compile", str(model), "-o", str(out), "--target=c99"]) == 0
+    lines = (out / "CMakeLists.txt").read_text().splitlines()
+    start = lines.index("if(NOT MSVC)")
+    end = lines.index("endif()", start)
+    linked = [n for n, line in enumerate(lines) if "target_link_libraries(m PUBLIC" in line]
+    assert linked
+    assert all(start < number < end for number in linked)
+
+
+def test_the_line_of_progress() -> None:
+    shown = Progress()
+    shown.expect(["fold", "dce", "fold"])
+    shown("import")
+    assert shown.text() == "import (0 s)"
+    for number, step in enumerate(("fold", "dce", "fold"), 1):
+        shown(step)
+        assert shown.text() == f"{step} (0 s, pass {number} of 3)"
+    shown("C compiler")
+    assert shown.text() == "C compiler (0 s, pass 3 of 3)"
