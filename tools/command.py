@@ -129,6 +129,32 @@ def add_cache_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_HEAD, _MARK = 256, b"lowerdeck"
+"""What files that lowerdeck wrote have near their beginning."""
+
+
+def add_force_option(parser: argparse.ArgumentParser) -> None:
+    """`--force`, which `keep_others` obeys."""
+    parser.add_argument(
+        "--force", action="store_true", help="replace files that lowerdeck did not write"
+    )
+
+
+def keep_others(args: argparse.Namespace, *paths: str | None) -> None:
+    """ToolError that lists those of the files that would be replaced and are the user's own."""
+    own = [path for path in filter(None, paths) if not args.force and not _may_replace(path)]
+    if own:
+        text = "is not a file that lowerdeck wrote; --force replaces it"
+        raise ToolError("\n".join(f"{path}: {text}" for path in own))
+
+
+def _may_replace(path: str) -> bool:
+    if not os.path.isfile(path) or not os.path.getsize(path):
+        return True  # there is nothing to lose, or it is a device or a folder, which tells itself
+    with open(path, "rb") as file:
+        return _MARK in file.read(_HEAD)
+
+
 def compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
     """The model; a folder that `lowerdeck compile` wrote is loaded."""
     from lowerdeck.compiler import compile_with, load

@@ -159,6 +159,37 @@ def test_compile_keeps_files_of_the_user(
     output_of(command, capsys)  # what lowerdeck wrote, it replaces
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("export", "-o", "mine.onnx"),
+        ("view", "-o", "mine.html"),
+        ("report", "--html", "mine.html"),
+    ],
+)
+def test_files_of_the_user_are_kept(
+    model: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    option: str,
+    name: str,
+) -> None:
+    """Not what lowerdeck wrote itself, and not with --force; the model is the user's, too."""
+    path = model.with_name(name)
+    arguments = [command, str(model), option, str(path)]
+    output_of(arguments, capsys)
+    output_of(arguments, capsys)
+    path.write_text("my own work")
+    assert f"{path}: is not a file that lowerdeck wrote; --force" in error_of(arguments, capsys)
+    assert path.read_text() == "my own work"
+    output_of([*arguments, "--force"], capsys)
+    assert "my own work" not in path.read_text(errors="replace")
+    before = model.read_bytes()
+    if command == "export":
+        assert "--force" in error_of([command, str(model), option, str(model)], capsys)
+    assert model.read_bytes() == before
+
+
 def test_a_file_is_no_folder(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

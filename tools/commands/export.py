@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lowerdeck.tools.command import add_command, command_options
+from lowerdeck.tools.command import (
+    add_command,
+    add_force_option,
+    command_options,
+    keep_others,
+)
 from lowerdeck.tools.common import ToolError, about
 
 
@@ -19,6 +24,7 @@ def add_to(commands: Any) -> None:
         required=True,
         help="file to write: .onnx; or .prototxt, and the .caffemodel beside it",
     )
+    add_force_option(one)
     one.add_argument(
         "--dialect",
         choices=("bvlc", "ssd"),
@@ -37,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         phase_of(args.out)
     except ValueError as error:
         raise ToolError(str(error)) from error
+    keep_others(args, args.out)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
         try:

@@ -6,7 +6,13 @@ import argparse
 from typing import Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.command import add_command, command_options, write_json
+from lowerdeck.tools.command import (
+    add_command,
+    add_force_option,
+    command_options,
+    keep_others,
+    write_json,
+)
 from lowerdeck.tools.common import about
 
 
@@ -21,6 +27,7 @@ def add_to(commands: Any) -> None:
     )
     one.add_argument("--json", metavar="F", dest="json", help="also write the report to F")
     one.add_argument("--html", metavar="F", help="also write the report to F, with pictures")
+    add_force_option(one)
     one.add_argument("--wide", action="store_true", help="names in full")
 
 
@@ -30,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.report.html import html
     from lowerdeck.tools.report.report import report
 
+    keep_others(args, args.html)
     with about(args.model), progress() as shown:
         found = report(args.model, command_options(args, shown))
     print(found.text(wide=args.wide))

@@ -12,8 +12,10 @@ from lowerdeck.dialects.files import replacing
 from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
+    add_force_option,
     command_options,
     compiled,
+    keep_others,
     random_inputs,
     uncopied,
 )
@@ -42,6 +44,7 @@ def add_to(commands: Any) -> None:
     add("--before", metavar="PASS", help="the module before a pass, and after it or --after")
     add("--after", metavar="PASS", help="the module after a pass, and before it or --before")
     add("--times", metavar="F.json", help="times that bench --profile --json wrote, as colors")
+    add_force_option(one)
     add_cache_option(one)
 
 
@@ -50,6 +53,11 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
     from lowerdeck.tools.view import page
 
+    out = args.out
+    if out is None and not args.svg:
+        stem = os.path.splitext(os.path.basename(os.path.normpath(args.model)))[0]
+        out = f"{stem}.html"
+    keep_others(args, out, args.svg)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
         data = _data(args, options)
@@ -61,10 +69,6 @@ def run(args: argparse.Namespace) -> int:
                 raise ToolError(f"lowerdeck view: --svg: {error}") from error
             with replacing(args.svg) as file:
                 file.write(text)
-        out = args.out
-        if out is None and not args.svg:
-            stem = os.path.splitext(os.path.basename(os.path.normpath(args.model)))[0]
-            out = f"{stem}.html"
         if out is not None:
             with replacing(out) as file:
                 file.write(page.page(data))
