@@ -50,6 +50,9 @@ from lowerdeck.lowering.strategies.line_plans import BAND_COLUMNS, BAND_ROWS, VE
 from lowerdeck.lowering.strategies.line_sums import LineSums
 from lowerdeck.lowering.strategies.winograd import winograd_cycles
 
+SURELY_FASTER = 1.5
+"""How much faster than in blocks it has to be for rows of unknown length."""
+
 
 class ConvLines(Strategy):
     """
@@ -76,7 +79,9 @@ class ConvLines(Strategy):
         if plan is None or plan.cycles / setting.threads > in_blocks:
             return None
         if dims_of(op.result)[-1].value is None and in_blocks < inf:
-            return None  # rows may be too short for vectors
+            # Rows may be too short for vectors.
+            if plan.cycles / setting.threads * SURELY_FASTER > in_blocks:
+                return None
         border = (0,) * (2 * len(dims_of(op.input)))
         return conv_wishes(kernel, op, works_on_rows=True, border=border)
 

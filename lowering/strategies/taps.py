@@ -103,6 +103,10 @@ class Taps(Strategy):
         _lower_by_taps(k, the(ConvOp, k.kernel), schedule.tile(OUTPUT_CHANNEL))
 
 
+SUM_IN_MEMORY = 4
+"""Products that take as long as storing a sum and loading it again."""
+
+
 def leaves_out_padding(kernel: KernelOp, op: ConvOp, costs: Costs) -> bool:
     """
     True for a convolution that runs tap by tap: so many of its products have a padding factor that
@@ -115,7 +119,9 @@ def leaves_out_padding(kernel: KernelOp, op: ConvOp, costs: Costs) -> bool:
         return False
     is_dilated = max(ints(op.dilations)) > 1
     most = costs.products_by_dilated_taps if is_dilated else costs.products_by_taps
-    return share_on_image(op) < most
+    # Between two taps a sum is stored and loaded again, whatever the number of products of a tap.
+    channels = max(assumed_shape(op.weight)[1], 1)
+    return share_on_image(op) * (1 + SUM_IN_MEMORY / channels) < most
 
 
 def share_on_image(op: ConvOp) -> float:
