@@ -340,11 +340,14 @@ def model_file(model: Source) -> Generator[str]:
 
 def _generate(path: str, folder: str, options: CompileOptions) -> None:
     """Write the C into `folder`."""
+    from lowerdeck.dialects.blob import bytes_of_constants
     from lowerdeck.lowering import compile_to_c
 
     with working_on_modules():
         module, context = read_model(path, options)
+        own = bytes_of_constants(module)
         artifact = compile_to_c(context, module, name_of(path, options), telling(context))
+        artifact.metadata["model_weights_size"] = own
         _write(artifact, folder)
 
 

@@ -13,13 +13,14 @@ import mmap
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Data
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -250,3 +251,27 @@ def _mapped(path: str, state: FileState) -> memoryview:
     del state
     with open(path, "rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def bytes_of_constants(op: Operation) -> int:
+    """The bytes of all blobs in an op and in its regions, one that several ops share once."""
+    found: dict[int, BlobAttr] = {}
+    for each in op.walk():
+        for attribute in (*each.properties.values(), *each.attributes.values()):
+            for blob in _blobs(attribute):
+                found[id(blob)] = blob
+    return sum(blob.data.size for blob in found.values())
+
+
+def _blobs(attribute: Attribute) -> Iterator[BlobAttr]:
+    match attribute:
+        case BlobAttr():
+            yield attribute
+        case ArrayAttr():
+            for item in attribute.data:
+                yield from _blobs(item)
+        case ParametrizedAttribute():
+            for item in attribute.parameters:
+                yield from _blobs(item)
+        case _:
+            return

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -32,8 +31,12 @@ class Tool(Protocol):
         """The file that messages are about."""
         ...
 
-    def print_ir(self, when: str, module: ModuleOp, stream: IO[str]) -> None:
+    def print_ir(self, when: str, module: ModuleOp) -> None:
         """Print the module as it is before or after a pass."""
+        ...
+
+    def show(self, when: str, text: str, suffix: str) -> None:
+        """Print a text about a pass."""
         ...
 
     def text_of(self, module: ModuleOp) -> str:
@@ -72,10 +75,11 @@ class BetweenPasses(Observer):
         args = self._tool.args
         self._current = pass_.name
         if self._last is not None and args.print_between_passes:
-            self._tool.print_ir(f"after {self._last.name}", module, sys.stdout)
-        if pass_.name in listed(args.print_ir_before):
-            self._tool.print_ir(f"before {pass_.name}", module, sys.stderr)
-        if args.print_ir_diff and self._is_of_interest(pass_):
+            print(f"// -----// IR after {self._last.name} //----- //")
+            print(self._tool.text_of(module))
+        if args.print_ir_before_all or pass_.name in listed(args.print_ir_before):
+            self._tool.print_ir(f"before {pass_.name}", module)
+        if args.print_ir_after_change or (args.print_ir_diff and self._is_of_interest(pass_)):
             self._text = self._tool.text_of(module)
         if self._tool.checker is not None:
             self._tool.checker.before_pass(pass_, phase, module)
@@ -88,8 +92,12 @@ class BetweenPasses(Observer):
         args = self._tool.args
         if args.print_ir_diff and self._is_of_interest(pass_):
             self._print_diff(pass_, module)
-        elif args.print_ir_after_all or pass_.name in listed(args.print_ir_after):
-            self._tool.print_ir(f"after {pass_.name}", module, sys.stderr)
+        elif (
+            args.print_ir_after_all
+            or pass_.name in listed(args.print_ir_after)
+            or (args.print_ir_after_change and self._tool.text_of(module) != self._text)
+        ):
+            self._tool.print_ir(f"after {pass_.name}", module)
         if self._tool.checker is not None:
             self._tool.checker.after_pass(pass_, phase, module)
 
@@ -102,5 +110,5 @@ class BetweenPasses(Observer):
 
         before, after = self._text.splitlines(), self._tool.text_of(module).splitlines()
         names = f"before {pass_.name}", f"after {pass_.name}"
-        for line in unified_diff(before, after, *names, lineterm=""):
-            print(line, file=sys.stderr)
+        if lines := list(unified_diff(before, after, *names, lineterm="")):
+            self._tool.show(names[1], "\n".join(lines), "diff")

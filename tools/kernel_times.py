@@ -10,6 +10,12 @@ from lowerdeck.tools.text_table import table_lines
 if TYPE_CHECKING:
     from lowerdeck.compiler import KernelTimes, Profile
 
+_TRUSTED = 1.05
+"""Shares of the peak up to which a kernel may be a little faster than what was measured."""
+
+_FEWER_PRODUCTS = "winograd"
+"""The strategy that makes fewer products than it is credited with."""
+
 _WIDTH = 60
 """Of columns of text."""
 
@@ -91,7 +97,29 @@ class Report:
         if scalars := self.profile.scalar_kernels():
             names = ", ".join(entry.kernel for entry in scalars)
             lines += ["", f"without vectors, though above 2 % of a run: {names}"]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._doubts()])
+
+    def _doubts(self) -> list[str]:
+        """What is to be said of kernels that are faster than the machine can be."""
+        fast = [
+            entry
+            for entry in self.profile.kernels
+            if (self._rates(entry)["share_of_peak"] or 0.0) > _TRUSTED
+        ]
+        fewer = [entry.kernel for entry in fast if entry.schedule.startswith(_FEWER_PRODUCTS)]
+        others = [entry.kernel for entry in fast if entry.kernel not in fewer]
+        lines: list[str] = []
+        if fewer:
+            lines.append(
+                f"above the peak: {', '.join(fewer)}, of which the products of the convolution "
+                f"count; {_FEWER_PRODUCTS} makes fewer"
+            )
+        if others:
+            lines.append(
+                f"above the peak: {', '.join(others)}; the machine was slower when its peak was "
+                "measured: measure again while nothing else runs"
+            )
+        return ["", *lines] if lines else []
 
     def _row(self, entry: KernelTimes, width: int | None) -> list[str]:
         rates = self._rates(entry)

@@ -89,6 +89,8 @@ class OptTool(xDSLOptMain):
         self._expects = False
         """Comments of the input say which errors are expected."""
         self.timings: list[tuple[str, float]] = []
+        self._shown = 0
+        """Files written of what passes do."""
         super().__init__(self.description, args)
 
     @property
@@ -141,6 +143,17 @@ class OptTool(xDSLOptMain):
             "optimized, kernels, buffer, scheduled or c; or, as for an export, onnx or caffe",
         )
         add("--print-ir-after-all", action="store_true", help="IR after each pass, to stderr")
+        add("--print-ir-before-all", action="store_true", help="IR before each pass, to stderr")
+        add(
+            "--print-ir-after-change",
+            action="store_true",
+            help="IR after each pass that changes its text, to stderr",
+        )
+        add(
+            "--print-ir-tree-dir",
+            metavar="DIR",
+            help="these options write files into DIR, numbered in order, not to stderr",
+        )
         add(
             "--print-ir-after",
             action="append",
@@ -308,9 +321,20 @@ class OptTool(xDSLOptMain):
         except ValueError as error:
             raise ToolError(f"opt-tool: --pass-pipeline: {error}") from error
 
-    def print_ir(self, when: str, module: ModuleOp, stream: IO[str]) -> None:
-        """The module as it is before or after a pass."""
-        print(f"// -----// IR {when} //----- //\n{self.text_of(module)}", file=stream)
+    def print_ir(self, when: str, module: ModuleOp) -> None:
+        """The module as it is before or after a pass, where the arguments want it."""
+        self.show(when, f"// -----// IR {when} //----- //\n{self.text_of(module)}", "mlir")
+
+    def show(self, when: str, text: str, suffix: str) -> None:
+        """A text about a pass: on stderr, or as the next file of the folder for them."""
+        if (folder := self.args.print_ir_tree_dir) is None:
+            print(text, file=sys.stderr)
+            return
+        os.makedirs(folder, exist_ok=True)
+        self._shown += 1
+        name = f"{self._shown:03}-{when.replace(' ', '-')}.{suffix}"
+        with replacing(os.path.join(folder, name)) as file:
+            file.write(f"{text}\n")
 
     def text_of(self, module: ModuleOp) -> str:
         """The module as text, in the format that the arguments ask for."""

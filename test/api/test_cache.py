@@ -203,18 +203,26 @@ def test_a_copy_with_its_weights_is_the_same_model(tmp_path: Path, counted: list
 # Entries that are not whole
 
 
+def rewritten(path: Path, data: bytes) -> None:
+    """Another file of that name: this process may have mapped the old one."""
+    mode = path.stat().st_mode
+    path.unlink()
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
 def truncated(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
+    rewritten(path, path.read_bytes()[: path.stat().st_size // 2])
 
 
 def emptied(path: Path) -> None:
-    os.truncate(path, 0)
+    rewritten(path, b"")
 
 
 def flipped(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    rewritten(path, bytes(data))
 
 
 def removed(path: Path) -> None:

@@ -132,6 +132,21 @@ def test_report() -> None:
     assert report.data()["kernels"][1]["flops_per_second"] is None
 
 
+def test_kernels_above_the_peak_are_explained() -> None:
+    """By what the strategy leaves out, or by load on the machine."""
+
+    def said(schedule: str, flops: float) -> list[str]:
+        times = compiler.KernelTimes("k", [], "", schedule, 16, 1, 1e-3, 1e-3, int(flops / 2e3), 4)
+        report = Report("m", 1, compiler.Profile([times], 1e-3, 1e-3, 7), peak_flops=1e10)
+        return [line for line in report.text().splitlines() if line.startswith("above the peak")]
+
+    assert said("direct tile oc=2", 1e10) == said("winograd tile oc=2", 1e10) == []
+    (text,) = said("winograd tile oc=2", 1.9e10)
+    assert "winograd makes fewer" in text
+    (text,) = said("direct tile oc=2", 1.9e10)
+    assert "measure again while nothing else runs" in text
+
+
 def network(
     nodes: str, inputs: str, outputs: str, weights: dict[str, tuple[int, ...]]
 ) -> onnx.ModelProto:

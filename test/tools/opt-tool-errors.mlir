@@ -37,7 +37,7 @@
 // LOADED: opt-tool: plugin 'math:sqrt': is neither a Plugin nor a class derived from ModulePass
 // MISSING: opt-tool-errors.mlir.missing: No such file or directory
 // USAGE: opt-tool: error: unrecognized arguments: --no-such-option
-// DIALECT: opt-tool-errors.mlir: {{.*}}found buffer ops: {{.*}} before bufferize
+// DIALECT: opt-tool-errors.mlir: {{.*}}found buffer ops; run fuse{{.*}} before bufferize: {{.*}}op 
 // DIALECT-NOT: Traceback
 
 func.func @main(%x : tensor<4xf32> {core.name = "x"}) -> (tensor<4xf32> {core.name = "y"}) {

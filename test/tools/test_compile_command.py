@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.progress import Progress
@@ -70,6 +71,28 @@ def test_memory_as_numbers(model: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "also those that never change" in (tmp_path / "out" / "m.h").read_text()
     assert main([*command, "--input-shape", "x=4,3"]) == 0
     assert " = 1" not in capsys.readouterr().out
+
+
+def test_weights_that_become_larger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By Winograd's algorithm and by nothing else: it is said, with what to do."""
+    weight = np.random.default_rng(0).standard_normal((32, 32, 3, 3), np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 32, 24, 24])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 32, 24, 24])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    path = tmp_path / "conv.onnx"
+    opsets = [helper.make_opsetid("", 21)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    out = str(tmp_path / "out")
+    command = ["compile", str(path), "-o", out, "--target=x86-64-v4"]
+    said = f" times the {weight.nbytes:,} of the model; --small-weights"
+    for options, is_said in (([], True), (["--small-weights"], False), (["--target=c99"], False)):
+        assert main([*command, *options]) == 0
+        assert (said in capsys.readouterr().out) == is_said
 
 
 def test_more_threads_than_processors(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,14 +20,16 @@ from lowerdeck.tune import write_schedules
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
 
 
-def write_model(path: Path, op_type: str = "Tanh", domain: str = "") -> Path:
+def write_model(
+    path: Path, op_type: str = "Tanh", domain: str = "", *, name: str = "the/node"
+) -> Path:
     graph = helper.make_graph(
-        [helper.make_node(op_type, ["x:0"], ["y:0"], name="the/node", domain=domain)],
+        [helper.make_node(op_type, ["x:0"], ["y:0"], name=name, domain=domain)],
         "g",
         [helper.make_tensor_value_info("x:0", TensorProto.FLOAT, ["n", 3])],
         [helper.make_tensor_value_info("y:0", TensorProto.FLOAT, ["n", 3])],
     )
-    opsets = [helper.make_opsetid(name, 21 if name == "" else 1) for name in {"", domain}]
+    opsets = [helper.make_opsetid(each, 21 if each == "" else 1) for each in {"", domain}]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
     path.write_bytes(model.SerializeToString())
     return path
@@ -110,6 +113,22 @@ def test_profile(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (kernel,) = json.loads(report.read_text())["kernels"]
     assert kernel["calls"] == 1
     assert kernel["seconds"] <= kernel["median"]
+
+
+def test_names_in_a_pipe_are_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_model(tmp_path / "m.onnx", "Tanh", name="part/" * 20 + "end")
+    command = ["bench", str(path), "--profile", "--seconds", "0"]
+    assert main(command) == 0
+    assert "part/" * 20 + "end" in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "part/part/" in out
+    assert "end" not in out
+    assert main([*command, "--wide"]) == 0
+    assert "part/" * 20 + "end" in capsys.readouterr().out
 
 
 def test_profile_needs_a_model_compiled_for_it(

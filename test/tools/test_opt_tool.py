@@ -225,3 +225,31 @@ def test_onnx_stays_unchanged_by_reading(model: Path) -> None:
     before = model.read_bytes()
     assert main([str(model), "--compile-to=c", "-o", str(model.with_suffix(".c"))]) == 0
     assert model.read_bytes() == before
+
+
+def test_what_passes_do_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One after the other, those of passes that change nothing left out."""
+    path, folder = tmp_path / "in.mlir", tmp_path / "steps"
+    path.write_text(
+        """
+        func.func @main(%x : tensor<4xf32>) -> tensor<4xf32> {
+          %a = core.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+          %b = core.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+          %c = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+          func.return %b : tensor<4xf32>
+        }
+        """
+    )
+    command = [str(path), "--pass-pipeline=fold,simplify-arithmetic,cse,dce"]
+    command.append(f"--print-ir-tree-dir={folder}")
+    assert main([*command, "--print-ir-after-change"]) == 0
+    assert capsys.readouterr().err == ""
+    names = ["001-after-simplify-arithmetic.mlir", "002-after-dce.mlir"]
+    assert sorted(file.name for file in folder.iterdir()) == names
+    first, second = ((folder / name).read_text() for name in names)
+    assert "core.exp" in first
+    assert "core.exp" not in second
+    # Each of them can be read again.
+    assert main([str(folder / names[1])]) == 0
+    assert main([*command, "--print-ir-diff"]) == 0
+    assert "-    %c = core.exp" in (folder / "002-after-dce.diff").read_text()

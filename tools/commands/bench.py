@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,11 @@ def add_to(commands: Any) -> None:
         metavar="F",
         help="also write when each kernel runs to F, as JSON for Perfetto or chrome://tracing",
     )
-    one.add_argument("--wide", action="store_true", help="a profile with its texts in full")
+    one.add_argument(
+        "--wide",
+        action="store_true",
+        help="a profile with its texts in full, as where stdout is no terminal",
+    )
     one.add_argument("--seconds", type=seconds, default=2.0, metavar="S", help="how long to run")
     add_cache_option(one)
 
@@ -88,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
             profile = _profiled(model, inputs, args.seconds)
             peak = MultiplyAdds().peak_flops(options.threads)
             result = Report(model.name, options.threads, profile, peak)
-            text = result.text(args.by, wide=args.wide)
+            text = result.text(args.by, wide=args.wide or not sys.stdout.isatty())
         else:
             result = measure(model, inputs, args.seconds)
             text = result.text()
