@@ -107,9 +107,9 @@ class AttentionOp(CoreOp):
         return (*batch, heads, queries, dims_of(self.key)[-3])
 
     def infer(self) -> Sequence[Attribute]:
-        *added, last = (None, *self.masks)
-        is_kept = last is not None and element_type(last) == i1
-        added = [part for part in (added if is_kept else self.masks) if part is not None]
+        added = list(self.masks)
+        if is_kept := bool(added) and element_type(added[-1]) == i1:
+            added.pop()
         require(len(added) < 2, "expected a mask, then what is kept", "C4")
         require(is_kept == (self.fill is not None), "what is kept and fill go together", "C4")
         element = require_same_element([*self.operands[:3], *added], "C1")
