@@ -28,7 +28,7 @@ Values = NDArray[np.int64]
 MOST_PARTS = 8
 """Parts that a loop is cut into at most."""
 
-FEWEST_BY_TESTS, FEWEST_BY_INDICES = 1, 4
+FEWEST_BY_TESTS, FEWEST_BY_INDICES = 2, 4
 """Iterations that a part has at least, on average: a test costs more than an index that bends."""
 
 MOST_ITERATIONS = 1 << 16

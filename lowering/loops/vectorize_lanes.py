@@ -190,7 +190,8 @@ class Vectorizer(LaneValues):
         return 1
 
     def _load(self, op: LoadOp, cloner: Cloner, block: Block) -> Operation:
-        if op.volatile is not None or any(
+        # A branch around volatile loads, for all lanes, stays one around a vector.
+        if any(
             index in self.varying and index is not self._loop.body.block.args[0]
             for index in op.indices
         ):

@@ -448,3 +448,36 @@ buffer.func @guarded {
   } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Where all lanes go one way, the branch stays one, around a vector that needs no guard of its own.
+// CHECK-LABEL: buffer.func @all_or_none
+// CHECK:       %[[C:.*]] = arith.cmpi
+// CHECK:       %[[R:.*]] = scf.if %[[C]] -> (vector<4xf32>) {
+// CHECK-NEXT:    buffer.load %x(%{{.*}}) <[d0 - 1, 0]> : !buffer.ref<[1, 4] x f32> -> vector<4xf32>
+// CHECK:       } else {
+// CHECK:       buffer.store %[[R]], %y
+buffer.func @all_or_none {
+^bb0(%x: !buffer.ref<[1, 4] x f32>, %y: !buffer.ref<[3, 4] x f32>):
+  buffer.for <[0, 3, 1]> {
+  ^bb1(%n: index):
+    buffer.for <[0, 4, 1]> {
+    ^bb2(%i: index):
+      %number = arith.index_cast %n : index to i64
+      %one = arith.constant 1 : i64
+      %c = arith.cmpi eq, %number, %one : i64
+      %b = scf.if %c -> (f32) {
+        %s = buffer.load %x(%n, %i) <[d0 - 1, d1]> : !buffer.ref<[1, 4] x f32> -> f32 {volatile}
+        scf.yield %s : f32
+      } else {
+        %zero = arith.constant 0.0 : f32
+        scf.yield %zero : f32
+      }
+      buffer.store %b, %y(%n, %i) <[d0, d1]> : f32, !buffer.ref<[3, 4] x f32>
+      buffer.yield
+    } by lanes {parallel = false, label = "i"}
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
