@@ -11,6 +11,7 @@ from __future__ import annotations
 import math as python_math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from xdsl.context import Context
@@ -20,7 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FuncOp
-from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.lowering.buffers.expansion import (
     EXPONENT_BIAS,
     MANTISSA_BITS,
@@ -231,6 +232,26 @@ def expand_acos(e: Expansion, x: SSAValue) -> SSAValue:
     return _angle_from(e, (whole(HALF_PI), whole(HALF_PI_LOW)), k, s, r)
 
 
+def narrow_to_half(type_: Attribute, wide: Expansion, x: SSAValue) -> SSAValue | None:
+    """
+    An f64 as f16 or bf16 by way of f32, which is rounded to odd: what is cut off leaves a last bit
+    of one, so that it is neither a half nor nothing when it is rounded again (Boldo and Melquiond,
+    2008).
+    """
+    if x.type != f64:
+        return None
+    e = wide.of(f32)
+    rounded = e.add(arith.TruncFOp(x, f32))
+    back = e.add(arith.ExtFOp(rounded, f64))
+    is_above = wide.compare("ogt", wide.magnitude(back), wide.magnitude(x))
+    bits = e.bits(rounded)
+    below = e.add(arith.SubiOp(bits, e.integer(1)))
+    toward_zero = e.select(is_above, below, bits)
+    odd = e.add(arith.OrIOp(toward_zero, e.integer(1)))
+    is_cut = wide.compare("une", back, x)
+    return e.add(arith.TruncFOp(e.number(e.select(is_cut, odd, toward_zero)), type_))
+
+
 Expand: TypeAlias = Callable[..., SSAValue | None]
 
 EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
@@ -240,6 +261,7 @@ EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
     (math.LogOp, f32): expand_log,
     (math.AsinOp, f32): expand_asin,
     (math.AcosOp, f32): expand_acos,
+    **{(arith.TruncFOp, half): partial(narrow_to_half, half) for half in (f16, bf16)},
     **{(op, f32): expand for op, expand in BY_F64.items()},
     **{(op, f64): expand for op, expand in OF_F64.items()},
 }
@@ -277,8 +299,9 @@ class ExpandMathPass(ModulePass):
 
     Of f32, all of them: exp, tanh, erf, log, asin and acos are at most 1.4 ulp off, which makes
     1 / (1 + exp(-x)) at most 2.5 ulp off; the others are computed in f64, and rounded once;
-    powers with small integers are products there, and remainders exact. Of f64, exp, log, tanh,
-    sin, cos, atan and third powers, at most 1.5 ulp off; the others stay as they are.
+    powers with small integers are products there, and remainders exact; f64 becomes f16 and bf16 by
+    f32, rounded to odd. Of f64, exp, log, tanh, sin, cos, atan and third powers, at most 1.5 ulp
+    off; the others stay as they are.
 
     NaN, infinities and the sign of zero come out as the C library has them.
     """

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.types import bf16, f16
 from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
@@ -206,6 +208,54 @@ def test_errors_of_f64(tmp_path: Path) -> None:
             assert off[worst] <= 1.4, text
             zero = (rounded == 0) & (np.abs(x) < 1)
             assert (np.signbit(found[zero]) == np.signbit(rounded[zero])).all(), op.name
+
+
+@pytest.mark.parametrize("half", ["f16", "bf16"])
+def test_f64_is_rounded_to_half_once(tmp_path: Path, half: str) -> None:
+    """Beside the middle between two numbers, what f32 has no digits for decides."""
+    type_ = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}[half]
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    with np.errstate(invalid="ignore"):
+        numbers = bits.view(type_).astype(np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    middles = (np.sort(numbers)[1:] + np.sort(numbers)[:-1]) / 2
+    near = np.concatenate([np.nextafter(middles, np.inf), np.nextafter(middles, -np.inf)])
+    rare = [*SPECIALS, 1e300, -1e300, 5e-324, -5e-324, 65519.999999999, 65520.0, 65504.0]
+    x = np.concatenate([numbers, middles, near, np.array(rare, np.float64)])
+    x = x[: x.size // 8 * 8]
+    to = {"f16": f16, "bf16": bf16}[half]
+    module = module_of([typed(np.float64, x.size)], lambda v: [e.CastOp(v, to)])
+    compile_passes = ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels", "expand-math")
+    for name in (*compile_passes, "plan-memory"):
+        ALL_PASSES[name]()().apply(LowerdeckContext(), module)
+    artifact = emit_c(module, "p", "native")
+    assert "f64_to_" not in artifact.files["p.c"]
+    library = compile_all([artifact], tmp_path, tuple(compiler_flags("native")))
+    call = Call(library, artifact).prepare([x], [x.size])
+    assert call.run() == 0
+    (found,) = call.results()
+    with np.errstate(all="ignore"):
+        expected = x.astype(type_) if half == "f16" else exact_bfloat16(x)
+    kept = np.isnan(x)
+    same = found.view(np.uint16) == expected.view(np.uint16)
+    assert (same | kept).all(), x[~(same | kept)][:5]
+    assert np.isnan(found.astype(np.float64)[kept]).all()
+
+
+def exact_bfloat16(x: Array) -> Array:
+    """Rounded once, to the even of two neighbors: their middle has all its digits in f64."""
+    low = (x.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+    # The neighbor toward zero, also where rounding to f32 went up to it from below.
+    above = np.abs(low.astype(np.float64)) > np.abs(x)
+    low = np.where(above, (low.view(np.uint32) - 0x10000).view(np.float32), low)
+    high = (low.view(np.uint32) + 0x10000).view(np.float32)
+    size, below, over = np.abs(x), np.abs(low.astype(np.float64)), np.abs(high.astype(np.float64))
+    over = np.where(np.isinf(over), 2.0**128, over)
+    middle = (below + over) / 2
+    is_odd = (low.view(np.uint32) >> 16) & 1 == 1
+    up = (size > middle) | ((size == middle) & is_odd)
+    chosen = np.where(np.isinf(x), x.astype(np.float32), np.where(up, high, low))
+    return chosen.astype(np.float32).astype(ml_dtypes.bfloat16)
 
 
 def test_others_of_f64_stay() -> None:
