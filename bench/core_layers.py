@@ -143,10 +143,13 @@ def _attention(b: Builder) -> None:
     keys, size, element = b.random.randint(1, 3), b.random.randint(1, 3), element_type(query)
     key = b.constant(element, [*batch, keys, heads, depth])
     mask = b.constant(element, [keys]) if b.chance(5) else None
+    factor = b.constant(element, [keys]) if b.chance(3) else None
     keep = b.constant(i1, [keys]) if b.chance(3) else None
     value = b.constant(element, [*batch, keys, heads, size])
     fill = None if keep is None else -1e4
-    b.add(AttentionOp(query, key, value, mask, keep=keep, fill=fill))
+    zero_nan = b.chance(3)
+    parts = (query, key, value, mask)
+    b.add(AttentionOp(*parts, factor=factor, keep=keep, fill=fill, zero_nan=zero_nan))
 
 
 # Formulas that passes recognize
@@ -249,6 +252,8 @@ def _attention_by_products(b: Builder) -> None:
     scores = b.add(MatmulOp(x, turned)).result
     if b.chance(7):
         scores = c.times(scores, 0.5)
+    if b.chance(4):
+        scores = c.times(scores, b.constant(c.element, [rows, keys_count]))
     if b.chance(5):
         scores = c.plus(scores, b.constant(c.element, [rows, keys_count]))
     if b.chance(4):
@@ -256,7 +261,11 @@ def _attention_by_products(b: Builder) -> None:
         scores = b.add(
             e.SelectOp(keep, *((scores, fill) if b.chance(5) else (fill, scores)))
         ).result
-    b.add(MatmulOp(b.add(SoftmaxOp(scores, heads + 1)).result, values))
+    weights = b.add(SoftmaxOp(scores, heads + 1)).result
+    if b.chance(3):
+        is_nan = b.add(e.CompareOp("ne", weights, weights)).result
+        weights = b.add(e.SelectOp(is_nan, b.of(0, c.element), weights)).result
+    b.add(MatmulOp(weights, values))
 
 
 @recipe("attention of projections", weight=3)

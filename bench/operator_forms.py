@@ -24,7 +24,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 Array: TypeAlias = NDArray[Any]
 Dims: TypeAlias = Sequence[int]
 
-_TYPES = {
+ELEMENT_TYPES = {
     "f32": np.dtype("f4"),
     "f64": np.dtype("f8"),
     "f16": np.dtype("f2"),
@@ -53,7 +53,7 @@ class Draw:
 
     def array(self, rng: np.random.Generator) -> Array:
         """The numbers."""
-        dtype = _TYPES[self.type]
+        dtype = ELEMENT_TYPES[self.type]
         if self.below is not None:
             return rng.integers(0, self.below, self.dims).astype(dtype)
         if dtype.kind == "f":
@@ -126,11 +126,13 @@ def _array(value: Value, rng: np.random.Generator) -> Array:
     return value.array(rng) if isinstance(value, Draw) else value
 
 
-def _ints(*values: int) -> Array:
+def indices(*values: int) -> Array:
+    """A constant operand: axes, sizes or places."""
     return np.array(values, "i8")
 
 
-def _text(dims: Dims) -> str:
+def text(dims: Sequence[float]) -> str:
+    """Dimensions in a name."""
     return "x".join(map(str, dims))
 
 
@@ -160,13 +162,13 @@ def _conv(
     padding = [*half, *half] if pads is None else [*pads]
     name = [
         "convtranspose" if transposed else "conv",
-        _text(dims),
+        text(dims),
         str(filters),
-        f"k{_text(taps)}",
+        f"k{text(taps)}",
         *([f"s{stride}"] if stride > 1 else []),
         *([f"d{dilation}"] if dilation > 1 else []),
         *([f"g{groups}"] if groups > 1 else []),
-        *([f"p{_text(pads)}"] if pads is not None else []),
+        *([f"p{text(pads)}"] if pads is not None else []),
         *([type_] if type_ != "f32" else []),
         *(["computed"] if computed else []),
         *([f"open{open_}"] if open_ else []),
@@ -298,13 +300,13 @@ def _pool(
     **attributes: Any,
 ) -> Form:
     """A pool with windows of equal sides, or a global one, where `taps` is 0."""
-    name = ["pool", op.lower(), _text(dims)]
+    name = ["pool", op.lower(), text(dims)]
     if taps:
         name.append(f"k{taps}")
         attributes["kernel_shape"] = [taps] * (len(dims) - 2)
         for key in ("strides", "dilations", "pads"):
             if key in attributes:
-                name.append(f"{key[0]}{_text(attributes[key])}")
+                name.append(f"{key[0]}{text(attributes[key])}")
         name += [
             key.split("_")[0] for key in ("ceil_mode", "count_include_pad") if key in attributes
         ]
@@ -394,7 +396,7 @@ def _products() -> Iterator[Form]:
         ),
         *(([32, 100, 60], [60, 30]), ([100, 3, 3], [3, 50])),
     ):
-        yield Form(f"matmul_batch_{_text(a)}_{_text(b)}", "MatMul", [Draw(a), Draw(b)])
+        yield Form(f"matmul_batch_{text(a)}_{text(b)}", "MatMul", [Draw(a), Draw(b)])
     yield Form("matmul_batch_constant", "MatMul", [Draw([6, 50, 64])], [Draw([6, 64, 50])])
     yield Form("matmul_vector_right", "MatMul", [Draw([700, 500])], [Draw([500])])
     yield Form("matmul_vector_left", "MatMul", [Draw([500])], [Draw([500, 700])])
@@ -468,9 +470,9 @@ def _quantized() -> Iterator[Form]:
         yield Form(name, "QLinearConv", [data], operands, attributes)
     for dims in ([1, 64, 56, 56], [128, 768], [10]):
         operands: list[Value | None] = [np.asarray(scale), np.asarray(zero)]
-        yield Form(f"quantized_quantize_{_text(dims)}", "QuantizeLinear", [Draw(dims)], operands)
+        yield Form(f"quantized_quantize_{text(dims)}", "QuantizeLinear", [Draw(dims)], operands)
         data = Draw(dims, "u8")
-        yield Form(f"quantized_dequantize_{_text(dims)}", "DequantizeLinear", [data], operands)
+        yield Form(f"quantized_dequantize_{text(dims)}", "DequantizeLinear", [data], operands)
     axis = [np.full(768, 0.02, "f4"), np.zeros(768, "i1")]
     data, attributes = Draw([128, 768], "i8"), {"axis": 1}
     yield Form("quantized_dequantize_axis", "DequantizeLinear", [data], axis, attributes)
@@ -535,19 +537,19 @@ def _softmax_by_steps(operands: Sequence[str], results: Sequence[str]) -> list[N
 
 def _rows() -> Iterator[Form]:
     for op, dims in product(("Softmax", "LogSoftmax"), _ROWS):
-        yield Form(f"softmax_{op.lower()}_{_text(dims)}", op, [Draw(dims)], [], {"axis": -1})
+        yield Form(f"softmax_{op.lower()}_{text(dims)}", op, [Draw(dims)], [], {"axis": -1})
     for axis, dims in ((1, [1, 21, 65, 65]), (0, [100, 64]), (1, [8, 12, 300])):
-        yield Form(f"softmax_axis{axis}_{_text(dims)}", "Softmax", [Draw(dims)], [], {"axis": axis})
-    yield Form("softmax_by_steps", _softmax_by_steps, [Draw([64, 1000])], [_ints(-1)])
+        yield Form(f"softmax_axis{axis}_{text(dims)}", "Softmax", [Draw(dims)], [], {"axis": axis})
+    yield Form("softmax_by_steps", _softmax_by_steps, [Draw([64, 1000])], [indices(-1)])
     yield Form("softmax_f16", "Softmax", [Draw([64, 500], "f16")], [], {"axis": -1})
     yield Form("softmax_open", "Softmax", [Draw([12, 77, 77])], [], {"axis": -1}, [12, "t", "t"])
     for dims in ([1, 197, 768], [49, 96], [128, 512], [3136, 32], [1, 1024], [10, 7]):
         operands: list[Value | None] = [Draw(dims[-1:]), Draw(dims[-1:])]
-        name = f"norm_layer_{_text(dims)}"
+        name = f"norm_layer_{text(dims)}"
         yield Form(name, "LayerNormalization", [Draw(dims)], operands)
     for dims in ([1, 64, 56, 56], [4, 30, 20, 20], [1, 128, 500]):
         operands = [Draw(dims[1:2]), Draw(dims[1:2])]
-        name = f"norm_instance_{_text(dims)}"
+        name = f"norm_instance_{text(dims)}"
         yield Form(name, "InstanceNormalization", [Draw(dims)], operands)
     for groups in (4, 32):
         operands = [Draw([128]), Draw([128])]
@@ -563,35 +565,35 @@ def _rows() -> Iterator[Form]:
 def _reductions() -> Iterator[Form]:
     for axes in ([0], [1], [2], [3], [2, 3], [1, 2, 3], [0, 1], [0, 2, 3], [1, 3], []):
         for op in ("ReduceSum", "ReduceMax"):
-            operands: list[Value | None] = [_ints(*axes)] if axes else []
+            operands: list[Value | None] = [indices(*axes)] if axes else []
             name = f"reduce_{op[6:].lower()}_{''.join(map(str, axes)) or 'all'}"
             yield Form(name, op, [Draw([4, 32, 56, 28])], operands)
     for op in ("Mean", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"):
         for axis in (-1, 1):
             data = Draw([16, 100, 60], positive=True)
             name = f"reduce_{op.lower()}_{axis % 3}"
-            yield Form(name, f"Reduce{op}", [data], [_ints(axis)])
+            yield Form(name, f"Reduce{op}", [data], [indices(axis)])
     for type_ in ("f16", "f64", "i32", "i64"):
         for op in ("ReduceSum", "ReduceMax"):
             name = f"reduce_{op[6:].lower()}_{type_}"
-            yield Form(name, op, [Draw([64, 3000], type_)], [_ints(1)])
+            yield Form(name, op, [Draw([64, 3000], type_)], [indices(1)])
     for dims, axis in (([1000, 7], 1), ([3000, 3], 1), ([50, 5, 100], 1), ([1, 100000], 1)):
-        yield Form(f"reduce_sum_{_text(dims)}", "ReduceSum", [Draw(dims)], [_ints(axis)])
+        yield Form(f"reduce_sum_{text(dims)}", "ReduceSum", [Draw(dims)], [indices(axis)])
     for op, (dims, axis) in product(
         ("ArgMax", "ArgMin"), (([64, 1000], 1), ([1, 21, 65, 65], 1), ([100, 50], 0))
     ):
-        name = f"argmax_{op.lower()}_{_text(dims)}_{axis}"
+        name = f"argmax_{op.lower()}_{text(dims)}_{axis}"
         yield Form(name, op, [Draw(dims)], [], {"axis": axis})
     for dims, axis in (([64, 1000], 1), ([1000, 64], 0), ([8, 50, 60], 1)):
-        yield Form(f"scan_cumsum_{_text(dims)}_{axis}", "CumSum", [Draw(dims)], [np.array(axis)])
+        yield Form(f"scan_cumsum_{text(dims)}_{axis}", "CumSum", [Draw(dims)], [np.array(axis)])
     data, attributes = [Draw([64, 1000])], {"exclusive": 1, "reverse": 1}
     yield Form("scan_cumsum_reverse", "CumSum", data, [np.array(1)], attributes)
     for dims, k, axis in (
         *(([64, 1000], 1, -1), ([64, 1000], 10, -1), ([1, 8400], 300, -1), ([1, 50257], 50, -1)),
         *(([100, 50], 5, 0), ([32, 100], 100, -1), ([8, 20, 30], 3, 1)),
     ):
-        name = f"topk_{_text(dims)}_{k}_{axis % len(dims)}"
-        yield Form(name, "TopK", [Draw(dims)], [_ints(k)], {"axis": axis}, outputs=2)
+        name = f"topk_{text(dims)}_{k}_{axis % len(dims)}"
+        yield Form(name, "TopK", [Draw(dims)], [indices(k)], {"axis": axis}, outputs=2)
     yield Form("sort_unique", "Unique", [Draw([5000], "i64", below=300)])
     yield Form("sort_nonzero", "NonZero", [Draw([100, 500], "bool")])
     values, mask = Draw([100, 500]), Draw([100], "bool")
@@ -628,7 +630,7 @@ def _maps() -> Iterator[Form]:
     for op, type_ in product(("Add", "Mul", "Sub", "Div"), ("f32", "f16", "f64", "i32", "i64")):
         second = Draw(dims, type_, below=9) if type_[0] == "i" else Draw(dims, type_, positive=True)
         if op == "Div" and type_[0] == "i":
-            second = np.full(dims, 7, _TYPES[type_])
+            second = np.full(dims, 7, ELEMENT_TYPES[type_])
         yield Form(f"binary_{op.lower()}_{type_}", op, [Draw(dims, type_), second])
     for op, (a, b) in product(
         ("Add", "Mul"),
@@ -637,7 +639,7 @@ def _maps() -> Iterator[Form]:
             *(([8, 1, 100], [1, 50, 1]), ([4, 64, 28, 28], []), ([12, 77, 77], [77, 77])),
         ),
     ):
-        name = f"broadcast_{op.lower()}_{_text(a)}_{_text(b) or 'scalar'}"
+        name = f"broadcast_{op.lower()}_{text(a)}_{text(b) or 'scalar'}"
         yield Form(name, op, [Draw(a), Draw(b)])
     for op in ("Less", "GreaterOrEqual", "Equal"):
         yield Form(f"compare_{op.lower()}", op, [Draw(dims), Draw(dims)])
@@ -652,7 +654,7 @@ def _maps() -> Iterator[Form]:
         yield Form(f"pow_{exponent}", "Pow", data, [np.array(exponent, "f4")])
     yield Form("pow_computed", "Pow", [Draw([32, 500], positive=True), Draw([32, 500])])
     for fmod, type_ in ((1, "f32"), (0, "i32"), (0, "i64")):
-        numbers = [Draw(dims, type_), np.full(dims, 3, _TYPES[type_])]
+        numbers = [Draw(dims, type_), np.full(dims, 3, ELEMENT_TYPES[type_])]
         yield Form(f"mod_{type_}", "Mod", numbers, [], {"fmod": fmod})
     limits: list[Value | None] = [np.array(-0.3, "f4"), np.array(0.3, "f4")]
     yield Form("clip", "Clip", [Draw(dims)], limits)
@@ -664,7 +666,7 @@ def _maps() -> Iterator[Form]:
     ):
         pair = {source, target}
         if len(pair) == 2 and ("f16" not in pair or "f32" in pair):
-            to = helper.np_dtype_to_tensor_dtype(_TYPES[target])
+            to = helper.np_dtype_to_tensor_dtype(ELEMENT_TYPES[target])
             data = Draw(dims, source, 20.0, positive=target == "u8")
             yield Form(f"cast_{source}_{target}", "Cast", [data], [], {"to": to})
 
@@ -683,7 +685,7 @@ def _movement() -> Iterator[Form]:
         *(([1, 3, 224, 224], [0, 2, 3, 1]), ([8, 16, 9, 9], [1, 0, 2, 3]), ([33, 17], [1, 0])),
         *(([4, 5, 6, 7, 8], [4, 2, 0, 3, 1]), ([64, 3, 4000], [0, 2, 1])),
     ):
-        name = f"transpose_{_text(dims)}_{''.join(map(str, perm))}"
+        name = f"transpose_{text(dims)}_{''.join(map(str, perm))}"
         yield Form(name, "Transpose", [Draw(dims)], [], {"perm": perm})
     for type_ in ("f16", "f64", "u8", "i64"):
         data = [Draw([300, 400], type_)]
@@ -703,16 +705,16 @@ def _movement() -> Iterator[Form]:
         *(("reversed", [-1], [-9999], [3], [-1]), ("crop", [3, 3], [50, 50], [2, 3], [1, 1])),
         ("last", [5], [6], [3], [1]),
     ):
-        operands = [_ints(*v) for v in (starts, ends, axes, steps)]
+        operands = [indices(*v) for v in (starts, ends, axes, steps)]
         yield Form(f"slice_{name}", "Slice", [Draw([1, 64, 56, 56])], operands)
     for mode, type_ in product(("constant", "reflect", "edge", "wrap"), ("f32", "u8")):
-        operands = [_ints(0, 0, 3, 3, 0, 0, 3, 3)]
+        operands = [indices(0, 0, 3, 3, 0, 0, 3, 3)]
         name = f"pad_{mode}_{type_}"
         yield Form(name, "Pad", [Draw([1, 32, 56, 56], type_)], operands, {"mode": mode})
     for dims, repeats in (([16, 1, 100], [1, 30, 2]), ([50, 3], [1, 20]), ([1, 256], [100, 1])):
-        yield Form(f"tile_{_text(dims)}", "Tile", [Draw(dims)], [_ints(*repeats)])
+        yield Form(f"tile_{text(dims)}", "Tile", [Draw(dims)], [indices(*repeats)])
     for dims, target in (([16, 1, 100], [16, 50, 100]), ([1, 8, 1, 77, 64], [1, 8, 4, 77, 64])):
-        yield Form(f"expand_{_text(dims)}", "Expand", [Draw(dims)], [_ints(*target)])
+        yield Form(f"expand_{text(dims)}", "Expand", [Draw(dims)], [indices(*target)])
     for blocks, mode in product((2, 4), ("DCR", "CRD")):
         attributes = {"blocksize": blocks, "mode": mode}
         data = [Draw([1, 64, 28, 28])]
@@ -734,9 +736,9 @@ def _selection() -> Iterator[Form]:
 
         yield Form(f"gather_rows_{count}", gather, [Draw([count], "i64", below=5000)], [table])
     for axis, dims in ((1, [16, 100, 64]), (2, [4, 16, 100]), (0, [1000])):
-        indices = Draw([50], "i64", below=dims[axis])
+        places = Draw([50], "i64", below=dims[axis])
         yield Form(
-            f"gather_axis{axis}_{_text(dims)}", "Gather", [Draw(dims), indices], [], {"axis": axis}
+            f"gather_axis{axis}_{text(dims)}", "Gather", [Draw(dims), places], [], {"axis": axis}
         )
     for axis in (0, 1):
         data = [Draw([300, 500]), Draw([300, 500], "i64", below=300)]
@@ -760,10 +762,10 @@ def _selection() -> Iterator[Form]:
         *(("linear", {}, [15, 17]), ("linear", {"antialias": 1}, [14, 14])),
     ):
         attributes = {"mode": mode, **options}
-        name = "_".join(["resize", mode, *map(str, options.values()), _text(sizes)])
-        operands = [None, None, _ints(1, 64, *sizes)]
+        name = "_".join(["resize", mode, *map(str, options.values()), text(sizes)])
+        operands = [None, None, indices(1, 64, *sizes)]
         yield Form(name, "Resize", [Draw([1, 64, 28, 28])], operands, attributes)
-    operands = [None, None, _ints(1, 3, 256, 256)]
+    operands = [None, None, indices(1, 3, 256, 256)]
     yield Form("resize_image", "Resize", [Draw([1, 3, 480, 640])], operands, {"mode": "linear"})
     for mode, padding in product(("linear", "nearest", "cubic"), ("zeros", "border")):
         attributes = {"mode": mode, "padding_mode": padding}

@@ -2,13 +2,14 @@
 Single operators beside onnxruntime: where is a form that nobody has made fast?
 
     python bench/operators.py [--only REGEX] [--threads 1] [--seconds 0.2] [--jobs 2] [--json F]
-                              [--markdown F] [--chart F.svg]
+                              [--markdown F] [--chart F.svg] [--random COUNT --seed S]
 
-`operator_forms.py` has the forms. All are compiled first, some at a time, then each is measured in
-turns with onnxruntime, both called through Python on arrays that stay where they are. The ratio is
-onnxruntime's median by ours: above 1, ours is faster. Forms that one of the two cannot run are
-listed with the reason. Results are compared, too: with those of onnxruntime, relative to the
-largest. Exits with 1 if a form fails here or differs by more than 1e-3.
+`operator_forms.py` has the forms; with `--random`, `random_forms.py` draws others. All are compiled
+first, some at a time, then each is measured in turns with onnxruntime, both called through Python
+on arrays that stay where they are. The ratio is onnxruntime's median by ours: above 1, ours is
+faster. Forms that one of the two cannot run are listed with the reason. Results are compared, too:
+with those of onnxruntime, relative to the largest. Exits with 1 if a form fails here or differs by
+more than 1e-3.
 
 The chart shows every form: families side by side, the ratio from below to above.
 """
@@ -25,6 +26,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,8 +41,9 @@ from measuring import (
     timed,
 )
 from numpy.typing import NDArray
-from operator_forms import forms
+from operator_forms import Form, forms
 from peer_runs import Loaded, load_onnxruntime, load_ours
+from random_forms import random_forms
 
 LARGEST_ERROR = 1e-3
 SLOW = 0.9
@@ -82,13 +85,14 @@ class Failed:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; 1 if something fails here or is wrong."""
     options = _parse(arguments)
-    chosen = {n: f for n, f in forms().items() if re.search(options.only, n)}
+    source = (options.random, options.seed)
+    chosen = {n: f for n, f in _forms(*source).items() if re.search(options.only, n)}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(options.folder or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
         with ProcessPoolExecutor(options.jobs) as pool:
-            jobs = [(str(folder), name, options.threads) for name in chosen]
+            jobs = [(str(folder), name, options.threads, source) for name in chosen]
             failures = dict(zip(chosen, pool.map(_compile, jobs), strict=True))
         compiled = time.perf_counter() - start
         measured: list[Measured] = []
@@ -119,6 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--only", default="", metavar="REGEX", help="forms by name")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many other forms")
+    parser.add_argument("--seed", type=int, default=0, help="of these")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.2, help="for each form")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at a time")
@@ -129,10 +135,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _compile(job: tuple[str, str, int]) -> str:
+@cache
+def _forms(count: int, seed: int) -> Mapping[str, Form]:
+    """The listed forms, or so many others."""
+    return random_forms(count, seed) if count else forms()
+
+
+def _compile(job: tuple[str, str, int, tuple[int, int]]) -> str:
     """Write a form and compile it; what went wrong, or nothing."""
-    folder, name, threads = job
-    model, inputs = forms()[name].build()
+    folder, name, threads, source = job
+    model, inputs = _forms(*source)[name].build()
     path = Path(folder, f"{name}.onnx")
     path.write_bytes(model.SerializeToString())
     np.savez(path.with_suffix(".npz"), **cast(Any, inputs))
@@ -154,6 +166,7 @@ def _measure(
     inputs: dict[str, NDArray[Any]] = dict(np.load(path.with_suffix(".npz")))
     try:
         peer = load_onnxruntime(str(path), inputs, threads)
+        peer.call()
     except Exception as error:  # onnxruntime's own classes share no base
         return Failed(name, "onnxruntime", str(error).splitlines()[0][:120])
     try:

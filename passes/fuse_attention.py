@@ -15,12 +15,14 @@ from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.elementwise import (
     AddOp,
     AndOp,
+    CompareOp,
     DivOp,
     MulOp,
     NotOp,
     SelectOp,
     SubOp,
 )
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, TransposeOp, ints
@@ -71,12 +73,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Scores:
-    """product * scale + the sum of the masks, chosen from."""
+    """product * scale * the factor + the sum of the masks, chosen from."""
 
     product: MatmulOp
     scale: float = 1.0
     masks: tuple[Mask, ...] = ()
     """The first one is added first."""
+    factor: SSAValue | None = None
     choice: Choice | None = None
     consumed: tuple[Operation, ...] = ()
 
@@ -90,7 +93,9 @@ class Attention:
     """[..., D, S], as the product has it."""
     value: SSAValue
     masks: tuple[Mask, ...]
+    factor: SSAValue | None
     choice: Choice | None
+    zero_nan: bool
     scale: float
     consumed: tuple[Operation, ...] = field(default=())
 
@@ -153,9 +158,16 @@ def _scores(value: SSAValue, steps: int = _MOST_STEPS) -> Scores | None:
         if choice is not None:
             assert isinstance(op, MulOp | DivOp)
             choice = replace(choice, fill=_of_number(op, part, choice.fill))
-        consumed = (op, *found.consumed)
-        return Scores(found.product, found.scale * factor, masks, choice, consumed)
-    if not isinstance(op, AddOp | SubOp):
+        return replace(
+            found,
+            scale=found.scale * factor,
+            masks=masks,
+            choice=choice,
+            consumed=(op, *found.consumed),
+        )
+    if isinstance(op, MulOp):
+        return _multiplied(op, steps)
+    if isinstance(op, DivOp):
         return None
     pairs = [(op.lhs, op.rhs), (op.rhs, op.lhs)] if isinstance(op, AddOp) else [(op.lhs, op.rhs)]
     for part, mask in pairs:
@@ -164,6 +176,17 @@ def _scores(value: SSAValue, steps: int = _MOST_STEPS) -> Scores | None:
         if found is not None and found.choice is None:
             masks = (*found.masks, Mask(mask, 1.0 if isinstance(op, AddOp) else -1.0))
             return replace(found, masks=masks, consumed=(op, *found.consumed))
+    return None
+
+
+def _multiplied(op: MulOp, steps: int) -> Scores | None:
+    """Scores times a tensor, before all that is added to them."""
+    for part, factor in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        if part.type != op.result.type or (found := _scores(part, steps - 1)) is None:
+            continue
+        if found.masks or found.choice is not None or found.factor is not None:
+            return None
+        return replace(found, factor=factor, consumed=(op, *found.consumed))
     return None
 
 
@@ -193,9 +216,29 @@ def _of_number(op: MulOp | DivOp, part: SSAValue, number: np.floating[Any]) -> n
         return number * factor if isinstance(op, MulOp) else number / factor
 
 
+def _unguarded(weights: SSAValue) -> tuple[SSAValue, tuple[Operation, ...]]:
+    """The weights of select(weights != weights, 0, weights) that are used nowhere else."""
+    guard = producer(weights, SelectOp)
+    test = None if guard is None else producer(guard.condition, CompareOp)
+    if guard is None or test is None or test.lhs is not test.rhs:
+        return weights, ()
+    pairs = {Predicate.NE: (guard.on_false, guard.on_true)}
+    pairs[Predicate.EQ] = (guard.on_true, guard.on_false)
+    inner, other = pairs.get(test.predicate.data, (None, None))
+    if inner is None or other is None or test.lhs is not inner or inner.type != weights.type:
+        return weights, ()
+    users = {use.operation for use in inner.uses}
+    if uniform_value(other) != 0 or users != {guard, test} or not test.result.has_one_use():
+        return weights, ()
+    return inner, (guard, test)
+
+
 def _attention(weighted: MatmulOp) -> Attention | None:
-    softmax = producer(weighted.lhs, SoftmaxOp)
+    weights, guards = _unguarded(weighted.lhs)
+    softmax = producer(weights, SoftmaxOp)
     if softmax is None or softmax.is_log or not weighted.lhs.has_one_use():
+        return None
+    if not guards and not weights.has_one_use():
         return None
     if softmax.axis.data != rank_of(softmax.input) - 1:
         return None
@@ -205,6 +248,8 @@ def _attention(weighted: MatmulOp) -> Attention | None:
     product = scores.product
     conditions = () if scores.choice is None else scores.choice.conditions
     masks = [*(mask.value for mask in scores.masks), *(value for value, _ in conditions)]
+    if scores.factor is not None:
+        masks.append(scores.factor)
     if not _fits(product, weighted, masks) or (scores.choice and np.isnan(scores.choice.fill)):
         return None
     if not (product.is_uniform and weighted.is_uniform):
@@ -219,9 +264,11 @@ def _attention(weighted: MatmulOp) -> Attention | None:
         key,
         weighted.rhs,
         scores.masks,
+        scores.factor,
         scores.choice,
+        bool(guards),
         scale,
-        (weighted, softmax, *scores.consumed, *query.consumed, *key.consumed),
+        (weighted, *guards, softmax, *scores.consumed, *query.consumed, *key.consumed),
     )
 
 
@@ -349,9 +396,11 @@ class FuseAttention(Pattern[Attention]):
             key,
             value,
             _mask(attention, rewriter),
+            factor=attention.factor,
             keep=_keep(attention, rewriter),
             fill=_fill(attention),
             scale=attention.scale,
+            zero_nan=attention.zero_nan,
         )
         rewriter.replace(op, turned(rewriter.add(new).result, rows))
 
@@ -367,18 +416,20 @@ class FuseAttention(Pattern[Attention]):
         key = _restored(attention.key, rewriter)
         rank = rank_of(key)
         key = rewriter.add(TransposeOp(key, _swapped(rank, rank - 2, rank - 1))).result
-        mask, keep = (
-            with_one(part, 2) if part is not None and rank_of(part) > 2 else part
-            for part in (_mask(attention, rewriter), _keep(attention, rewriter))
+        parts = (attention.factor, _mask(attention, rewriter), _keep(attention, rewriter))
+        factor, mask, keep = (
+            with_one(part, 2) if part is not None and rank_of(part) > 2 else part for part in parts
         )
         new = AttentionOp(
             with_one(_restored(attention.query, rewriter), 1),
             with_one(key, 1),
             with_one(attention.value, 1),
             mask,
+            factor=factor,
             keep=keep,
             fill=_fill(attention),
             scale=attention.scale,
+            zero_nan=attention.zero_nan,
         )
         rewriter.replace(op, ReshapeOp(rewriter.add(new).result, dims_of(op.result)))
 
@@ -425,10 +476,13 @@ class FuseAttentionPass(PatternPass):
 
     - softmax(q @ k * c + mask, last axis) @ v -> attention(q, k, v, mask) {scale = c}
     - softmax((q @ k + m) * c - n, last axis) @ v -> attention(q, k, v, m * c + n * -1) {scale = c}
+    - softmax(q @ k * t + mask, last axis) @ v -> attention(q, k, v, factor t, mask)
+    - select(w != w, 0, w) @ v, w = softmax(q @ k, last axis) -> attention(q, k, v) {zero_nan}
     - softmax(select(b, q @ k, f) * c, last axis) @ v
       -> attention(q, k, v, keep b) {scale = c, fill = f * c}
       [f32 or f64; batch dimensions equal; no mask exceeds the scores; up to 8 factors and masks;
-      f is one number; of several selections all have the same; no mask is added behind them]
+      c and f are one number; t multiplies scores before any mask, and once; of several selections
+      all have the same f; no mask is added behind them]
 
     Factors on q, on k (also before transposes and reshapes) and on the scores are combined to one
     scale; a division counts as a factor, and the scale has the precision of f64. Masks that come

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import FloatAttr, UnitAttr
 from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -33,26 +33,30 @@ from lowerdeck.dialects.dims import Expr
 class AttentionOp(CoreOp):
     """
     Softmax-weighted means of values: with query [B..., T, H, D], key [B..., S, H, D], value
-    [B..., S, H, E], and mask and keep, which broadcast to [B..., H, T, S],
+    [B..., S, H, E], and factor, mask and keep, which broadcast to [B..., H, T, S],
 
-        score[b, h, t, s] = sum_d(query[b, t, h, d] * key[b, s, h, d]) * scale + mask[b, h, t, s]
+        score[b, h, t, s] = sum_d(query[b, t, h, d] * key[b, s, h, d]) * scale
+                            * factor[b, h, t, s] + mask[b, h, t, s]
                             where keep[b, h, t, s], else fill
         weight[b, h, t, :] = exp(score - m) / sum_s(exp(score - m)), m the maximum along s
+                             or 0 instead of NaN with `zero_nan`
         result[b, t, h, e] = sum_s(weight[b, h, t, s] * value[b, s, h, e])
 
     Heads are the dimension before the last, as in the columns of a matrix product: splitting the
     heads and joining the results again are reshapes. What is not kept has no part in the result,
-    whatever it is, if `fill` is so low that its weight is zero.
+    whatever it is, if `fill` is so low that its weight is zero. Without `zero_nan` a query whose
+    scores are all -inf, or one of them inf or NaN, has weights that are NaN.
 
     Constraints:
 
-    - (C1) query, key, value and mask are all f32, or all f64: half precision would round between
-      the steps.
+    - (C1) query, key, value, factor and mask are all f32, or all f64: half precision would round
+      between the steps.
     - (C2) query, key and value have the same rank, at least 3, and agree in B..., H, and D or S;
       none of them broadcasts.
-    - (C3) mask and keep broadcast to [B..., H, T, S] and do not exceed it.
-    - (C4) after the value there are at most a mask and a `keep`, which is i1, in this order; with
-      `keep` there is a `fill`, and without it none.
+    - (C3) factor, mask and keep broadcast to [B..., H, T, S] and do not exceed it.
+    - (C4) after the value there are at most a factor, a mask and a `keep`, which is i1, in this
+      order; with `has_factor` the first of them is the factor. With `keep` there is a `fill`, and
+      without it none.
 
     Example:
 
@@ -69,6 +73,8 @@ class AttentionOp(CoreOp):
     masks = var_operand_def()
     scale = prop_def(FloatAttr)
     fill = opt_prop_def(FloatAttr)
+    has_factor = opt_prop_def(UnitAttr)
+    zero_nan = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = FORMAT
@@ -80,20 +86,33 @@ class AttentionOp(CoreOp):
         value: SSAValue,
         mask: SSAValue | None = None,
         *,
+        factor: SSAValue | None = None,
         keep: SSAValue | None = None,
         fill: float | None = None,
         scale: float = 1.0,
+        zero_nan: bool = False,
     ):
         numbers = {"scale": scale, "fill": fill}
-        super().__init__(
-            [query, key, value, [part for part in (mask, keep) if part is not None]],
-            {n: FloatAttr(x, builtin_f64) for n, x in numbers.items() if x is not None},
-        )
+        properties: dict[str, Attribute] = {
+            n: FloatAttr(x, builtin_f64) for n, x in numbers.items() if x is not None
+        }
+        if factor is not None:
+            properties["has_factor"] = UnitAttr()
+        if zero_nan:
+            properties["zero_nan"] = UnitAttr()
+        masks = [part for part in (factor, mask, keep) if part is not None]
+        super().__init__([query, key, value, masks], properties)
+
+    @property
+    def factor(self) -> SSAValue | None:
+        """What scores are multiplied by, besides the scale, if anything."""
+        return None if self.has_factor is None else self.masks[0]
 
     @property
     def mask(self) -> SSAValue | None:
         """What is added to scores, if anything is."""
-        return next((part for part in self.masks if element_type(part) != i1), None)
+        rest = self.masks[0 if self.has_factor is None else 1 :]
+        return next((part for part in rest if element_type(part) != i1), None)
 
     @property
     def keep(self) -> SSAValue | None:
@@ -110,7 +129,9 @@ class AttentionOp(CoreOp):
         added = list(self.masks)
         if is_kept := bool(added) and element_type(added[-1]) == i1:
             added.pop()
-        require(len(added) < 2, "expected a mask, then what is kept", "C4")
+        most = 1 if self.has_factor is None else 2
+        require(len(added) <= most, "expected a mask, then what is kept", "C4")
+        require(len(added) >= most - 1, "expected a factor", "C4")
         require(is_kept == (self.fill is not None), "what is kept and fill go together", "C4")
         element = require_same_element([*self.operands[:3], *added], "C1")
         require(element in (f32, f64), lambda: f"expected f32 or f64, got {element}", "C1")

@@ -243,7 +243,10 @@ def _layer_norm(op: linear.LayerNormOp, args: Sequence[Array], symbols: Symbols)
 def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbols) -> Array:
     query, key, value = (np.swapaxes(widened(operand), -2, -3) for operand in args[:3])
     scores = matrix_product(query, np.swapaxes(key, -1, -2)) * op.scale.value.data
-    for mask in args[3:]:
+    masks = list(args[3:])
+    if op.has_factor is not None:
+        scores = scores * widened(masks.pop(0))
+    for mask in masks:
         if mask.dtype != np.bool_:
             scores = scores + widened(mask)
             continue
@@ -251,5 +254,7 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
         scores = np.where(mask, scores, args[0].dtype.type(op.fill.value.data))
     powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
     weights = powers / powers.sum(-1, keepdims=True)
+    if op.zero_nan is not None:
+        weights = np.where(np.isnan(weights), weights.dtype.type(0), weights)
     result = matrix_product(weights, value)
     return rounded(np.swapaxes(result, -2, -3), args[0].dtype)

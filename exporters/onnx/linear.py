@@ -176,11 +176,16 @@ def _attention(graph: GraphBuilder, op: attention.AttentionOp) -> None:
 
     scores = graph.node("MatMul", [laid_out(op.query, rows), laid_out(op.key, columns)])
     scores = graph.node("Mul", [scores, graph.like(op.query, op.scale.value.data)])
+    if op.factor is not None:
+        scores = graph.node("Mul", [scores, graph.value(op.factor)])
     if op.mask is not None:
         scores = graph.node("Add", [scores, graph.value(op.mask)])
     if op.keep is not None and op.fill is not None:
         fill = graph.like(op.query, op.fill.value.data)
         scores = graph.node("Where", [graph.value(op.keep), scores, fill])
     weights = graph.node("Softmax", [scores], axis=-1)
+    if op.zero_nan is not None:
+        zero = graph.like(op.query, 0.0)
+        weights = graph.node("Where", [graph.node("IsNaN", [weights]), zero, weights])
     result = graph.node("MatMul", [weights, laid_out(op.value, rows)])
     graph.set(op, graph.node("Transpose", [result], perm=rows))

@@ -99,7 +99,7 @@ class KernelFormer:
             if producer is not None and self._can_take_in(op, value, producer, group):
                 group.ops.extend(producer.ops)
         group.ops.append(op)
-        if isinstance(op, ELEMENTWISE):
+        if isinstance(op, (*ELEMENTWISE, ConcatOp)):
             self._take_in_shared(op, group)
         for member in group.ops:
             self._groups[member] = group
@@ -116,14 +116,18 @@ class KernelFormer:
             users = {use.operation for use in value.uses}
             if not users <= members or not all(isinstance(user, ELEMENTWISE) for user in users):
                 continue
-            if not self._can_precede(op, value, producer, group):
+            if isinstance(op, ConcatOp):
+                # Each part has loops of its own: nothing but what is read is shared.
+                is_slice = all(isinstance(member, SliceOp) for member in producer.ops)
+                if not is_slice or not self._can_be_part(op, producer, group):
+                    continue
+            elif not self._can_precede(op, value, producer, group):
                 continue
             group.ops[:0] = producer.ops
             members.update(producer.ops)
             pending += [value for member in producer.ops for value in member.operands]
 
-    @classmethod
-    def _can_take_in(cls, op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
+    def _can_take_in(self, op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
         """
         True if `producer`, which computes `value` as its last op, can join the group of `op`.
 
@@ -139,10 +143,30 @@ class KernelFormer:
         if isinstance(op, AttentionOp):
             # A slice of the heads is read in place.
             return all(isinstance(member, SliceOp) for member in producer.ops)
-        if isinstance(op, ConcatOp) and _cuts_blocks(op):
-            # Parts are copied anyway.
-            return all(isinstance(member, SliceOp) for member in producer.ops)
-        return cls._can_precede(op, value, producer, group)
+        if isinstance(op, ConcatOp):
+            return self._can_be_part(op, producer, group)
+        return self._can_precede(op, value, producer, group)
+
+    def _can_be_part(self, op: ConcatOp, producer: Group, group: Group) -> bool:
+        """True if a concatenation, which copies its parts anyway, can compute one while it does."""
+        if not _cuts_blocks(op) and is_joined_at_front(op):
+            return False
+        if all(isinstance(member, SliceOp) for member in producer.ops):
+            return True
+        joins_channels = op.axis.data == 1 < len(dims_of(op.result)) - 1
+        if joins_channels or not has_room_for_one_more(producer.ops, group.ops):
+            return False
+        is_moved = any(not isinstance(member, (*ELEMENTWISE, SliceOp)) for member in producer.ops)
+        return not is_moved and not self._is_epilogue(producer)
+
+    def _is_epilogue(self, group: Group) -> bool:
+        """True if a group of maps can follow an anchor in its kernel."""
+        dims = dims_of(group.ops[-1].results[0])
+        for value in (value for member in group.ops for value in member.operands):
+            source = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
+            if source is not None and source.anchor is not None and dims_of(value) == dims:
+                return True
+        return False
 
     @staticmethod
     def _can_precede(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
@@ -267,11 +291,11 @@ class FormKernelsPass(ModulePass):
     An elementwise op absorbs the map that produces an operand if that map has no other use and both
     run over the same indices, so that a chain of maps is one loop nest; `fuse-epilogue` decides
     which other ops such a chain follows. A reduction absorbs the maps before it and attention the
-    slices; so does a concatenation whose parts end within blocks of channels, for it copies them
-    anyway. Constants of one element become literals. A split becomes slices. Reshapes, control flow
-    and symbols stay outside: the entry function executes them without a kernel. A concatenation
-    whose parts are contiguous in memory, one after the other, stays alone, for they may be computed
-    in place.
+    slices; a concatenation that has to copy its parts absorbs slices, too, and, unless it joins
+    channels, elementwise ops that are nobody's epilogue. Constants of one element become literals.
+    A split becomes slices. Reshapes, control flow and symbols stay outside: the entry function
+    executes them without a kernel. A concatenation whose parts are contiguous in memory, one after
+    the other, stays alone, for they may be computed in place.
     """
 
     name = "form-kernels"

@@ -49,7 +49,7 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
         b.store(zero, out, [*at, column])
 
     def add_value(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        weight = scalars.exp_at_most_one(b, scalars.sub(b, _score(k, op, at, position), top))
+        weight = weight_of(k, op, _score(k, op, at, position), top)
         with b.loop(columns) as column:
             factor = k.element(op.value, [*outer, position, head, column])
             sum_ = scalars.add(b, b.load(out, [*at, column]), scalars.mul(b, weight, factor))
@@ -57,8 +57,22 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
         return [scalars.add(b, values[0], scalars.cast(b, weight, element, f64))]
 
     total = b.carry(keys, [b.floating(0.0, f64)], add_value)[0]
-    # The largest score alone has the weight 1: the sum is less only without keys; 0 is due then.
+    # The largest score alone has the weight 1: the sum is less only without keys, or if all weights
+    # are zero instead of NaN; 0 is due then.
     return scalars.maximum(b, total, b.floating(0.5, f64), f64)
+
+
+def weight_of(k: KernelLowering, op: AttentionOp, score: SSAValue, top: SSAValue) -> SSAValue:
+    """The weight of a score, before it is divided by the sum of all; `top` is the largest one."""
+    b = k.builder
+    weight = scalars.exp_at_most_one(b, scalars.sub(b, score, top))
+    if op.zero_nan is None:
+        return weight
+    # One weight is NaN if all are: if the largest score is no finite number.
+    element = element_type(op.result)
+    rest = scalars.sub(b, top, top)
+    is_nan = scalars.compare(b, "ne", rest, rest, element)
+    return b.add(arith.SelectOp(is_nan, scalars.constant(b, 0, element), weight))
 
 
 def _score(k: KernelLowering, op: AttentionOp, at: Index, position: Expr) -> SSAValue:
@@ -75,6 +89,8 @@ def _score(k: KernelLowering, op: AttentionOp, at: Index, position: Expr) -> SSA
     product = b.carry(dims_of(op.query)[-1], [zero], add_product)[0]
     score = scalars.mul(b, product, b.floating(op.scale.value.data, element))
     place = [*outer, head, query, position]
+    if op.factor is not None:
+        score = scalars.mul(b, score, k.operand(op.factor, place, op.score_dims))
     if op.mask is not None:
         score = scalars.add(b, score, k.operand(op.mask, place, op.score_dims))
     if op.keep is not None:

@@ -48,7 +48,8 @@ def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
         _concat_in_pieces(k, op, target.inner(1))
         return
     for value in op.inputs:
-        dims, layout = dims_of(value), k.layout_of(value)
+        dims = dims_of(value)
+        layout = k.layout_of(value) if value in k.inputs else target
         is_alike = is_aligned and layout.data.pieces == target.data.pieces
         nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
         with nest as at:

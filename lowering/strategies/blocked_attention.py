@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.attention import kept
+from lowerdeck.lowering.nests.attention import kept, weight_of
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -203,6 +203,8 @@ class _Blocks:
         self._queries = b.scratch(f32, [depth, self.width])
         scores = [keys if self.chunk is None else self.chunk, self.width]
         self._weights = b.scratch(f32, scores)
+        if self._is_gathered(self.op.factor):
+            self._scales = b.scratch(f32, scores)
         if self._is_gathered(self.op.keep):
             self._kept = b.scratch(i1, scores)
         self._factors = b.scratch(f32, [self.width])
@@ -257,15 +259,21 @@ class _Blocks:
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            # The largest score alone has the weight 1: the sum is less only without keys.
-            total = scalars.maximum(b, b.load(self._factors, [lane]), b.floating(0.5, f32), f32)
-            quotient = b.add(arith.DivfOp(b.floating(1.0, f32), total))
-            b.store(quotient, self._factors, [lane])
+            b.store(self._factor(b.load(self._factors, [lane])), self._factors, [lane])
         with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
             total = b.load(self._results, [query, column])
             total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]
             self.k.finish(self.op, at, total)
+
+    def _factor(self, total: SSAValue) -> SSAValue:
+        """What weights with a sum are multiplied by."""
+        b = self.k.builder
+        if self.chunk is not None or self.op.zero_nan is not None:
+            # The largest score alone has the weight 1: the sum is less only without keys, or if
+            # all weights are zero instead of NaN.
+            total = scalars.maximum(b, total, b.floating(0.5, f32), f32)
+        return b.add(arith.DivfOp(b.floating(1.0, f32), total))
 
     def _gather_queries(self, depth: Expr) -> None:
         """Scaled, one component after the other; zeros in lanes without a query."""
@@ -304,7 +312,9 @@ class _Blocks:
     def _score(self, first: Expr, keys: Expr) -> None:
         """The scaled and masked products of keys, from the first one on, with queries."""
         b, depth = self.k.builder, dims_of(self.op.query)[-1]
-        mask, keep = self.op.mask, self.op.keep
+        factor, mask, keep = self.op.factor, self.op.mask, self.op.keep
+        if factor is not None and self._is_gathered(factor):
+            self._gather(factor, self._scales, first, keys)
         if mask is not None and self._is_gathered(mask):
             self._gather(mask, self._weights, first, keys)
         if keep is not None and self._is_gathered(keep):
@@ -318,6 +328,10 @@ class _Blocks:
 
             zero = b.floating(0.0, f32)
             score = self._over(depth, (zero, zero), add_product, partial(scalars.add, b))
+            if self._is_gathered(factor):
+                score = scalars.mul(b, score, b.load(self._scales, [key, lane]))
+            elif factor is not None:
+                score = scalars.mul(b, score, self._of(factor, lane, first + key))
             if self._is_gathered(mask):
                 score = scalars.add(b, score, b.load(self._weights, [key, lane]))
             elif mask is not None:
@@ -345,7 +359,7 @@ class _Blocks:
         b, weights = self.k.builder, self._weights
 
         def add_weight(key: Expr, total: SSAValue) -> SSAValue:
-            weight = scalars.exp_at_most_one(b, scalars.sub(b, b.load(weights, [key, lane]), top))
+            weight = weight_of(self.k, self.op, b.load(weights, [key, lane]), top)
             b.store(weight, weights, [key, lane])
             return scalars.add(b, total, weight)
 
@@ -371,8 +385,7 @@ class _Blocks:
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
             top = self._top(keys, lane, scalars.lowest(b, f32))
             total = self._sum_of_weights(keys, lane, top)
-            one = b.floating(1.0, f32)
-            b.store(b.add(arith.DivfOp(one, total)), self._factors, [lane])
+            b.store(self._factor(total), self._factors, [lane])
 
     def _add_up(self, keys: Expr) -> None:
         """The weighted sums of values."""

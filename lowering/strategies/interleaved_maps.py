@@ -73,21 +73,28 @@ class InterleavedMaps(Strategy):
         As many elements of each of the few rows as a vector has, side by side in memory then. The
         remainder is computed one by one.
         """
-        b, joined = k.builder, k.roots[0].owner
-        if not isinstance(joined, ReshapeOp):
-            raise LoweringError(k.kernel, f"'{self.name}' stores the last two dimensions as one")
-        *outer, size, _ = dims_of(joined.input)
-        lanes, labels = schedule.parameter(AT_ONCE), [(f"d{k}", dim) for k, dim in enumerate(outer)]
-        whole = size // lanes
-        for start, count, step in (
-            (Expr.const(0), whole, lanes),
-            (whole * lanes, size - whole * lanes, 1),
-        ):
-            if count == 0:
-                continue
-            with b.labeled_nest([*labels, (f"d{len(outer)}", count)], parallel=True) as at:
-                *front, number = at
-                _rows(k, joined, front, start + number * step, step)
+        interleave(k, schedule)
+
+
+def interleave(k: KernelLowering, schedule: Schedule) -> None:
+    """Store the elements of a value whose last two dimensions are one in the result."""
+    b, joined = k.builder, k.roots[0].owner
+    if not isinstance(joined, ReshapeOp):
+        raise LoweringError(
+            k.kernel, f"'{schedule.strategy}' stores the last two dimensions as one"
+        )
+    *outer, size, _ = dims_of(joined.input)
+    lanes, labels = schedule.parameter(AT_ONCE), [(f"d{k}", dim) for k, dim in enumerate(outer)]
+    whole = size // lanes
+    for start, count, step in (
+        (Expr.const(0), whole, lanes),
+        (whole * lanes, size - whole * lanes, 1),
+    ):
+        if count == 0:
+            continue
+        with b.labeled_nest([*labels, (f"d{len(outer)}", count)], parallel=True) as at:
+            *front, number = at
+            _rows(k, joined, front, start + number * step, step)
 
 
 def _rows(k: KernelLowering, joined: ReshapeOp, front: Index, first: Expr, lanes: int) -> None:
@@ -95,13 +102,15 @@ def _rows(k: KernelLowering, joined: ReshapeOp, front: Index, first: Expr, lanes
     b, few = k.builder, dims_of(joined.input)[-1].value
     assert few is not None
     if lanes == 1:
-        with b.nest([few]) as (column,):
+        for column in map(Expr.const, range(few)):
             value = k.element(joined.input, [*front, first, column])
             b.store(value, k.outputs[0], [*front, first * few + column])
         return
     square = b.scratch(element_type(joined.result), [few, lanes])
-    with b.loop(few, mode="unroll") as row, b.loop(lanes, mode="lanes") as lane:
-        b.store(k.element(joined.input, [*front, first + lane, row]), square, [row, lane])
+    for row in map(Expr.const, range(few)):
+        with b.loop(lanes, mode="lanes") as lane:
+            value = k.element(joined.input, [*front, first + lane, row])
+            b.store(value, square, [row, lane])
     b.transpose(square)
     with b.loop(few, mode="unroll") as row, b.loop(lanes, mode="lanes") as lane:
         place = first * few + row * lanes + lane

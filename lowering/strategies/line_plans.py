@@ -129,9 +129,13 @@ class _Sums:
     def filters_last(self, tile: Tile) -> bool:
         """
         Whether filters are the inner loop over tiles, so that the inputs of a tile of positions
-        stay in the cache and the filters are read again for each.
+        stay in the cache and the filters are read again for each. Short sums are stored along rows,
+        which memory takes as streams, if results do not stay in the L2 cache and inputs do.
         """
         inputs, filters = self.bytes_
+        results = inputs // self.taps[0] * self.sizes[0]
+        if results > self.target.l2_bytes and inputs <= self.target.l2_bytes // 4:
+            return False
         tiles_of_filters = -(-self.sizes[0] // tile[0])
         tiles_of_positions = -(-(self.sizes[1] * self.sizes[2]) // (tile[1] * tile[2]))
 

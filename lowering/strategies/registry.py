@@ -30,6 +30,7 @@ from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
 from lowerdeck.lowering.strategies.facts import anchors_of, is_constant
+from lowerdeck.lowering.strategies.interleaved_concat import InterleavedConcat
 from lowerdeck.lowering.strategies.interleaved_maps import InterleavedMaps
 from lowerdeck.lowering.strategies.map_squares import MapSquares
 from lowerdeck.lowering.strategies.matrix_tiles import MatrixTiles
@@ -61,6 +62,7 @@ STRATEGIES: list[Strategy] = [
     SeparablePool(),
     ArgRows(),
     ConcatBlocks(),
+    InterleavedConcat(),
     ChannelBlocks(),
     RowMaps(),
     MapSquares(),

@@ -67,7 +67,7 @@ FEW_ROWS = 4
 class TiledMatmul(Strategy):
     """
     Panels of columns are the outer loop if the right matrix is larger than the left one, so that
-    the larger one is read once. A constant right matrix is packed, panel after panel; another one
+    the larger one is read once, unless the result is much larger than both. A constant right matrix is packed, panel after panel; another one
     is copied into panels first where reading it as it lies takes longer.
     """
 
@@ -94,7 +94,7 @@ class TiledMatmul(Strategy):
         row = labels.pop(axis)
         rows_first, columns_first = (*labels, row, COLUMN), (*labels, COLUMN, row)
         orders = [rows_first, columns_first]
-        if _size(op.rhs) > _size(op.lhs):
+        if _size(op.rhs) > _size(op.lhs) and not _is_mostly_result(op, target):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = _most_sums(kernel, target) if is_integer(element) else None
@@ -157,6 +157,14 @@ def _can_be_copied(kernel: KernelOp, op: MatmulOp) -> bool:
     """True for a computed right matrix of known sizes, of floats."""
     is_known = static_shape(op.rhs) is not None and position_of(kernel, op.rhs) is not None
     return is_known and is_of(op, f32, f64) and not is_constant(kernel, op.rhs)
+
+
+def _is_mostly_result(op: MatmulOp, target: Target) -> bool:
+    """
+    True if the right matrix stays in the L2 cache and the result does not: short sums are stored
+    along rows then, which memory takes as streams.
+    """
+    return _size(op.rhs) * 4 <= target.l2_bytes // 4 and _size(op.result) * 4 > target.l2_bytes
 
 
 def _ways_of_few(

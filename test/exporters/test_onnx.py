@@ -496,6 +496,16 @@ def test_attention() -> None:
         lambda q, k, v, m, b: AttentionOp(q, k, v, m, keep=b, fill=-1e9, scale=2.0),
     )
     check(
+        {"q": q, "k": k, "v": v, "m": floats(3, 1, 6), "f": floats(4, 6)},
+        lambda q, k, v, m, f: AttentionOp(q, k, v, m, factor=f, scale=2.0),
+    )
+    kept = floats(4, 6) > -0.5
+    kept[1] = False
+    check(
+        {"q": q, "k": k, "v": v, "b": kept},
+        lambda q, k, v, b: AttentionOp(q, k, v, keep=b, fill=-np.inf, zero_nan=True),
+    )
+    check(
         {"q": q[0], "k": floats(4, 3, 5)},
         lambda q, k: AttentionOp(q, k, k),
         {"q": [Expr.symbol("t"), 3, 5], "k": [Expr.symbol("t"), 3, 5]},

@@ -821,6 +821,7 @@ def test_attention_to_what_is_kept(suite: Suite, dtype: Any) -> None:
             AttentionOp(q, k, v, keep=b, fill=-1e9, scale=0.5),
             AttentionOp(q, k, v, a, keep=b, fill=-3e38, scale=-2.0),
             AttentionOp(q, k, v, keep=c, fill=0.25),
+            AttentionOp(q, k, v, factor=a, keep=b, fill=-1e9),
         ],
         q,
         k,
@@ -828,6 +829,62 @@ def test_attention_to_what_is_kept(suite: Suite, dtype: Any) -> None:
         values((3, 1, 6), dtype, 1),
         kept,
         kept[0],
+        ulps=64,
+        scale=1,
+    )
+    suite.check()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attention_with_factors(suite: Suite, dtype: Any) -> None:
+    """Before masks, of every shape; a factor of zero leaves infinite scores no number."""
+    q, k, v = values((2, 4, 3, 5), dtype), values((2, 6, 3, 5), dtype), values((2, 6, 3, 2), dtype)
+    causal = np.tril(np.ones((4, 6), dtype), 2)
+    suite.on(
+        lambda q, k, v, a, b, c: [
+            AttentionOp(q, k, v, b, factor=a, scale=0.5),
+            AttentionOp(q, k, v, factor=c),
+            AttentionOp(q, k, v, c, factor=b, scale=2.0, zero_nan=True),
+        ],
+        q,
+        k,
+        v,
+        causal,
+        (causal - 1) * dtype(1e4),
+        values((2, 3, 1, 6), dtype, 2),
+        ulps=64,
+        scale=1,
+    )
+    q[0, 1, 2, 0] = np.inf
+    suite.on(lambda q, k, v, a: AttentionOp(q, k, v, factor=a), q, k, v, causal, ulps=64, scale=1)
+    suite.check()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attention_with_zero_for_nan(suite: Suite, dtype: Any) -> None:
+    """
+    Queries without any key, with an infinite score or one that is no number; behind each of them
+    one with weights. Values that are no number stay so.
+    """
+    q, k, v = values((2, 4, 3, 5), dtype), values((2, 6, 3, 5), dtype), values((2, 6, 3, 2), dtype)
+    mask = values((4, 6), dtype, 1)
+    mask[0], mask[2, 1] = -np.inf, np.nan
+    other = mask.copy()
+    other[2, 1], other[3, 0] = np.inf, -np.inf
+    v[1, 3, 2, 1] = np.nan
+    suite.on(
+        lambda q, k, v, a, b, c: [
+            AttentionOp(q, k, v, a, scale=0.5, zero_nan=True),
+            AttentionOp(q, k, v, b, zero_nan=True),
+            AttentionOp(q, k, v, keep=c, fill=-np.inf, zero_nan=True),
+            AttentionOp(q, k, v, a, keep=c, fill=-1e9, zero_nan=True),
+        ],
+        q,
+        k,
+        v,
+        mask,
+        other,
+        np.isfinite(mask),
         ulps=64,
         scale=1,
     )

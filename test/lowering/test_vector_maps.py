@@ -184,3 +184,26 @@ def test_uniform_operands(tmp_path: Path, target: str) -> None:
             np.full((1, 1), exponent, np.float32),
         )
     suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_parts_of_rows(tmp_path: Path, target: str) -> None:
+    """Concatenations of every type: parts of one element, and parts that are computed there."""
+    suite = suite_for(target, tmp_path)
+    for dtype in TYPES:
+        x, y = numbers(dtype, 1), numbers(dtype, 2)
+        ports = [typed(array.dtype, *array.shape) for array in (x, y)]
+
+        def body(x: SSAValue, y: SSAValue, dtype: Any = dtype) -> list[Any]:
+            columns = [t.ReshapeOp(value, [2, COUNT, 1]).result for value in (x, y)]
+            half = [t.SliceOp(x, [0, k], [2, 33]).result for k in (0, 40)]
+            less = e.MinOp(half[1], half[0]).result
+            turned = e.NotOp(half[1]) if dtype is np.bool_ else e.MaxOp(half[1], half[1])
+            return [
+                t.ConcatOp(columns, 2),
+                t.ConcatOp([*columns, columns[0]], 2),
+                t.ConcatOp([less, turned.result, half[0]], 1),
+            ]
+
+        add(suite, target, ports, body, x, y)
+    suite.check()

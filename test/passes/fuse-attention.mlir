@@ -318,3 +318,94 @@ func.func @no_number(%q : tensor<5x2xf32>, %b : tensor<5x5xi1>) -> (tensor<5x2xf
   %10 = core.matmul %9, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
   func.return %6, %10 : tensor<5x2xf32>, tensor<5x2xf32>
 }
+
+// -----
+
+// Weights that are no number become zero, whichever way the test is written.
+// CHECK-LABEL: @zero_nan
+// CHECK:         core.attention %{{.*}} {scale = 1.000000e+00 : f64, fill = 0xfff0000000000000 : f64, zero_nan}
+// CHECK:         core.attention %{{.*}} {scale = 1.000000e+00 : f64, zero_nan}
+// CHECK-NOT:     core.softmax
+func.func @zero_nan(%q : tensor<3x5x2xf32>, %b : tensor<5x5xi1>) -> (tensor<3x5x2xf32>, tensor<3x5x2xf32>) {
+  %f = core.constant #core.blob<"0x000080FF"> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %1 = core.transpose %q [0, 2, 1] : (tensor<3x5x2xf32>) -> tensor<3x2x5xf32>
+  %3 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %4 = core.select %b, %3, %f : (tensor<5x5xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %5 = core.softmax %4 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %6 = core.compare ne %5, %5 : (tensor<3x5x5xf32>, tensor<3x5x5xf32>) -> tensor<3x5x5xi1>
+  %7 = core.select %6, %z, %5 : (tensor<3x5x5xi1>, tensor<f32>, tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %8 = core.matmul %7, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  %13 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %15 = core.softmax %13 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %16 = core.compare eq %15, %15 : (tensor<3x5x5xf32>, tensor<3x5x5xf32>) -> tensor<3x5x5xi1>
+  %17 = core.select %16, %15, %z : (tensor<3x5x5xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %18 = core.matmul %17, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  func.return %8, %18 : tensor<3x5x2xf32>, tensor<3x5x2xf32>
+}
+
+// -----
+
+// One instead of zero; the test of other weights; weights that are read elsewhere, too.
+// CHECK-LABEL: @other_guards
+// CHECK-NOT:     core.attention
+func.func @other_guards(%q : tensor<3x5x2xf32>) -> (tensor<3x5x2xf32>, tensor<3x5x2xf32>, tensor<3x5x2xf32>, tensor<3x5x5xf32>) {
+  %o = core.constant dense<1.0> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %1 = core.transpose %q [0, 2, 1] : (tensor<3x5x2xf32>) -> tensor<3x2x5xf32>
+  %3 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %5 = core.softmax %3 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %6 = core.compare ne %5, %5 : (tensor<3x5x5xf32>, tensor<3x5x5xf32>) -> tensor<3x5x5xi1>
+  %7 = core.select %6, %o, %5 : (tensor<3x5x5xi1>, tensor<f32>, tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %8 = core.matmul %7, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  %13 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %15 = core.softmax %13 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %17 = core.select %6, %z, %15 : (tensor<3x5x5xi1>, tensor<f32>, tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %18 = core.matmul %17, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  %23 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %25 = core.softmax %23 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %26 = core.compare ne %25, %25 : (tensor<3x5x5xf32>, tensor<3x5x5xf32>) -> tensor<3x5x5xi1>
+  %27 = core.select %26, %z, %25 : (tensor<3x5x5xi1>, tensor<f32>, tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %28 = core.matmul %27, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  func.return %8, %18, %28, %25 : tensor<3x5x2xf32>, tensor<3x5x2xf32>, tensor<3x5x2xf32>, tensor<3x5x5xf32>
+}
+
+// -----
+
+// A triangle of ones and zeros multiplies the scores, then what hides the rest is subtracted.
+// CHECK-LABEL: @factor
+// CHECK:         core.attention %q, %q, %q, %t, %{{.*}} {scale = 5.000000e-01 : f64, has_factor}
+// CHECK-NOT:     core.softmax
+func.func @factor(%q : tensor<5x3x2xf32>, %t : tensor<5x5xf32>, %m : tensor<5x5xf32>) -> tensor<5x3x2xf32> {
+  %h = core.constant dense<0.5> : tensor<f32>
+  %0 = core.transpose %q [1, 0, 2] : (tensor<5x3x2xf32>) -> tensor<3x5x2xf32>
+  %1 = core.transpose %q [1, 2, 0] : (tensor<5x3x2xf32>) -> tensor<3x2x5xf32>
+  %2 = core.matmul %0, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %3 = core.mul %2, %h : (tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %4 = core.mul %3, %t : (tensor<3x5x5xf32>, tensor<5x5xf32>) -> tensor<3x5x5xf32>
+  %5 = core.sub %4, %m : (tensor<3x5x5xf32>, tensor<5x5xf32>) -> tensor<3x5x5xf32>
+  %6 = core.softmax %5 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %7 = core.matmul %6, %0 : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  %8 = core.transpose %7 [1, 0, 2] : (tensor<3x5x2xf32>) -> tensor<5x3x2xf32>
+  func.return %8 : tensor<5x3x2xf32>
+}
+
+// -----
+
+// Behind a mask, and twice, a factor has no place.
+// CHECK-LABEL: @factor_behind
+// CHECK-NOT:     core.attention
+func.func @factor_behind(%q : tensor<5x2xf32>, %t : tensor<5x5xf32>, %m : tensor<5x5xf32>) -> (tensor<5x2xf32>, tensor<5x2xf32>) {
+  %1 = core.transpose %q [1, 0] : (tensor<5x2xf32>) -> tensor<2x5xf32>
+  %2 = core.matmul %q, %1 : (tensor<5x2xf32>, tensor<2x5xf32>) -> tensor<5x5xf32>
+  %3 = core.add %2, %m : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+  %4 = core.mul %3, %t : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+  %5 = core.softmax %4 axis 1 : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %6 = core.matmul %5, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+  %12 = core.matmul %q, %1 : (tensor<5x2xf32>, tensor<2x5xf32>) -> tensor<5x5xf32>
+  %13 = core.mul %12, %m : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+  %14 = core.mul %13, %t : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+  %15 = core.softmax %14 axis 1 : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %16 = core.matmul %15, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+  func.return %6, %16 : tensor<5x2xf32>, tensor<5x2xf32>
+}

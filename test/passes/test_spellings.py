@@ -46,7 +46,12 @@ ATTENTION = {
     "choice after a mask": f"a=MatMul(q,kt) b=Add(a,m) s=Where(h,b,lowest) {WEIGHTED}",
     "two choices": f"n=Greater(m,zero) a=MatMul(q,kt) b=Where(h,a,lowest) s=Where(n,lowest,b) "
     f"{WEIGHTED}",
+    "mask as a factor": f"a=MatMul(q,kt) s=Mul(a,m) {WEIGHTED}",
+    "triangle of old decoders": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Div(a,c) d=Mul(b,f) "
+    f"g=Sub(one,f) n=Mul(g,lowest) s=Add(d,n) {WEIGHTED}",
     # The softmax.
+    "no NaN": f"n=Where(h,zero,lowest) a=MatMul(q,kt) s=Add(a,n) {SOFTMAX} i=IsNaN(p) "
+    "b=Where(i,zero,p) y=MatMul(b,v)",
     "by its steps": "s=MatMul(q,kt) a=ReduceMax<axes=[-1]>(s) b=Sub(s,a) e=Exp(b) "
     "n=ReduceSum(e,last) p=Div(e,n) y=MatMul(p,v)",
     "maximum subtracted": f"a=MatMul(q,kt) b=ReduceMax<axes=[-1]>(a) s=Sub(a,b) {WEIGHTED}",
@@ -67,10 +72,10 @@ NO_ATTENTION = {
     "choice of many": f"a=MatMul(q,kt) s=Where(h,a,m) {WEIGHTED}",
     # A hidden NaN or infinity stays hidden.
     "lower bound": f"a=MatMul(q,kt) b=Add(a,m) s=Max(b,lowest) {WEIGHTED}",
-    "no NaN": f"s=MatMul(q,kt) {SOFTMAX} i=IsNaN(p) b=Where(i,zero,p) y=MatMul(b,v)",
+    "no NaN, one more": f"s=MatMul(q,kt) {SOFTMAX} i=IsNaN(p) b=Where(i,c,p) y=MatMul(b,v)",
     # No sums.
     "soft cap": f"a=MatMul(q,kt) b=Tanh(a) s=Mul(b,c) {WEIGHTED}",
-    "mask as a factor": f"a=MatMul(q,kt) s=Mul(a,m) {WEIGHTED}",
+    "factor behind a mask": f"a=MatMul(q,kt) b=Add(a,m) s=Mul(b,m) {WEIGHTED}",
     "weights scaled": f"s=MatMul(q,kt) {SOFTMAX} b=Mul(p,c) y=MatMul(b,v)",
     # It overflows.
     "no maximum": "s=MatMul(q,kt) e=Exp(s) n=ReduceSum(e,last) p=Div(e,n) y=MatMul(p,v)",

@@ -239,3 +239,54 @@ func.func @broadcast_behind(%x : tensor<3xf32>, %z : tensor<5x3xf32>) -> tensor<
   %y = core.add %e, %z : (tensor<3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
   func.return %y : tensor<5x3xf32>
 }
+
+// -----
+
+// Rows are copied anyway: halves are swapped, and one is negated, where they are read. A slice that
+// two parts read is read by both.
+// CHECK-LABEL: @concat_halves
+// CHECK-NEXT:    core.kernel @concat_0(%x, %z)
+// CHECK-NOT:     core.kernel
+func.func @concat_halves(%x : tensor<2x6xf32>, %z : tensor<2x3xf32>) -> tensor<2x6xf32> {
+  %a = core.slice %x [0, 0] [2, 3] [1, 1] : (tensor<2x6xf32>) -> tensor<2x3xf32>
+  %b = core.slice %x [0, 3] [2, 3] [1, 1] : (tensor<2x6xf32>) -> tensor<2x3xf32>
+  %n = core.neg %b : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %s = core.mul %b, %z : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %m = core.add %s, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %y = core.concat %n, %m axis 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+  func.return %y : tensor<2x6xf32>
+}
+
+// -----
+
+// What two parts need is computed once; parts one after the other may be computed in place.
+// CHECK-LABEL: @concat_shared
+// CHECK:         core.kernel @exp_0
+// CHECK:         core.kernel @concat_0
+// CHECK:           core.neg
+// CHECK:         core.kernel @neg_0
+// CHECK:         core.kernel @concat_1
+func.func @concat_shared(%x : tensor<2x3x3xf32>, %z : tensor<2x3xf32>) -> (tensor<2x3x6xf32>, tensor<4x3xf32>) {
+  %a = core.exp %x : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %n = core.neg %a : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %s = core.mul %a, %x : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %y = core.concat %n, %s axis 2 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x6xf32>
+  %m = core.neg %z : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %w = core.concat %m, %z axis 0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  func.return %y, %w : tensor<2x3x6xf32>, tensor<4x3xf32>
+}
+
+// -----
+
+// The epilogue of a product stays one.
+// CHECK-LABEL: @concat_epilogue
+// CHECK:         core.kernel @matmul_0
+// CHECK:           core.neg
+// CHECK:         core.kernel @concat_0
+// CHECK-NOT:       core.neg
+func.func @concat_epilogue(%x : tensor<2x3x4xf32>, %w : tensor<4x5xf32>) -> tensor<2x3x9xf32> {
+  %p = core.matmul %x, %w : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  %n = core.neg %p : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %y = core.concat %n, %x axis 2 : (tensor<2x3x5xf32>, tensor<2x3x4xf32>) -> tensor<2x3x9xf32>
+  func.return %y : tensor<2x3x9xf32>
+}

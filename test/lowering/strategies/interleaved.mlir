@@ -14,8 +14,10 @@
 // CHECK-NEXT:      buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, 0]> : vector<8xf32>
 // CHECK-NEXT:      buffer.load %[[T]] <[1, 0]>
 // CHECK-NEXT:      buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, 8]> : vector<8xf32>
-// CHECK:               buffer.load %[[X0]](%{{.*}}) <[d0, d2, d1 + 8]> : {{.*}} -> f32
-// CHECK-NEXT:          buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, d1 * 3 + d2 + 24]> : f32
+// CHECK:               buffer.load %[[X0]](%{{.*}}) <[d0, 0, d1 + 8]> : {{.*}} -> f32
+// CHECK-NEXT:          buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, d1 * 3 + 24]> : f32
+// CHECK:               buffer.load %[[X0]](%{{.*}}) <[d0, 2, d1 + 8]> : {{.*}} -> f32
+// CHECK-NEXT:          buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, d1 * 3 + 26]> : f32
 // CHECK:         schedule = #core.schedule<interleaved_maps, at_once = 8>
 func.func @main(%x: tensor<2x3x13xf32>) -> tensor<2x13x3xf32> {
   %y = core.kernel @to_last(%x) : (tensor<2x3x13xf32>) -> tensor<2x13x3xf32> {
@@ -69,4 +71,39 @@ func.func @main(%x: tensor<5x3x3xf32>) -> tensor<5x3x3xf32> {
     core.yield %t : tensor<5x3x3xf32>
   }
   func.return %y : tensor<5x3x3xf32>
+}
+
+// -----
+
+// Single elements side by side, computed where they are stored; of ten rows, two are left over.
+// CHECK-LABEL: buffer.func @parts
+// CHECK:         %[[T:.*]] = buffer.scratch : !buffer.ref<[2, 8] x f32>
+// CHECK-NEXT:    buffer.load %{{.*}} <[{{.*}}0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    arith.negf %{{.*}} : vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[T]] <[0, 0]> : vector<8xf32>
+// CHECK:         buffer.transpose %[[T]]
+// CHECK:         schedule = #core.schedule<interleaved_concat, at_once = 8>
+func.func @main(%x: tensor<3x10x1xf32>, %z: tensor<3x10x1xf32>) -> tensor<3x10x2xf32> {
+  %y = core.kernel @parts(%x, %z) : (tensor<3x10x1xf32>, tensor<3x10x1xf32>) -> tensor<3x10x2xf32> {
+  ^bb0(%a: tensor<3x10x1xf32>, %b: tensor<3x10x1xf32>):
+    %n = core.neg %a : (tensor<3x10x1xf32>) -> tensor<3x10x1xf32>
+    %c = core.concat %n, %b axis 2 : (tensor<3x10x1xf32>, tensor<3x10x1xf32>) -> tensor<3x10x2xf32>
+    core.yield %c : tensor<3x10x2xf32>
+  }
+  func.return %y : tensor<3x10x2xf32>
+}
+
+// -----
+
+// A part of two elements does not lie along the rows.
+// CHECK-LABEL: buffer.func @pair
+// CHECK-NOT:     buffer.transpose
+// CHECK-LABEL: buffer.entry
+func.func @main(%x: tensor<3x10x2xf32>, %z: tensor<3x10x1xf32>) -> tensor<3x10x3xf32> {
+  %y = core.kernel @pair(%x, %z) : (tensor<3x10x2xf32>, tensor<3x10x1xf32>) -> tensor<3x10x3xf32> {
+  ^bb0(%a: tensor<3x10x2xf32>, %b: tensor<3x10x1xf32>):
+    %c = core.concat %a, %b axis 2 : (tensor<3x10x2xf32>, tensor<3x10x1xf32>) -> tensor<3x10x3xf32>
+    core.yield %c : tensor<3x10x3xf32>
+  }
+  func.return %y : tensor<3x10x3xf32>
 }

@@ -208,7 +208,10 @@ def test_one_query_of_open_keys(tmp_path: Path, target: str) -> None:
         types += [typed(np.float32, 2, s, 3, 6), typed(np.bool_, s)]
 
         def body(q: Any, k: Any, v: Any, kept: Any) -> Any:
-            return AttentionOp(q, k, v, keep=kept, fill=-1e9, scale=0.2)
+            return [
+                AttentionOp(q, k, v, keep=kept, fill=fill, scale=0.2, zero_nan=fill < -1e9)
+                for fill in (-1e9, -np.inf)
+            ]
 
         add(suite, target, types, body, q, k, v, kept)
     suite.check()
@@ -276,11 +279,20 @@ def test_what_is_kept(tmp_path: Path, target: str, *, known: bool, masked: bool)
         k[:, 3] = np.inf
         kept = values(*shape, seed=3) > -0.7
         kept[..., 3] = False
+        if len(shape) > 1:
+            kept[..., 0, :] = False
 
         def body(q: Any, k: Any, v: Any, *parts: Any, kept: Any = kept) -> Any:
             keep = ConstantOp.of(kept).result if known else parts[-1]
             added = parts[0] if masked else None
-            return AttentionOp(q, k, v, added, keep=keep, fill=-1e9, scale=0.3)
+            with_nan, without = (
+                AttentionOp(q, k, v, added, keep=keep, fill=fill, scale=0.3, zero_nan=zero)
+                for fill, zero in ((-1e9, False), (-np.inf, True))
+            )
+            if added is None:
+                return with_nan, without
+            scaled = AttentionOp(q, k, v, factor=added, keep=keep, fill=-1e9)
+            return with_nan, without, scaled
 
         inputs = [q, k, v, *([mask] if masked else []), *([] if known else [kept])]
         for change in (unchanged, in_chunks):
