@@ -67,8 +67,9 @@ FEW_ROWS = 4
 class TiledMatmul(Strategy):
     """
     Panels of columns are the outer loop if the right matrix is larger than the left one, so that
-    the larger one is read once, unless the result is much larger than both. A constant right matrix is packed, panel after panel; another one
-    is copied into panels first where reading it as it lies takes longer.
+    the larger one is read once, unless the result is much larger than both. A constant right matrix
+    is packed, panel after panel; another one is copied into panels first where reading it as it
+    lies takes longer.
     """
 
     name = "tiled_matmul"
@@ -164,7 +165,7 @@ def _is_mostly_result(op: MatmulOp, target: Target) -> bool:
     True if the right matrix stays in the L2 cache and the result does not: short sums are stored
     along rows then, which memory takes as streams.
     """
-    return _size(op.rhs) * 4 <= target.l2_bytes // 4 and _size(op.result) * 4 > target.l2_bytes
+    return _size(op.rhs) * 4 <= target.l2_bytes // 2 and _size(op.result) * 4 > target.l2_bytes
 
 
 def _ways_of_few(

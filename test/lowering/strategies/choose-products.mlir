@@ -229,3 +229,32 @@ func.func @some_rows_of_small(%x: tensor<16x256xf32>) -> tensor<16x256xf32> {
   %y = core.matmul %x, %w : (tensor<16x256xf32>, tensor<256x256xf32>) -> tensor<16x256xf32>
   func.return %y : tensor<16x256xf32>
 }
+
+// -----
+
+// Short sums of a result that does not stay in the L2 cache: it is stored along rows.
+// CHECK-LABEL: @mostly_result
+// CHECK:         order [m, n], lanes {n = 16}
+func.func @mostly_result(%x: tensor<300x24xf32>) -> tensor<300x3000xf32> {
+  %w = core.constant dense<1.0> : tensor<24x3000xf32>
+  %y = core.matmul %x, %w : (tensor<300x24xf32>, tensor<24x3000xf32>) -> tensor<300x3000xf32>
+  func.return %y : tensor<300x3000xf32>
+}
+
+// -----
+
+// It stays there; or more weights than rows have to be read again and again from far.
+// CHECK-LABEL: @small_result
+// CHECK:         order [n, m], lanes {n = 16}
+// CHECK-LABEL: @many_weights
+// CHECK:         order [n, m], lanes {n = 16}
+func.func @small_result(%x: tensor<64x24xf32>) -> tensor<64x3000xf32> {
+  %w = core.constant dense<1.0> : tensor<24x3000xf32>
+  %y = core.matmul %x, %w : (tensor<64x24xf32>, tensor<24x3000xf32>) -> tensor<64x3000xf32>
+  func.return %y : tensor<64x3000xf32>
+}
+func.func @many_weights(%x: tensor<300x240xf32>) -> tensor<300x3000xf32> {
+  %w = core.constant dense<1.0> : tensor<240x3000xf32>
+  %y = core.matmul %x, %w : (tensor<300x240xf32>, tensor<240x3000xf32>) -> tensor<300x3000xf32>
+  func.return %y : tensor<300x3000xf32>
+}

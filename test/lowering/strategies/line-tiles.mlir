@@ -43,3 +43,26 @@ func.func @main(%x: tensor<1x256x500xf32>) -> tensor<1x256x500xf32> {
   }
   func.return %y : tensor<1x256x500xf32>
 }
+
+// -----
+
+// Few channels, and more results than stay in the L2 cache: a few filters along all positions, then
+// the next ones; and all filters of some positions where results stay there.
+// CHECK: @mostly_results
+// CHECK: order [oc, row, v]
+// CHECK: @few_results
+// CHECK: order [row, v, oc]
+func.func @main(%x: tensor<1x40x5929xf32>, %z: tensor<1x40x900xf32>) -> (tensor<1x512x5929xf32>, tensor<1x512x900xf32>) {
+  %k = core.constant dense<1.0> : tensor<512x10x1xf32>
+  %y = core.kernel @mostly_results(%x, %k) : (tensor<1x40x5929xf32>, tensor<512x10x1xf32>) -> tensor<1x512x5929xf32> {
+  ^bb0(%a: tensor<1x40x5929xf32>, %f: tensor<512x10x1xf32>):
+    %c = core.conv %a, %f strides [1] dilations [1] pads [0] [0] groups 4 : (tensor<1x40x5929xf32>, tensor<512x10x1xf32>) -> tensor<1x512x5929xf32>
+    core.yield %c : tensor<1x512x5929xf32>
+  }
+  %w = core.kernel @few_results(%z, %k) : (tensor<1x40x900xf32>, tensor<512x10x1xf32>) -> tensor<1x512x900xf32> {
+  ^bb0(%a: tensor<1x40x900xf32>, %f: tensor<512x10x1xf32>):
+    %c = core.conv %a, %f strides [1] dilations [1] pads [0] [0] groups 4 : (tensor<1x40x900xf32>, tensor<512x10x1xf32>) -> tensor<1x512x900xf32>
+    core.yield %c : tensor<1x512x900xf32>
+  }
+  func.return %y, %w : tensor<1x512x5929xf32>, tensor<1x512x900xf32>
+}
