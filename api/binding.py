@@ -169,10 +169,11 @@ class _Plan:
     capacities: list[int]
     """Elements to allocate for each output."""
     workspace: int
-    outputs: list[tuple[tuple[int, ...], np.dtype[Any], int]] | None
+    outputs: list[tuple[tuple[int, ...], np.dtype[Any], int, int]] | None
     """
-    The shape and type of each output, and the position of its address; None if one depends on data,
-    is empty or is of a type that buffers cannot have.
+    The shape and type of each output, the position of its address, and the bytes within which it
+    begins with a line of the cache, 0 for a small one; None if one depends on data, is empty or is
+    of a type that buffers cannot have.
     """
 
 
@@ -302,9 +303,15 @@ class Binding:
         if plan.outputs is None:
             outputs = self._call(plan, slot)
         else:
-            for shape, dtype, position in plan.outputs:
-                array = np.empty(shape, dtype)
-                words[position] = _address_of(_first_of(cast(Any, array)))
+            for shape, dtype, position, room in plan.outputs:
+                array: Any = np.empty(
+                    shape if room == 0 else room, dtype if room == 0 else np.uint8
+                )
+                address = _address_of(_first_of(array))
+                if room:
+                    shift = -address % _LINE
+                    address, array = address + shift, np.ndarray(shape, dtype, array, shift)
+                words[position] = address
                 outputs.append(array)
             if status := self._run(words):
                 raise self._error(status)
@@ -443,7 +450,7 @@ class Binding:
         capacities = [_FIRST_CAPACITY if s is None else math.prod(s) for s in results]
         words += list(zip(self._capacity_at, capacities, strict=True))
         outputs = [
-            (shape, info.dtype, position)
+            (shape, info.dtype, position, _room(shape, info.dtype))
             for shape, info, position in zip(results, self.outputs, self._output_at, strict=True)
             if shape is not None and math.prod(shape) and info.dtype.kind != "V"
         ]
@@ -764,11 +771,16 @@ def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int
 
 def _new_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array for results, at the start of a line of the cache unless it is small."""
-    size = math.prod(shape) * dtype.itemsize
-    if size < _LINES_FROM:
+    if not (size := _room(shape, dtype)):
         return np.empty(shape, dtype)
-    room = np.empty(size + _LINE, np.uint8)
+    room = np.empty(size, np.uint8)
     return np.ndarray(shape, dtype, cast(Any, room), -_address(room) % _LINE)
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Bytes in which an array lies at the start of a line; 0 if it is too small to matter."""
+    size = math.prod(shape) * dtype.itemsize
+    return 0 if size < _LINES_FROM else size + _LINE
 
 
 def _address(array: Array) -> int:

@@ -98,6 +98,18 @@ def test_results_are_independent(model: lowerdeck.Model) -> None:
     np.testing.assert_array_equal(first, kept)
 
 
+@pytest.mark.parametrize("n", [341, 342, 5000])
+def test_large_outputs_begin_with_a_line_of_the_cache(model: lowerdeck.Model, n: int) -> None:
+    a, b = arrays(n)
+    for _ in range(3):
+        difference, total = model(a, b)
+        np.testing.assert_array_equal(difference, a - b)
+        np.testing.assert_allclose(total, (a - b).sum(1), rtol=1e-5)
+        for array in (difference, total):
+            assert array.flags.c_contiguous and array.flags.writeable
+            assert array.nbytes < 4096 or array.ctypes.data % 64 == 0
+
+
 def test_interface(model: lowerdeck.Model) -> None:
     assert [(i.name, i.dtype, i.shape) for i in model.inputs] == [
         ("a:0", np.dtype(np.float32), ("n", 3)),
