@@ -106,7 +106,8 @@ def test_large_outputs_begin_with_a_line_of_the_cache(model: lowerdeck.Model, n:
         np.testing.assert_array_equal(difference, a - b)
         np.testing.assert_allclose(total, (a - b).sum(1), rtol=1e-5)
         for array in (difference, total):
-            assert array.flags.c_contiguous and array.flags.writeable
+            assert array.flags.c_contiguous
+            assert array.flags.writeable
             assert array.nbytes < 4096 or array.ctypes.data % 64 == 0
 
 
