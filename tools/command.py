@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lowerdeck.dialects.files import replacing
 from lowerdeck.frontends.frontend import graph_file, known_formats
@@ -33,6 +33,9 @@ Command = Callable[[argparse.Namespace], int]
 
 EXAMPLE = "example: "
 """What the help of a command puts before an example."""
+
+HOW_TO_COMPILE = "how to compile"
+"""The title of the arguments that all commands on models take."""
 
 _CROWD = 8
 """Threads for each processor from which a number of threads is taken for a slip."""
@@ -62,7 +65,7 @@ def add_command(
     )
     parser.set_defaults(command=function)
     parser.add_argument("model", metavar="MODEL", help=f"model file: {known_formats()}")
-    group = parser.add_argument_group("how to compile")
+    group = parser.add_argument_group(HOW_TO_COMPILE)
     add_options(group)
     parser.add_argument(
         "-v",
@@ -71,6 +74,12 @@ def add_command(
         help="name each step on stderr, with the time, operations and rewrites of each pass",
     )
     return parser
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The parsers of the commands, by name."""
+    (action,) = [action for action in parser._actions if action.nargs == argparse.PARSER]
+    return cast(Any, action).choices
 
 
 def seconds(text: str) -> float:
