@@ -249,6 +249,8 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
         parts = {stage: core_pipeline.STAGES[stage]() for stage in _stages(options)}
         if options.fast_math:
             parts["post"] = [*core_pipeline.fast(), *parts["post"]]
+        if options.small_weights:
+            parts["post"] = [*core_pipeline.small(), *parts["post"]]
         return [name for part in parts.values() for name in part]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
