@@ -259,7 +259,7 @@ def cli_page() -> str:
         parser.description or "",
         EXIT_CODES[:1].upper() + EXIT_CODES[1:] + ".",
         "`pip install 'lowerdeck[completion]'`, then `eval \"$(register-python-argcomplete "
-        'lowerdeck)"` in the start file of the shell, completes commands and options.',
+        'lowerdeck opt-tool)"` in the start file of the shell, completes commands and options.',
         "`man lowerdeck` and `man opt-tool` say the same: pip installs them into `share/man` "
         "of the environment, where `man` looks while it is active.",
         "Each command on a model takes these arguments, and its own:",

@@ -485,6 +485,31 @@ def test_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"compile", "run", "bench", "cache"} <= {word.strip() for word in words}
 
 
+@pytest.mark.parametrize(
+    ("tool", "line", "expected"),
+    [
+        ("lowerdeck", "lowerdeck be", {"bench"}),
+        ("lowerdeck", "lowerdeck compile --log-level i", {"info"}),
+        ("opt_tool", "opt-tool --print-ir-t", {"--print-ir-tree-dir"}),
+        ("opt_tool", "opt-tool --list-", {"--list-passes", "--list-targets"}),
+    ],
+)
+def test_shells_are_answered(tool: str, line: str, expected: set[str], tmp_path: Path) -> None:
+    pytest.importorskip("argcomplete")
+    out = tmp_path / "out"
+    variables = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(out),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+    }
+    command = [sys.executable, "-m", f"lowerdeck.tools.{tool}"]
+    subprocess.run(command, env={**os.environ, **variables}, check=False, capture_output=True)
+    assert {word.strip() for word in out.read_text().splitlines()} == expected
+
+
 # Errors
 
 
