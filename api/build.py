@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from lowerdeck.binding import SHIM
+from lowerdeck.binding import PARTS_FLAG, PARTS_SHIM, SHIM
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.lowering.targets import GCC_FLAGS, machine_key, obstacle
 
@@ -101,8 +101,12 @@ def build_library(
         shim = os.path.abspath(os.path.join(scratch, "binding.c"))
         with open(shim, "w", encoding="utf-8") as file:
             file.write(SHIM.format(name=name))
+            is_traced = metadata["is_parallel"] and metadata.get("profile") is not None
+            if is_traced:
+                file.write(PARTS_SHIM)
         library = os.path.join(scratch, "library.so")
-        _build_shared(command, folder, metadata, library, shim)
+        options = [PARTS_FLAG] if is_traced else []
+        _build_shared(command, folder, metadata, library, [shim], options)
         machine = os.path.join(scratch, "machine")
         with open(machine, "w", encoding="utf-8") as file:
             file.write(_identity(library, metadata["target"]))
@@ -153,11 +157,16 @@ def _archiver(command: Sequence[str]) -> list[str]:
 
 
 def _build_shared(
-    command: Sequence[str], folder: str, metadata: Mapping[str, Any], library: str, *more: str
+    command: Sequence[str],
+    folder: str,
+    metadata: Mapping[str, Any],
+    library: str,
+    more: Sequence[str] = (),
+    flags: Sequence[str] = (),
 ) -> None:
     """A shared library from the sources of a model, and others."""
     libraries = [f"-l{one}" for one in metadata["libraries"]]
-    options = ["-fPIC", "-shared", "-o", library]
+    options = [*flags, "-fPIC", "-shared", "-o", library]
     _compile(command, folder, metadata, options, [*metadata["sources"], *more], libraries)
 
 

@@ -15,6 +15,7 @@ import pytest
 import lowerdeck
 from lowerdeck.tools.bench import histogram, measure, percentile
 from lowerdeck.tools.lowerdeck import main
+from lowerdeck.tools.trace import trace_data
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,45 @@ def test_events_follow_one_another(threads: int, tmp_path: Path) -> None:
     assert events[0].start >= 0
     assert all(event.start <= event.end for event in events)
     assert all(one.end <= two.start for one, two in pairwise(events))
+
+
+def test_threads_have_parts_of_kernels(tmp_path: Path) -> None:
+    """Each part lies in its kernel; parts of one thread follow one another."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    value = helper.make_tensor_value_info
+    weight = numpy_helper.from_array(np.ones((512, 512), np.float32), "w")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="one"),
+        helper.make_node("MatMul", ["a", "w"], ["y"], name="two"),
+    ]
+    ends = [value(name, TensorProto.FLOAT, [256, 512]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight])
+    opsets = [helper.make_opsetid("", 17)]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    )
+    model = lowerdeck.compile(path, profile=True, threads=2, cache=False)
+    inputs = {"x": np.ones((256, 512), np.float32)}
+    events = model.trace(inputs, seconds=0.2)
+    products = [event for event in events if event.kernel.startswith("matmul")]
+    assert len(products) == 2
+    assert all(event.parts for event in products)
+    threads = {part.thread for event in products for part in event.parts}
+    assert threads <= {0, 1}
+    first, last = products
+    assert all(part.start < part.end for event in products for part in event.parts)
+    assert max(part.end for part in first.parts) <= first.end
+    assert min(part.start for part in last.parts) > max(part.start for part in first.parts)
+    for thread in threads:
+        own = [part for event in events for part in event.parts if part.thread == thread]
+        assert all(one.end <= two.start for one, two in pairwise(own))
+    # What is measured stays what it was: a profile has nothing of the parts.
+    assert model.profile(inputs, seconds=0).runs >= 5
+    data: Any = trace_data("m", events, None)
+    rows = {one["tid"] for one in data["traceEvents"] if one["ph"] == "X"}
+    assert rows == {0, 1, *(2 + thread for thread in threads)}
 
 
 def test_iterations_are_events_of_their_own(tmp_path: Path) -> None:
