@@ -16,10 +16,11 @@ import re
 import tempfile
 import time
 import weakref
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import ml_dtypes
 import numpy as np
@@ -114,8 +115,44 @@ int64_t lowerdeck_binding_tracing_clock(void) {{
 }}
 """
 
+PARTS_SHIM = """
+/* Of one run at a time: when threads began and ended the parts of loops that they took. */
+#include "lowerdeck_pool.h"
+
+struct {
+  int64_t (*parts)[2]; /* `capacity` of each thread; NULL: none are wanted */
+  int64_t capacity;
+  int64_t (*counts)[8]; /* the first of each; apart, for each thread writes its own */
+} lowerdeck_binding_parts;
+
+bool __real_lowerdeck_team_take(lowerdeck_parts *parts);
+bool __wrap_lowerdeck_team_take(lowerdeck_parts *parts);
+
+bool __wrap_lowerdeck_team_take(lowerdeck_parts *parts) {
+  const int64_t capacity = lowerdeck_binding_parts.capacity;
+  if (lowerdeck_binding_parts.parts == NULL) return __real_lowerdeck_team_take(parts);
+  int64_t (*const own)[2] = lowerdeck_binding_parts.parts + parts->thread * capacity;
+  int64_t *const count = lowerdeck_binding_parts.counts[parts->thread];
+  /* Who asks for the next part is done with the one before. */
+  if (*count < capacity && own[*count][0] != 0) {
+    own[*count][1] = lowerdeck_binding_clock();
+    *count += 1;
+  }
+  const bool is_taken = __real_lowerdeck_team_take(parts);
+  if (is_taken && *count < capacity) own[*count][0] = lowerdeck_binding_clock();
+  return is_taken;
+}
+"""
+"""For models of several threads that are profiled, with `PARTS_FLAG`."""
+
+PARTS_FLAG = "-Wl,--wrap=lowerdeck_team_take"
+"""Lets the code of the model call what the shim has in place of a function."""
+
 _MAX_EVENTS = 1 << 18
 """Marks of a traced run; those of a longer one are not kept."""
+
+_MAX_PARTS = 1 << 14
+"""Parts of loops of one thread in such a run."""
 
 
 class _Trace(ctypes.Structure):
@@ -129,6 +166,16 @@ class _Trace(ctypes.Structure):
         ("capacity", ctypes.c_int64),
         ("size", ctypes.c_int64),
         ("next", ctypes.c_int64),
+    ]
+
+
+class _Parts(ctypes.Structure):
+    """`lowerdeck_binding_parts` of the shim."""
+
+    _fields_ = [
+        ("parts", ctypes.c_void_p),
+        ("capacity", ctypes.c_int64),
+        ("counts", ctypes.c_void_p),
     ]
 
 
@@ -244,6 +291,7 @@ class Binding:
         allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
         self._allocator = ctypes.addressof(allocator)
         self._pool = self._make_pool(loaded, threads) if threads > 1 else 0
+        self._threads = threads
         self._slots: Sequence[Mapping[str, Any]] | None = metadata.get("profile")
         self._clock = 0
         if self._slots is not None:
@@ -381,11 +429,21 @@ class Binding:
         clock = ctypes.cast(self._library.lowerdeck_binding_tracing_clock, ctypes.c_void_p)
         profile = (ctypes.c_int64 * 2)(clock.value or 0, _address(slots))
         call.arguments[self._fields["profile"]] = ctypes.addressof(profile)
+        parts = np.zeros((self._threads, _MAX_PARTS, 2), np.int64)
+        part_counts = np.zeros((self._threads, 8), np.int64)
+        # A library of an earlier version has none.
+        taking: _Parts | None = None
+        if self._threads > 1 and hasattr(self._library, "lowerdeck_binding_parts"):
+            taking = _Parts.in_dll(self._library, "lowerdeck_binding_parts")
+            taking.capacity, taking.counts = _MAX_PARTS, _address(part_counts)
+            taking.parts = _address(parts)
         best: Array | None = None
+        best_parts: list[Array] = []
         end = time.perf_counter() + seconds
         runs = 0
         while runs < _MIN_PROFILED_RUNS or time.perf_counter() < end:
-            slots[:] = counts[:] = 0
+            slots[:] = counts[:] = part_counts[:] = 0
+            parts[:] = 0
             trace.size = trace.next = 0
             call()
             runs += 1
@@ -396,20 +454,39 @@ class Binding:
             length = events[size - 1, 0] - events[0, 0] if size else 0
             if best is None or length < best[-1, 0] - best[0, 0]:
                 best = events[:size].copy() if size else None
-        return [] if best is None else self._events(best)
+                best_parts = [
+                    own[:number].copy()
+                    for own, number in zip(parts, part_counts[:, 0], strict=True)
+                ]
+        if taking is not None:
+            taking.parts = None
+        return [] if best is None else self._events(best, best_parts)
 
-    def _events(self, marks: Array) -> list[KernelEvent]:
+    def _events(self, marks: Array, parts: Sequence[Array]) -> list[KernelEvent]:
         """What lies between marks: the time before a mark belongs to the slot that it names."""
         slots = self._slots or ()
         start = int(marks[0, 0])
+        times = [int(marks[k, 0]) for k in range(len(marks))]
+        # A thread may begin a part a little before the first thread takes the time.
+        taken: dict[int, list[Part]] = {}
+        for thread, own in enumerate(parts):
+            for k in range(len(own)):
+                begin, end = int(own[k, 0]), int(own[k, 1])
+                place = bisect_right(times, (begin + end) // 2)
+                # The last kernel ends for the first thread before others are through.
+                part = Part(thread, (begin - start) / 1e9, (end - start) / 1e9)
+                taken.setdefault(min(place, len(times) - 1), []).append(part)
         return [
             KernelEvent(
                 int(slot),
                 slots[int(slot)]["kernel"],
                 (int(before) - start) / 1e9,
                 (int(now) - start) / 1e9,
+                taken.get(place, []),
             )
-            for before, (now, slot) in zip(marks[:-1, 0], marks[1:], strict=True)
+            for place, (before, (now, slot)) in enumerate(
+                zip(marks[:-1, 0], marks[1:], strict=True), 1
+            )
             if slot >= 0
         ]
 
@@ -561,6 +638,15 @@ class KernelTimes:
     """The sizes of all the buffers that it reads and writes, in one run."""
 
 
+class Part(NamedTuple):
+    """What one thread has done of a kernel at a time, in seconds since the run began."""
+
+    thread: int
+    """0 is the one that called the model."""
+    start: float
+    end: float
+
+
 @dataclass(frozen=True)
 class KernelEvent:
     """One execution of a kernel; with threads, until the slowest one is done."""
@@ -571,6 +657,8 @@ class KernelEvent:
     start: float
     """Seconds since the run began."""
     end: float
+    parts: Sequence[Part] = ()
+    """Of the kernel, where threads share it."""
 
 
 @dataclass(frozen=True)

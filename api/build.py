@@ -1,4 +1,4 @@
-"""Compiles the C of a model to a shared library."""
+"""Compiles the C of a model to a library."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from lowerdeck.binding import SHIM
+from lowerdeck.binding import PARTS_FLAG, PARTS_SHIM, SHIM
 from lowerdeck.dialects.errors import LowerdeckError
-from lowerdeck.lowering.targets import machine_key, obstacle
+from lowerdeck.lowering.targets import GCC_FLAGS, machine_key, obstacle
 
 MACHINE_SUFFIX = ".machine"
 """Of the file beside a library that says on which machines it runs, and which bytes it has."""
@@ -81,7 +81,12 @@ def _identity(library: str, target: str) -> str:
     return f"{machine_key(target)}\n{digest.hexdigest()}\n"
 
 
-def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None:
+def build_library(
+    folder: str,
+    metadata: Mapping[str, Any],
+    target: str,
+    command: Sequence[str] | None = None,
+) -> None:
     """
     Compile the sources in `folder` to the library `target`, which appears whole.
 
@@ -90,28 +95,18 @@ def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None
     """
     if (reason := obstacle(metadata["target"])) is not None:
         raise BuildError(f"{reason}; build it there with the CMakeLists.txt beside the C")
-    command = require_compiler()
+    command = command or require_compiler()
     name = metadata["name"]
     with tempfile.TemporaryDirectory(dir=os.path.dirname(target), prefix=".build-") as scratch:
-        shim = os.path.join(scratch, "binding.c")
+        shim = os.path.abspath(os.path.join(scratch, "binding.c"))
         with open(shim, "w", encoding="utf-8") as file:
             file.write(SHIM.format(name=name))
-        sources = [os.path.join(folder, source) for source in metadata["sources"]]
+            is_traced = metadata["is_parallel"] and metadata.get("profile") is not None
+            if is_traced:
+                file.write(PARTS_SHIM)
         library = os.path.join(scratch, "library.so")
-        options = [
-            *metadata["cflags"],
-            *user_flags(),
-            "-fPIC",
-            "-shared",
-            f"-I{folder}",
-            "-o",
-            library,
-        ]
-        libraries = [f"-l{library}" for library in metadata["libraries"]]
-        result = _run([*command, *options, *sources, shim, *libraries])
-        if result.returncode:
-            lines = result.stderr.splitlines()[:_SHOWN_LINES]
-            raise BuildError("\n".join([f"{' '.join(command)} failed:", *lines]))
+        options = [PARTS_FLAG] if is_traced else []
+        _build_shared(command, folder, metadata, library, [shim], options)
         machine = os.path.join(scratch, "machine")
         with open(machine, "w", encoding="utf-8") as file:
             file.write(_identity(library, metadata["target"]))
@@ -119,8 +114,94 @@ def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None
         os.replace(machine, target + MACHINE_SUFFIX)
 
 
+def build_for_programs(
+    folder: str, metadata: Mapping[str, Any], command: Sequence[str], *, is_static: bool
+) -> None:
+    """
+    Compile the sources in `folder` to a library there that holds nothing but them, for programs in
+    C, on whatever machine this compiler makes code for. BuildError with its own words if it fails.
+    """
+    name = metadata["name"]
+    out = os.path.join(folder, static_library_name(name) if is_static else library_name(name))
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
+        library = os.path.join(scratch, "library")
+        if is_static:
+            objects: list[str] = []
+            for source in metadata["sources"]:
+                objects.append(os.path.join(scratch, f"{source}.o"))
+                _compile(command, folder, metadata, ["-c", "-o", objects[-1]], [source])
+            # In this order and without times, so that the same C makes the same file.
+            _checked([*_archiver(command), "rcsD", library, *objects])
+        else:
+            _build_shared(command, folder, metadata, library)
+        os.replace(library, out)
+
+
+def static_library_name(name: str) -> str:
+    """The file name of a model's static library."""
+    return f"lib{name}.a"
+
+
+def machine_of(command: Sequence[str]) -> str:
+    """The architecture that a C compiler makes code for (`x86_64`); empty if it does not tell."""
+    result = _run([*command, "-dumpmachine"])
+    return "" if result.returncode else result.stdout.strip().partition("-")[0]
+
+
+def _archiver(command: Sequence[str]) -> list[str]:
+    """The program `ar` that belongs to a compiler, or that `AR` names."""
+    if named := shlex.split(os.environ.get("AR", "")):
+        return named
+    result = _run([*command, "-print-prog-name=ar"])
+    return [result.stdout.strip() or "ar"] if not result.returncode else ["ar"]
+
+
+def _build_shared(
+    command: Sequence[str],
+    folder: str,
+    metadata: Mapping[str, Any],
+    library: str,
+    more: Sequence[str] = (),
+    flags: Sequence[str] = (),
+) -> None:
+    """A shared library from the sources of a model, and others."""
+    libraries = [f"-l{one}" for one in metadata["libraries"]]
+    options = [*flags, "-fPIC", "-shared", "-o", library]
+    _compile(command, folder, metadata, options, [*metadata["sources"], *more], libraries)
+
+
+def _compile(
+    command: Sequence[str],
+    folder: str,
+    metadata: Mapping[str, Any],
+    options: Sequence[str],
+    sources: Sequence[str],
+    libraries: Sequence[str] = (),
+) -> None:
+    refused = _refused_flags(tuple(command))
+    known = [flag for flag in metadata["cflags"] if flag not in refused]
+    flags = [*known, *user_flags(), *options, f"-I{folder}"]
+    paths = [os.path.join(folder, source) for source in sources]
+    _checked([*command, *flags, *paths, *libraries])
+
+
+@cache
+def _refused_flags(command: tuple[str, ...]) -> list[str]:
+    """The flags for gcc that another compiler does not take, as some versions of Clang."""
+    probe = ("-fsyntax-only", "-x", "c", os.devnull)
+    return [flag for flag in GCC_FLAGS if _run([*command, flag, *probe]).returncode]
+
+
+def _checked(command: Sequence[str]) -> None:
+    """Run a command; BuildError with its own words if it fails."""
+    result = _run(command)
+    if result.returncode:
+        lines = result.stderr.splitlines()[:_SHOWN_LINES]
+        raise BuildError("\n".join([f"{' '.join(command)} failed:", *lines]))
+
+
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise BuildError(f"cannot run the C compiler {command[0]}: {error.strerror}") from error
+        raise BuildError(f"cannot run {command[0]}: {error.strerror}") from error

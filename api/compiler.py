@@ -357,14 +357,16 @@ def _generate_and_build(path: str, folder: str, options: CompileOptions) -> None
     build(folder)
 
 
-def build(folder: str) -> None:
+def build(folder: str, command: Sequence[str] | None = None) -> None:
     """
-    Compile the library of a model into the folder that holds its C.
+    Compile the library of a model into the folder that holds its C, by the C compiler `command` or
+    the one that is installed.
 
     BuildError if there is no C compiler, or if it fails.
     """
     metadata = read_metadata(folder)
-    build_library(folder, metadata, os.path.join(folder, library_name(metadata["name"])))
+    library = os.path.join(folder, library_name(metadata["name"]))
+    build_library(folder, metadata, library, command)
 
 
 def build_artifact(artifact: CArtifact, folder: str) -> None:

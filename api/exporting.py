@@ -10,6 +10,7 @@ from lowerdeck.compiler import CompileOptions, Source, import_and_lower, known_o
 from lowerdeck.dialects.frameworks import OptionValue, exports
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
 __all__ = ["export"]
@@ -40,8 +41,8 @@ def export(
 
 def export_with(
     model: Source, path: str, options: CompileOptions, *, dialect: str = "bvlc"
-) -> None:
-    """`export` with the options as one value."""
+) -> ModuleOp:
+    """`export` with the options as one value; the module that was written."""
     phase = phase_of(path)
     instead: dict[str, ModulePass] = {}
     if phase == "caffe":
@@ -52,6 +53,7 @@ def export_with(
         module, _ = import_and_lower(file, phase, options, instead)
         options.progress("export")
         exports()[phase].write()(module, path)
+        return module
 
 
 def phase_of(path: str) -> str:

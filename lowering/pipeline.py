@@ -166,12 +166,25 @@ def extra_passes(options: CompileOptions, known: Collection[str] = ALL_PASSES) -
     return parse_passes(options.extra_passes, passes)
 
 
+_NESTED = re.compile(r"\s*builtin\.module\s*\((.*)\)\s*", re.DOTALL)
+"""What a pipeline of MLIR has around it."""
+
+
 def parse_passes(text: str, known: Mapping[str, PassFactory]) -> list[ModulePass]:
-    """The passes that `name,name{option=value},...` stands for; ValueError if there are none."""
+    """
+    The passes that `name,name{option=value},...` stands for, with or without `builtin.module(...)`
+    around it; ValueError if there are none.
+    """
+    if (nested := _NESTED.fullmatch(text)) is not None:
+        return parse_passes(nested[1], known)
     try:
         specs = list(parse_pipeline(text))
     except ArgSpecParseError as error:
-        step = "; pipelines do not nest: give the names alone" if "(" in text else ""
+        step = (
+            "; passes run on modules, so nothing nests but builtin.module(...)"
+            if "(" in text
+            else ""
+        )
         raise ValueError(f"{error}{step}") from error
     if text.rstrip().endswith(","):
         raise ValueError(f"'{text}' ends with a comma")
@@ -236,6 +249,8 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
         parts = {stage: core_pipeline.STAGES[stage]() for stage in _stages(options)}
         if options.fast_math:
             parts["post"] = [*core_pipeline.fast(), *parts["post"]]
+        if options.small_weights:
+            parts["post"] = [*core_pipeline.small(), *parts["post"]]
         return [name for part in parts.values() for name in part]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)

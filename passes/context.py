@@ -24,7 +24,7 @@ class LowerdeckContext(Context):
     def start(self, options: CompileOptions, log: IO[str] | None = None) -> None:
         """Begin a run with these options; `log` receives its rewrites, one per line."""
         self.options = options
-        self.recorder = Recorder(options.skip_nodes, options.rewrite_limit, log)
+        self.recorder = Recorder(options.skip_nodes, options.rewrite_limit, log, options.rewritten)
 
     def clone(self) -> LowerdeckContext:
         """A copy that shares the options and the record."""

@@ -122,6 +122,8 @@ class CompileOptions:
     """Told what is being done."""
     finished: Callable[[FinishedPass], None] | None = field(default=None, compare=False)
     """Told what each pass has done; None spares the counting."""
+    rewritten: Callable[[str], None] | None = field(default=None, compare=False)
+    """Told of each rewrite: pass, pattern, reason and source nodes; None spares the text."""
     warn: Callable[[str], None] = field(default=_warn, compare=False)
     """Told what is no error, but most likely not what was meant."""
 

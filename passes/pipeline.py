@@ -54,6 +54,7 @@ _MODULES: Mapping[str, str] = {
     "decompose-linear": "decompose_linear",
     "merge-products": "merge_products",
     "merge-duplicates": "merge_duplicates",
+    "share-transposed": "share_transposed",
     "absorb-channel-shuffle": "absorb_channel_shuffle",
 }
 
@@ -145,6 +146,12 @@ def fast() -> list[str]:
         "cse",
         "dce",
     ]
+
+
+def small() -> list[str]:
+    """What `--small-weights` adds before `post`."""
+    # After all folding, which makes constants of transposes.
+    return ["share-transposed"]
 
 
 def post() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 from xdsl.ir import Operation
@@ -17,7 +17,7 @@ class Recorder:
     Counts and logs rewrites, and applies the user's limits.
 
     `skip_nodes` (a regular expression, or several) applies to optional passes only; `rewrite_limit`
-    applies to every rewrite of the run.
+    applies to every rewrite of the run. Each rewrite is a line of `log`, and `tell` is told of it.
     """
 
     def __init__(
@@ -25,11 +25,13 @@ class Recorder:
         skip_nodes: str | Sequence[str] | None = None,
         rewrite_limit: int | None = None,
         log: IO[str] | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         patterns = regexes_of(skip_nodes)
         self._matcher = NodeMatcher(patterns) if patterns else None
         self._limit = rewrite_limit
         self._log = log
+        self._tell = tell
         self.statistics: Counter[tuple[str, str]] = Counter()
         """Rewrites made, by pass and pattern."""
         self.skipped: Counter[tuple[str, str]] = Counter()
@@ -70,7 +72,8 @@ class Recorder:
         """Count and log one rewrite that is about to be made."""
         self.rewrites += 1
         self.statistics[pass_name, pattern] += 1
-        if self._log is None and self.rewrites != self._limit:
+        is_told = self._log is not None or self._tell is not None
+        if not is_told and self.rewrites != self._limit:
             return
         origins = dict.fromkeys(origin for op in consumed for origin in sources(op))
         nodes = ", ".join(origins) or "no source node"
@@ -79,6 +82,8 @@ class Recorder:
         self.last = f"{self.rewrites} {pass_name}/{pattern} on {root}{text}; from {nodes}"
         if self._log is not None:
             print(self.last, file=self._log)
+        if self._tell is not None:
+            self._tell(self.last)
 
     def summary(self) -> str:
         """The counts, one line per pattern, for `--pass-statistics`."""

@@ -212,14 +212,14 @@ def test_data_of_packages_is_packed() -> None:
 
 def test_wheel_holds_data(tmp_path: Path) -> None:
     """
-    What is installed can write the page of `lowerdeck view`, with the license of its library, and
-    run the demo.
+    What is installed can write the page of `lowerdeck view`, with the license of its library, run
+    the demo, and show the manual pages.
     """
     setuptools = pytest.importorskip("setuptools", minversion="77")
     assert setuptools
     tree = tmp_path / "tree"
     tree.mkdir()
-    for name in (*FOLDERS, "api", "examples/digits"):
+    for name in (*FOLDERS, "api", "examples/digits", "docs/man"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
@@ -236,6 +236,8 @@ def test_wheel_holds_data(tmp_path: Path) -> None:
     assert {f"{static}{name}" for name in (*pages, "dagre.LICENSE")} <= names
     assert {f"lowerdeck/digits/{name}" for name in ("digits.onnx", "held_back.npz")} <= names
     assert "lowerdeck/__main__.py" in names
+    for page in ("lowerdeck.1", "opt-tool.1"):
+        assert any(name.endswith(f"/data/share/man/man1/{page}") for name in names)
     assert any(name.endswith("licenses/tools/view/static/dagre.LICENSE") for name in names)
     entries = next(name for name in names if name.endswith("entry_points.txt"))
     assert "[xdsl.universe]" in zipfile.ZipFile(wheel).read(entries).decode()

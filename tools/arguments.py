@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
-from lowerdeck.passes.options import CompileOptions, FinishedPass, OptionError
+from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
@@ -126,7 +126,6 @@ def add_options(
 def compile_options(
     args: argparse.Namespace,
     progress: Callable[[str], None] = lambda text: None,
-    finished: Callable[[FinishedPass], None] | None = None,
 ) -> CompileOptions:
     """The options of a command line."""
     return CompileOptions(
@@ -148,7 +147,6 @@ def compile_options(
         embed_weights=args.embed_weights,
         profile=args.profile,
         progress=progress,
-        finished=finished,
         warn=lambda text: print(f"warning: {text}", file=sys.stderr),
     )
 

@@ -8,7 +8,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from lowerdeck.dialects.files import replacing
 from lowerdeck.frontends.frontend import graph_file, known_formats
@@ -33,6 +34,12 @@ Command = Callable[[argparse.Namespace], int]
 
 EXAMPLE = "example: "
 """What the help of a command puts before an example."""
+
+HOW_TO_COMPILE = "how to compile"
+"""The title of the arguments that all commands on models take."""
+
+_LOG_LEVELS = ("error", "warning", "info", "debug")
+"""Each says what those before it say, too."""
 
 _CROWD = 8
 """Threads for each processor from which a number of threads is taken for a slip."""
@@ -62,7 +69,7 @@ def add_command(
     )
     parser.set_defaults(command=function)
     parser.add_argument("model", metavar="MODEL", help=f"model file: {known_formats()}")
-    group = parser.add_argument_group("how to compile")
+    group = parser.add_argument_group(HOW_TO_COMPILE)
     add_options(group)
     parser.add_argument(
         "-v",
@@ -70,7 +77,20 @@ def add_command(
         action="store_true",
         help="name each step on stderr, with the time, operations and rewrites of each pass",
     )
+    parser.add_argument(
+        "--log-level",
+        choices=_LOG_LEVELS,
+        default="warning",
+        help="what else than results is said, on stderr: errors alone, warnings, too (default), "
+        "each step as by -v, or each rewrite with its reason",
+    )
     return parser
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The parsers of the commands, by name."""
+    (action,) = [action for action in parser._actions if action.nargs == argparse.PARSER]
+    return cast(Any, action).choices
 
 
 def seconds(text: str) -> float:
@@ -90,6 +110,9 @@ def command_options(args: argparse.Namespace, progress: Progress) -> CompileOpti
     from lowerdeck.passes.contracts import PHASES
 
     start = time.perf_counter()
+    level = _LOG_LEVELS.index(args.log_level)
+    says_warnings, says_rewrites = level >= 1, level >= 3
+    says_steps = level >= 2 or args.verbose
 
     def tell(what: object) -> None:
         passed = time.perf_counter() - start
@@ -98,21 +121,31 @@ def command_options(args: argparse.Namespace, progress: Progress) -> CompileOpti
     def step(text: str) -> None:
         progress(text)
         # What is said of passes is said as they end.
-        if args.verbose and text not in ALL_PASSES:
+        if says_steps and text not in ALL_PASSES:
             tell(text)
 
     load_plugins("lowerdeck", args.load)
-    options = compile_options(args, step, tell if args.verbose else None)
+    options = compile_options(args, step)
+    options = replace(
+        options,
+        finished=tell if says_steps else None,
+        rewritten=tell if says_rewrites else None,
+        warn=options.warn if says_warnings else _say_nothing,
+    )
     with checking_options("lowerdeck"):
         check_options(options)
     progress.expect([name for phase in PHASES for name in passes_of_phase(phase, options)])
     processors = os.cpu_count() or 1
-    if options.threads > _CROWD * processors:
+    if says_warnings and options.threads > _CROWD * processors:
         print(
             f"lowerdeck: --threads {options.threads}: this machine has {processors} processors",
             file=sys.stderr,
         )
     return options
+
+
+def _say_nothing(text: str) -> None:
+    """What is told of is not said."""
 
 
 def is_compiled(model: str) -> bool:

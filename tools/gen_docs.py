@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 from xdsl.passes import ModulePass
+
+from lowerdeck.tools.man_pages import lowerdeck_page, opt_tool_page
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -241,13 +243,13 @@ def _options(cls: type[ModulePass]) -> Sequence[Any]:
 
 def cli_page() -> str:
     """docs/cli.md: the arguments of `lowerdeck` and `opt-tool`."""
-    from lowerdeck.tools.command import EXAMPLE
+    from lowerdeck.tools.command import EXAMPLE, commands_of
     from lowerdeck.tools.common import EXIT_CODES
     from lowerdeck.tools.lowerdeck import argument_parser
     from lowerdeck.tools.opt_tool import OptTool
 
     parser = argument_parser()
-    commands = {name: _rows(command) for name, command in _commands(parser).items()}
+    commands = {name: _rows(command) for name, command in commands_of(parser).items()}
     on_models = {name: rows for name, rows in commands.items() if any("`MODEL`" in r for r in rows)}
     common = [row for row in commands["compile"] if all(row in c for c in on_models.values())]
     parts = [
@@ -257,11 +259,13 @@ def cli_page() -> str:
         parser.description or "",
         EXIT_CODES[:1].upper() + EXIT_CODES[1:] + ".",
         "`pip install 'lowerdeck[completion]'`, then `eval \"$(register-python-argcomplete "
-        'lowerdeck)"` in the start file of the shell, completes commands and options.',
+        'lowerdeck opt-tool)"` in the start file of the shell, completes commands and options.',
+        "`man lowerdeck` and `man opt-tool` say the same: pip installs them into `share/man` "
+        "of the environment, where `man` looks while it is active.",
         "Each command on a model takes these arguments, and its own:",
         _table(common),
     ]
-    for name, command in _commands(parser).items():
+    for name, command in commands_of(parser).items():
         text = command.description or ""
         own = [row for row in commands[name] if row not in common and "`-h, --help`" not in row]
         parts += [f"### lowerdeck {name}", f"{text[:1].upper()}{text[1:]}.", _table(own)]
@@ -290,11 +294,6 @@ def _own_rows_of_opt_tool() -> list[str]:
     return [row for row in _rows(ours) if row not in known]
 
 
-def _commands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    (action,) = [action for action in parser._actions if action.nargs == argparse.PARSER]
-    return cast(Any, action).choices
-
-
 def _rows(parser: argparse.ArgumentParser) -> list[str]:
     """A row an argument, in the order of the parser."""
     return [_argument(action) for action in parser._actions if action.help != argparse.SUPPRESS]
@@ -320,6 +319,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "ops.md": ops_page,
     "passes.md": passes_page,
     "cli.md": cli_page,
+    "man/lowerdeck.1": lowerdeck_page,
+    "man/opt-tool.1": opt_tool_page,
 }
 """What is written to docs/."""
 

@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -18,7 +17,7 @@ from lowerdeck.dialects.files import is_special
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, Parser
 from lowerdeck.tools.commands import bench, cache, compile, demo, export, ops, report, run, view
-from lowerdeck.tools.common import EXIT_CODES, run_tool
+from lowerdeck.tools.common import EXIT_CODES, complete, run_tool
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
@@ -31,8 +30,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
     def start() -> int:
         parser = argument_parser()
-        if "_ARGCOMPLETE" in os.environ:
-            _complete(parser)
+        complete(parser)
         namespace = parser.parse_args(args)
         command: Command = namespace.command
         with _as_file(namespace):
@@ -87,15 +85,6 @@ class _Version(argparse.Action):
 
         print("\n".join(f"{name} {version}" for name, version in versions()))
         parser.exit()
-
-
-def _complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell, which asks by an environment variable; without argcomplete, nothing."""
-    try:
-        argcomplete = import_module("argcomplete")
-    except ImportError:
-        return
-    argcomplete.autocomplete(parser)
 
 
 if __name__ == "__main__":

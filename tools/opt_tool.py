@@ -5,6 +5,8 @@ Everything that xdsl-opt has, plus our dialects, passes, model files and switche
 not use is not imported.
 """
 
+# PYTHON_ARGCOMPLETE_OK
+
 from __future__ import annotations
 
 import argparse
@@ -48,7 +50,7 @@ from lowerdeck.tools.arguments import (
     load_plugins,
 )
 from lowerdeck.tools.between_passes import BetweenPasses
-from lowerdeck.tools.common import ToolError, about, run_tool
+from lowerdeck.tools.common import ToolError, about, complete, run_tool
 from lowerdeck.tools.listings import ListAction
 
 if TYPE_CHECKING:
@@ -214,6 +216,7 @@ class OptTool(xDSLOptMain):
         add_options(arg_parser, target_flag="--for-target", target=UNSPECIFIED.target)
         # The older name of --load; a plugin may be passes alone.
         add("--load-pass", action="append", dest="load", help=argparse.SUPPRESS)
+        complete(arg_parser)
 
     # Input
 

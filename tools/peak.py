@@ -1,4 +1,7 @@
-"""How many floating-point operations this machine makes in registers: what shares are shares of."""
+"""
+How many floating-point operations this machine makes in registers, and what it reads from memory:
+what shares are shares of.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from mmap import mmap
 from pathlib import Path
 
 from lowerdeck.build import BuildError, require_compiler
@@ -14,11 +19,43 @@ from lowerdeck.build import BuildError, require_compiler
 CHAINS = 12
 """Sums that do not wait for each other: more than units times latency, fewer than registers."""
 
-_SECONDS = 0.02
+_SECONDS = 0.001
+"""
+Of one measurement. Where other programs run, too, the system takes a processor away for some
+milliseconds at a time: among many short measurements some are whole, as are the best of kernels.
+"""
+
+_READ_BYTES = 1 << 28
+"""More than caches hold."""
+
+_PAGES = 1 << 16
+"""Bytes of some pages."""
+
+_STARTING = 10
+"""How many times longer several threads are measured, of which the last is awake late."""
+
+
+_READING = (
+    "float read_run(const float *data, int64_t count) {",
+    "  vector a = {0}, b = a, c = a, d = a;",
+    "  const vector *const from = (const vector *)data;",
+    "  for (int64_t i = 0; i + 4 <= count * 4 / BYTES; i += 4) {",
+    "    a += from[i];",
+    "    b += from[i + 1];",
+    "    c += from[i + 2];",
+    "    d += from[i + 3];",
+    "  }",
+    "  return (a + b + c + d)[0];",
+    "}",
+)
+"""Sums up floats; the address is a multiple of the size of a vector."""
 
 
 def fma_source(chains: int = CHAINS) -> str:
-    """C of `fma_lanes()` and of `fma_run(count)`: multiply-adds on full vectors in registers."""
+    """
+    C of `fma_lanes()`, of `fma_run(count)`, which makes multiply-adds on full vectors in registers,
+    and of `read_run(data, count)`, which reads floats.
+    """
     names = [f"a{k}" for k in range(chains)]
     return "\n".join(
         [
@@ -42,13 +79,16 @@ def fma_source(chains: int = CHAINS) -> str:
             f"  const vector sum = {' + '.join(names)};",
             "  return sum[0];",
             "}",
+            *_READING,
             "",
         ]
     )
 
 
 class MultiplyAdds:
-    """Runs multiply-adds on several threads. BuildError if there is no C compiler."""
+    """
+    Runs multiply-adds, and reads memory, on several threads. BuildError if there is no C compiler.
+    """
 
     def __init__(self) -> None:
         with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
@@ -63,29 +103,69 @@ class MultiplyAdds:
         self._run = library.fma_run
         self._run.argtypes = [ctypes.c_int64, ctypes.c_float]
         self._run.restype = ctypes.c_float
+        self._read = library.read_run
+        self._read.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+        self._read.restype = ctypes.c_float
         self._lanes: int = library.fma_lanes()
 
-    def peak_flops(self, threads: int, repeats: int = 40) -> float:
-        """Floating-point operations a second on this many threads: the best of several runs."""
-        count = 1 << 16
-        while self._seconds(count, 1) < _SECONDS:
+    def peak_flops(self, threads: int, seconds: float = 0.5) -> float:
+        """
+        Floating-point operations a second on this many threads: the best of what is measured in
+        about so many seconds.
+        """
+        least = _SECONDS * (_STARTING if threads > 1 else 1)
+        count = 1 << 12
+        while self._seconds_of(count, 1) < least:
             count *= 2
-        best = min(self._seconds(count, threads) for _ in range(repeats))
+        best = self._seconds_of(count, threads)
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            best = min(best, self._seconds_of(count, threads))
         return 2 * CHAINS * self._lanes * count * threads / best
 
-    def _seconds(self, count: int, threads: int) -> float:
-        barrier = threading.Barrier(threads + 1)
+    def bandwidth(self, threads: int, seconds: float = 0.5) -> float:
+        """
+        Bytes a second that this many threads read from memory, each its own part: the best of what
+        is measured in about so many seconds.
+        """
+        count = _READ_BYTES // threads // _PAGES * _PAGES
+        with mmap(-1, count * threads) as memory:
+            # Pages that nothing has written to are all one page of zeros.
+            for _ in range(count * threads // _PAGES):
+                memory.write(bytes(_PAGES))
+            address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
-        def work() -> None:
-            barrier.wait()
-            self._run(count, 0.5)
+            def read(thread: int) -> None:
+                self._read(address + thread * count, count // 4)
 
-        workers = [threading.Thread(target=work) for _ in range(threads)]
-        for worker in workers:
-            worker.start()
-        # Before they begin, lest they seem faster than they are.
+            best = _seconds(read, threads)
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                best = min(best, _seconds(read, threads))
+        return count * threads / best
+
+    def _seconds_of(self, count: int, threads: int) -> float:
+        return _seconds(lambda thread: self._run(count, 0.5), threads)
+
+
+def _seconds(work: Callable[[int], None], threads: int) -> float:
+    """What it takes until each of the threads, which are told their number, is done."""
+    if threads == 1:
         start = time.perf_counter()
-        barrier.wait()
-        for worker in workers:
-            worker.join()
+        work(0)
         return time.perf_counter() - start
+    barrier = threading.Barrier(threads + 1)
+
+    def one(number: int) -> None:
+        barrier.wait()
+        work(number)
+
+    workers = [threading.Thread(target=one, args=(k,)) for k in range(threads)]
+    for worker in workers:
+        worker.start()
+    # Before they begin, lest they seem faster than they are.
+    start = time.perf_counter()
+    barrier.wait()
+    for worker in workers:
+        worker.join()
+    return time.perf_counter() - start

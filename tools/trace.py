@@ -14,12 +14,15 @@ _PROCESS, _RUN, _KERNELS = 1, 0, 1
 
 def trace_data(model: str, events: Sequence[KernelEvent], profile: Profile | None) -> Any:
     """
-    The timeline as JSON: a row with the run as a whole, and one with its kernels.
+    The timeline as JSON: a row with the run as a whole, one with its kernels, and one for each
+    thread with the parts of kernels that it has computed.
 
-    Times are those of the first thread, which waits for the others after each kernel.
+    Times of kernels are those of the first thread, which waits for the others after each.
     """
     kernels: Sequence[KernelTimes] = () if profile is None else profile.kernels
-    end = max((event.end for event in events), default=0.0)
+    parts = [part for event in events for part in event.parts]
+    threads = sorted({part.thread for part in parts})
+    end = max((one.end for one in (*events, *parts)), default=0.0)
     return {
         "displayTimeUnit": "ms",
         "traceEvents": [
@@ -36,6 +39,12 @@ def trace_data(model: str, events: Sequence[KernelEvent], profile: Profile | Non
                     _facts(kernels[event.position], event) if kernels else {},
                 )
                 for event in events
+            ),
+            *(_named("thread_name", _KERNELS + 1 + k, f"thread {k}") for k in threads),
+            *(
+                _event(event.kernel, _KERNELS + 1 + part.thread, part.start, part.end, {})
+                for event in events
+                for part in event.parts
             ),
         ],
     }

@@ -26,7 +26,7 @@ from lowerdeck.lowering.emit_c.writer import (
     storage_type,
     string_literal,
 )
-from lowerdeck.lowering.targets import compiler_flags
+from lowerdeck.lowering.targets import GCC_FLAGS, compiler_flags
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
 """The C that we wrote by hand."""
@@ -332,7 +332,11 @@ def libraries(i: Interface) -> list[str]:
 
 def cmake(i: Interface) -> str:
     """CMakeLists.txt: the model as a library, which can be installed, and the example program."""
-    flags = " ".join(flag for flag in compiler_flags(i.target) if not flag.startswith("-std="))
+    flags = " ".join(
+        f"$<$<C_COMPILER_ID:GNU>:{flag}>" if flag in GCC_FLAGS else flag
+        for flag in compiler_flags(i.target)
+        if not flag.startswith("-std=")
+    )
     # As flags: without them, a model that is called `m` is meant.
     flags_of_libraries = [f"-l{library}" for library in libraries(i)]
     return "\n".join(

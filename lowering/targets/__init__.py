@@ -47,14 +47,15 @@ FLAGS = (
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fno-predictive-commoning",
-    "-Wno-ignored-optimization-argument",
 )
-"""
-The flags for the generated C on every target; any C99 compiler and flags will do.
+"""The flags for the generated C on every target; any C99 compiler and flags will do."""
 
-Predictive commoning (of gcc) keeps values that a loop loads for its next iterations, which takes
-registers from the accumulators. Clang does not know the option, and must not warn about it.
+GCC_FLAGS = ("-fno-predictive-commoning",)
+"""
+Those that are for gcc, which others may refuse.
+
+Predictive commoning keeps values that a loop loads for its next iterations, which takes registers
+from the accumulators.
 """
 
 
@@ -125,8 +126,8 @@ def _cpu_lines() -> list[str]:
 
 
 def compiler_flags(name: str) -> list[str]:
-    """The flags to compile for a target; ValueError names the known ones."""
-    return [*FLAGS, *(_NATIVE_FLAGS if name == NATIVE else target_named(name).flags)]
+    """The flags to compile for a target by gcc; ValueError names the known ones."""
+    return [*FLAGS, *GCC_FLAGS, *(_NATIVE_FLAGS if name == NATIVE else target_named(name).flags)]
 
 
 def machine_key(name: str) -> str:

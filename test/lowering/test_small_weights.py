@@ -132,7 +132,27 @@ def read_in_two_orders() -> Net:
     return Net(nodes, {"w": dense(96, 96)}, (5, 96))
 
 
-GROWING: list[Callable[[], Net]] = [winograd, odd_channels, half, recurrent, read_in_two_orders]
+def tied() -> Net:
+    """A table of embeddings whose transpose is the last matrix; some rows count from the end."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["n"], to=TensorProto.INT64),
+        helper.make_node("Sub", ["n", "three"], ["i"]),
+        helper.make_node("Gather", ["w", "i"], ["e"], axis=0),
+        helper.make_node("Sin", ["e"], ["s"]),
+        helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]),
+        helper.make_node("MatMul", ["s", "t"], ["y"]),
+    ]
+    return Net(nodes, {"w": dense(200, 96), "three": np.array(3, np.int64)}, (2, 7))
+
+
+GROWING: list[Callable[[], Net]] = [
+    winograd,
+    odd_channels,
+    half,
+    recurrent,
+    read_in_two_orders,
+    tied,
+]
 """Those of which more is made unless something is said."""
 
 

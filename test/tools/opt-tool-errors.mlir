@@ -3,7 +3,7 @@
 // RUN: not opt-tool %s -p 'cse{a=1}' 2>&1 | filecheck %s --check-prefix=OPTION
 // RUN: not opt-tool %s -p 'parallelize{worth=x}' 2>&1 | filecheck %s --check-prefix=TYPE
 // RUN: not opt-tool %s -p 'cse,' 2>&1 | filecheck %s --check-prefix=COMMA
-// RUN: not opt-tool %s -p 'builtin.module(cse)' 2>&1 | filecheck %s --check-prefix=NESTED
+// RUN: not opt-tool %s -p 'func.func(cse)' 2>&1 | filecheck %s --check-prefix=NESTED
 // RUN: opt-tool %s --pass-pipeline=fold --pass-pipeline=cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
 // RUN: opt-tool %s -p fold -p cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
 // RUN: opt-tool %s -p fold --passes=cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
@@ -25,7 +25,7 @@
 // TYPE: opt-tool: --pass-pipeline: pass 'parallelize': option 'worth': Incompatible types
 // COMMA: opt-tool: --pass-pipeline: 'cse,' ends with a comma
 // NESTED: Unknown token
-// NESTED-NEXT: pipelines do not nest: give the names alone
+// NESTED-NEXT: passes run on modules, so nothing nests but builtin.module(...)
 // REPEATED: IR after fold
 // REPEATED: IR after cse
 // OPERATION: Operation core.exq is not registered; did you mean core.exp

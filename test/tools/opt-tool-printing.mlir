@@ -1,3 +1,4 @@
+// RUN: opt-tool %s -p 'builtin.module(fold,simplify,dce)' --print-ir-after=fold 2>&1 >/dev/null | filecheck %s --check-prefix AFTER
 // RUN: opt-tool %s --pass-pipeline=fold,simplify,dce --print-ir-after=fold 2>&1 >/dev/null | filecheck %s --check-prefix AFTER
 // RUN: opt-tool %s --pass-pipeline=fold,simplify,dce --print-ir-before=dce 2>&1 >/dev/null | filecheck %s --check-prefix BEFORE
 // RUN: opt-tool %s --pass-pipeline=fold,simplify,dce --print-ir-diff 2>&1 >/dev/null | filecheck %s --check-prefix DIFF

@@ -121,9 +121,8 @@ def test_compile_says_what_it_wrote(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "out"]
 
 
-def test_verbose_counts_what_passes_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _double_negation(path: Path) -> Path:
     """-(-x) is x: with the module, the function and its end six operations become four."""
-    path = tmp_path / "m.mlir"
     path.write_text(
         """
         func.func @main(%x : tensor<4xf32>) -> tensor<4xf32> {
@@ -134,12 +133,42 @@ def test_verbose_counts_what_passes_do(tmp_path: Path, capsys: pytest.CaptureFix
         }
         """
     )
-    assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--target=c99", "-v"]) == 0
+    return path
+
+
+@pytest.mark.parametrize("option", ["-v", "--log-level=info"])
+def test_verbose_counts_what_passes_do(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _double_negation(tmp_path / "m.mlir")
+    assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--target=c99", option]) == 0
     lines = [line.partition(" s  ")[2] for line in capsys.readouterr().err.splitlines()]
     simplify = next(line for line in lines if line.startswith("simplify: "))
     assert re.fullmatch(r"simplify: \d+\.\d{3} s, 6 -> 4 operations, 1 rewrite", simplify)
     assert lines[0] == "import"
     assert lines.index("legal") < lines.index("optimized") < lines.index("C compiler")
+
+
+def test_log_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each says what the one before says; results do not depend on them."""
+    path, threads = _double_negation(tmp_path / "m.mlir"), 8 * (os.cpu_count() or 1) + 1
+    said: dict[str, str] = {}
+    for level in ("error", "warning", "info", "debug"):
+        out = tmp_path / level
+        command = ["compile", str(path), "-o", str(out), "--target=c99", "--log-level", level]
+        assert main([*command, f"--threads={threads}"]) == 0
+        said[level] = capsys.readouterr().err
+    rewrite = re.compile(r" s  1 simplify-arithmetic/\S+ on core.neg\b.*; from .*m.mlir:4:")
+    assert said["error"] == ""
+    assert "this machine has" in said["warning"]
+    assert "simplify: " not in said["warning"]
+    assert "simplify: " in said["info"]
+    assert rewrite.search(said["info"]) is None
+    assert "this machine has" in said["debug"]
+    assert "simplify: " in said["debug"]
+    assert rewrite.search(said["debug"]) is not None, said["debug"]
+    texts = {(tmp_path / level / "m.c").read_text() for level in said}
+    assert len(texts) == 1
 
 
 def test_compile_keeps_files_of_the_user(
@@ -454,6 +483,31 @@ def test_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     finder = argcomplete.CompletionFinder(argument_parser())
     words = finder._get_completions([], "", "", None)
     assert {"compile", "run", "bench", "cache"} <= {word.strip() for word in words}
+
+
+@pytest.mark.parametrize(
+    ("tool", "line", "expected"),
+    [
+        ("lowerdeck", "lowerdeck be", {"bench"}),
+        ("lowerdeck", "lowerdeck compile --log-level i", {"info"}),
+        ("opt_tool", "opt-tool --print-ir-t", {"--print-ir-tree-dir"}),
+        ("opt_tool", "opt-tool --list-", {"--list-passes", "--list-targets"}),
+    ],
+)
+def test_shells_are_answered(tool: str, line: str, expected: set[str], tmp_path: Path) -> None:
+    pytest.importorskip("argcomplete")
+    out = tmp_path / "out"
+    variables = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(out),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+    }
+    command = [sys.executable, "-m", f"lowerdeck.tools.{tool}"]
+    subprocess.run(command, env={**os.environ, **variables}, check=False, capture_output=True)
+    assert {word.strip() for word in out.read_text().splitlines()} == expected
 
 
 # Errors

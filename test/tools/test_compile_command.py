@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import lowerdeck
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.progress import Progress
 
@@ -106,6 +108,106 @@ def test_more_threads_than_processors(
     assert f"--threads {count + 1}: this machine has" in capsys.readouterr().err
 
 
+_APP = """
+#include <stdio.h>
+#include "m.h"
+int main(void) {
+  static float x[6], y[6];
+  static unsigned char workspace[4096];
+  m_args args = {.x = {x, {2, 3}}, .y = {.data = y, .capacity = 6}};
+  args.workspace = workspace;
+  args.workspace_size = sizeof workspace;
+  const int status = m_run(&args);
+  printf("%d %.3f\\n", status, (double)y[0]);
+  return status;
+}
+"""
+
+
+def _requires(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+@pytest.mark.parametrize("kind", ["static", "shared"])
+@pytest.mark.parametrize("target", ["aarch64", "c99"])
+def test_libraries_for_another_machine(
+    model: Path, tmp_path: Path, kind: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By one command; they run there, and hold nothing for Python."""
+    cc = "aarch64-linux-gnu-gcc"
+    _requires(cc, "qemu-aarch64", "aarch64-linux-gnu-nm")
+    out = tmp_path / "out"
+    command = ["compile", str(model), "-o", str(out), "--target", target, "--cc", cc]
+    assert main([*command, "--library", kind]) == 0, capsys.readouterr().err
+    library = {"static": "libm.a", "shared": "libm.so"}[kind]
+    assert library in capsys.readouterr().out
+    symbols = subprocess.run(
+        ["aarch64-linux-gnu-nm", out / library], capture_output=True, text=True, check=True
+    )
+    assert " T m_run" in symbols.stdout
+    assert "binding" not in symbols.stdout
+    (tmp_path / "app.c").write_text(_APP)
+    libraries = [str(out / library), "-lm"]
+    link = [cc, f"-I{out}", "app.c", *libraries, "-o", "app", f"-Wl,-rpath,{out}"]
+    subprocess.run(link, cwd=tmp_path, check=True)
+    run = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "./app"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "0 0.333\n"
+
+
+def test_kinds_of_libraries_follow_one_another(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None of an earlier run is left, which would be another model's."""
+    out = tmp_path / "out"
+    command = ["compile", str(model), "-o", str(out), "--target=c99"]
+    for options, expected in (
+        ([], {"libm.so", "libm.so.machine"}),
+        (["--library", "static"], {"libm.a"}),
+        (["--library", "shared"], {"libm.so", "libm.so.machine"}),
+        (["--library", "none"], set[str]()),
+    ):
+        assert main([*command, *options]) == 0
+        assert {name for name in os.listdir(out) if name.startswith("lib")} == expected
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("cc", ["gcc", "clang"])
+def test_a_library_by_another_compiler(
+    model: Path, tmp_path: Path, cc: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the flags that this one takes; it is the library that Python loads."""
+    _requires(cc)
+    out = tmp_path / "out"
+    assert main(["compile", str(model), "-o", str(out), "--cc", cc]) == 0, capsys.readouterr().err
+    assert (b"clang version" in (out / "libm.so").read_bytes()) == (cc == "clang")
+    (y,) = lowerdeck.load(out)(np.zeros((2, 3), np.float32))
+    np.testing.assert_allclose(y, np.full((2, 3), 1 / 3), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--cc", "no-such-cc"], "no C compiler 'no-such-cc' found (--cc)"),
+        (["--target=aarch64", "--library=static"], "target aarch64 is for aarch64, and"),
+        (["--target=aarch64", "--cc=gcc"], "gcc makes code for x86_64: --cc names a compiler"),
+        (["--cc=aarch64-linux-gnu-gcc"], "target native is for x86_64, and aarch64-linux-gnu-gcc"),
+    ],
+)
+def test_compilers_that_do_not_fit(
+    model: Path, tmp_path: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("is said of x86_64")
+    _requires(*(o.removeprefix("--cc=") for o in options if o.startswith("--cc=")))
+    out = tmp_path / "out"
+    assert main(["compile", str(model), "-o", str(out), *options]) == 1
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_two_files_of_one_name(model: Path, tmp_path: Path) -> None:
     """With `--name` both are part of one program; the pool is compiled once."""
     for name in ("left", "right"):
@@ -120,6 +222,18 @@ def test_two_files_of_one_name(model: Path, tmp_path: Path) -> None:
     command = ["cc", "-Ileft", "-Iright", *sources, "-lm", "-lpthread", "-o", "app"]
     subprocess.run(command, cwd=tmp_path, check=True)
     subprocess.run([tmp_path / "app"], check=True)
+
+
+@pytest.mark.parametrize("cc", ["gcc", "clang"])
+def test_cmake_with_a_compiler(model: Path, tmp_path: Path, cc: str) -> None:
+    _requires("cmake", cc)
+    assert main(["compile", str(model), "-o", str(tmp_path), "--library=none"]) == 0
+    for command in (
+        ["cmake", "-S", ".", "-B", "b", f"-DCMAKE_C_COMPILER={cc}"],
+        ["cmake", "--build", "b"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")

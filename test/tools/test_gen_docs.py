@@ -1,6 +1,8 @@
 """The reference pages are those of the definitions, and miss none of them."""
 
 import re
+import shutil
+import subprocess
 from inspect import cleandoc
 
 import pytest
@@ -55,3 +57,22 @@ def test_arguments_of_all_commands_are_there() -> None:
     ):
         assert words in page
     assert page.count("`--skip-nodes REGEX,...`") == 2  # of lowerdeck, and of opt-tool
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("man/")])
+def test_manual_pages(name: str) -> None:
+    """Every option of the commands, as groff shows it without a warning."""
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    command = ["groff", "-man", "-Tascii", "-P-cbou", "-ww", "-rLL=10000n", str(DOCS / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not done.stderr
+    lines = done.stdout.splitlines()
+    assert "NAME" in lines
+    assert any(line.split(maxsplit=1) == ["--embed-weights"] for line in lines)
+    assert any(line.strip().startswith("--skip-nodes REGEX,...") for line in lines)
+    if name == "man/lowerdeck.1":
+        assert any(line.strip() == "lowerdeck compile" for line in lines)
+        assert any(line.strip().startswith("--tune SECONDS") for line in lines)
+    else:
+        assert any(line.strip().startswith("--check-each") for line in lines)

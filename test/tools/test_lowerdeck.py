@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
@@ -163,17 +165,30 @@ def test_compile_tunes(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         np.testing.assert_allclose(found[found.files[0]], np.tanh(X), rtol=1e-6)
 
 
-def test_export(model: Path, tmp_path: Path) -> None:
+def test_export(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.onnx"
     assert main(["export", str(model), "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}: 1 node, 0 parameters in 0 bytes\n"
     session = cast(Any, onnxruntime).InferenceSession(str(out))
     found = session.run(None, {"x:0": X})[0]
     np.testing.assert_allclose(np.asarray(found), np.tanh(X), rtol=1e-6)
 
 
-def test_export_to_caffe(model: Path, tmp_path: Path) -> None:
+def test_what_was_exported_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    digits = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
+    out = tmp_path / "out.onnx"
+    assert main(["export", str(digits), "-o", str(out)]) == 0
+    graph = onnx.load(out).graph  # pyright: ignore[reportUnknownMemberType]
+    parameters = sum(math.prod(weight.dims) for weight in graph.initializer)
+    said = f"{len(graph.node)} nodes, {parameters:,} parameters in "
+    assert said in capsys.readouterr().out
+
+
+def test_export_to_caffe(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.prototxt"
     assert main(["export", str(model), "-o", str(out), "--input-shape", "x:0=4,3"]) == 0
+    # Its input is none of the model's.
+    assert capsys.readouterr().out.startswith(f"wrote {out}: 1 node, ")
     assert 'name: "the/node"\n  type: "TanH"' in out.read_text()
     assert out.with_suffix(".caffemodel").exists()
     found = lowerdeck.compile(out, cache=False)({"x:0": X})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.compiler import CompileOptions, KernelTimes, import_and_lower
 from lowerdeck.passes.statistics import statistics_of
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.report.report import Report, amount, report
+from lowerdeck.tools.report.roofline import Point, Roofline
 
 C99 = CompileOptions(target="c99")
 
@@ -341,6 +343,63 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "http://" not in html.replace("http://www.w3.org", "")
     assert html.count('<rect class="buffer"') == len(read["memory"]["buffers"])
     assert "$" not in html
+
+
+def _kernel(name: str, seconds: float, multiply_adds: int, size: int) -> Point:
+    nodes = [f"{name}<b>"]
+    return Point(KernelTimes(name, nodes, "", "", 8, 1, seconds, seconds, multiply_adds, size))
+
+
+def test_roofline() -> None:
+    """By hand: 100 GFLOP/s and 10 GB/s meet at 10 FLOPs a byte."""
+    one = _kernel("one", 1e-3, 25_000_000, 1_000_000)  # 50 a byte, 50 GFLOP/s
+    two = _kernel("two", 2e-3, 1_000_000, 1_000_000)  # 2 a byte, 1 GFLOP/s, of 20
+    three = _kernel("three", 3e-3, 0, 15_000_000)  # 5 GB/s
+    found = Roofline([one, two, three], 1e11, 1e10)
+    assert found.ridge == pytest.approx(10)
+    kernels = found.data()["kernels"]
+    shares = [kernel["share_of_roof"] for kernel in kernels]
+    assert shares == pytest.approx([0.5, 0.05, 0.5])
+    assert [kernel["limit"] for kernel in kernels] == ["processor", "memory", "memory"]
+    assert [kernel["roof"] for kernel in kernels] == [1e11, pytest.approx(2e10), None]
+    rows = [line.split()[0] for line in found.lines(None)[-3:]]
+    assert rows == ["three", "two", "one"]
+    picture = found.picture()
+    assert picture.count("<circle") == 2
+    assert "&lt;b&gt;" in picture
+    assert "<b>" not in picture
+    places = [float(x) for x in re.findall(r'(?:cx|cy)="([^"]+)"', picture)]
+    (x_one, y_one), (x_two, y_two) = places[:2], places[2:]
+    assert x_one > x_two
+    assert y_one < y_two
+    assert all(0 < place < 760 for place in places)
+
+
+def test_roofline_without_products() -> None:
+    found = Roofline([_kernel("copy", 1e-3, 0, 1000)], 1e11, 1e10)
+    assert "<polyline" in found.picture()
+    assert found.data()["kernels"][0]["flops_per_byte"] is None
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_roofline_of_a_run(
+    tmp_path: Path, threads: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, data, page = (
+        residual().write(tmp_path / "m.onnx"),
+        tmp_path / "r.json",
+        tmp_path / "r.html",
+    )
+    command = ["report", path, "--profile", "--json", str(data), "--html", str(page), "--no-cache"]
+    assert main([*command, f"--threads={threads}"]) == 0
+    assert "GB/s from memory" in capsys.readouterr().out
+    found = json.loads(data.read_text())["roofline"]
+    assert found["peak_flops"] > 1e8
+    assert found["bytes_per_second"] > 1e8
+    assert any(kernel["flops"] for kernel in found["kernels"])
+    assert '<svg class="roofline"' in page.read_text()
+    assert main(["report", path, "--json", str(data)]) == 0
+    assert json.loads(data.read_text())["roofline"] is None
 
 
 def test_names_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,11 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from lowerdeck.compiler import import_and_lower
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.passes.options import CompileOptions
 from lowerdeck.tools.lowerdeck import main
+from lowerdeck.tools.view.errors import make_outputs
 from lowerdeck.tools.view.page import page
 from lowerdeck.tools.view.weights import weight_statistics
 
@@ -56,6 +60,17 @@ def model(tmp_path: Path) -> Path:
         helper.make_node("Relu", ["r"], ["y"], name="/b/Relu </script>"),
     ]
     return write(tmp_path / "m.onnx", nodes)
+
+
+@pytest.fixture
+def functions(tmp_path: Path) -> Path:
+    """y = tanh(sin(exp(x))), whose last digits depend on how they are computed."""
+    nodes = [
+        helper.make_node("Exp", ["x"], ["p"], name="/a/Exp"),
+        helper.make_node("Sin", ["p"], ["q"], name="/a/Sin"),
+        helper.make_node("Tanh", ["q"], ["y"], name="/b/Tanh"),
+    ]
+    return write(tmp_path / "f.onnx", nodes, [64, 16])
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -258,6 +273,56 @@ def test_times_of_a_profile(model: Path, tmp_path: Path) -> None:
     assert view(model, "--profile")["kernels"]
 
 
+def test_errors_of_values(functions: Path) -> None:
+    """Of every value with a node, in units of what is allowed."""
+    errors = view(functions, "--errors")["errors"]
+    assert {name for one in errors for name in one["nodes"]} == {"/a/Exp", "/a/Sin", "/b/Tanh"}
+    assert all(0 <= one["error"] < 1 for one in errors)
+    assert any(one["error"] > 0 for one in errors)
+
+
+def test_errors_on_given_inputs(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrays = tmp_path / "in.npz"
+    np.savez(arrays, nothing=np.zeros(3, np.float32))
+    assert main(["view", str(model), "--errors", "--inputs", str(arrays)]) == 1
+    assert "--errors: no value for the inputs" in capsys.readouterr().err
+
+
+def test_outputs_are_all_values(tmp_path: Path) -> None:
+    """The results of the function come first, by their names; no integers, no constants."""
+    nodes = [
+        helper.make_node("Add", ["x", "w"], ["a"], name="add"),
+        helper.make_node("Cast", ["a"], ["i"], name="to", to=TensorProto.INT32),
+        helper.make_node("Cast", ["i"], ["b"], name="from", to=TensorProto.FLOAT),
+        helper.make_node("Exp", ["b"], ["y"], name="exp"),
+    ]
+    path = str(write(tmp_path / "m.onnx", nodes))
+    module, _ = import_and_lower(path, "legal", CompileOptions(target="c99"))
+    assert make_outputs(module) == {"y": ["exp"], " 0": ["add"], " 1": ["from"]}
+    module.verify()
+    x = np.array([[0.5, 1.25], [2.5, 3]], np.float32)
+    results = run_module(module, {"x": x})
+    assert list(results) == ["y", " 0", " 1"]
+    np.testing.assert_array_equal(np.asarray(results[" 0"]), x + WEIGHTS)
+    np.testing.assert_array_equal(np.asarray(results[" 1"]), np.trunc(x + WEIGHTS))
+
+
+def test_errors_need_source_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text(
+        """
+        func.func @main(%x : tensor<4xf32>) -> tensor<4xf32> {
+          %y = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+          func.return %y : tensor<4xf32>
+        }
+        """
+    )
+    assert main(["view", str(path), "--errors"]) == 1
+    assert "--errors: no value of floats has a source node" in capsys.readouterr().err
+
+
 def test_default_name(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -279,6 +344,10 @@ def test_svg(
         texts = [one.text for one in ElementTree.parse(out).iter() if one.tag.endswith("text")]
         assert {"MatMul", "Relu", "script>"} <= set(texts)
         assert not model.with_suffix(".html").exists()
+        plain = out.read_text()
+        assert main([*command, "--errors"]) == 0
+        assert "rgb(255," in out.read_text()
+        assert "rgb(255," not in plain
         out.unlink()
     monkeypatch.setenv("PATH", str(model.parent))
     assert main(command) == 1
@@ -303,6 +372,23 @@ def test_picture(model: Path) -> None:
     assert sorted(nodes) == ["MatMul", "Neg", "Neg", "Relu", "inputs", "return"]
     assert sorted(groups) == ["a", "func main", "two"]
     assert edges == 5
+
+
+@needs_browser
+def test_errors_are_colors(functions: Path) -> None:
+    """A box has the largest error in it, and the largest of all is the reddest."""
+    view(functions, "--errors")
+    color, largest, parts, fills = run_in_browser(
+        functions,
+        "const leaves = layout.leaves.map(({ node }) => node);"
+        "return [document.getElementById('color').value, tree.root.error,"
+        "leaves.map((node) => node.error),"
+        "leaves.map((node) => fillOf(node, coloringOf(layout, 'error', found)))];",
+    )
+    assert color == "error"
+    assert largest == max(parts) > 0
+    assert fills[parts.index(largest)] == "rgb(255,80,40)"
+    assert len(set(fills)) > 1
 
 
 @needs_browser

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from lowerdeck.compiler import KernelEvent, Model, Profile
 
+_MOST_STREAMS = 1024
+
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser of the tool."""
@@ -64,7 +66,21 @@ def add_to(commands: Any) -> None:
         help="a profile with its texts in full, as where stdout is no terminal",
     )
     one.add_argument("--seconds", type=seconds, default=2.0, metavar="S", help="how long to run")
+    one.add_argument(
+        "--streams",
+        type=_streams,
+        default=1,
+        metavar="N",
+        help="runs at once, each in a thread of its own (default: 1)",
+    )
     add_cache_option(one)
+
+
+def _streams(text: str) -> int:
+    """How many there are, from a command line."""
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_STREAMS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 to {_MOST_STREAMS}")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,6 +92,10 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.trace import trace_data
 
     sizes = parse_sizes(args.dim)
+    if args.streams > 1 and (args.profile or args.trace is not None):
+        raise ToolError(
+            "lowerdeck bench: --streams: a profile and a trace are of one run at a time"
+        )
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
         options = replace(options, profile=options.profile or args.trace is not None)
@@ -90,12 +110,15 @@ def run(args: argparse.Namespace) -> int:
         shown("measure")
         profile: Profile | None = None
         if options.profile:
+            machine = MultiplyAdds()
+            # Before and after, because other programs may run meanwhile.
+            peak = machine.peak_flops(options.threads)
             profile = _profiled(model, inputs, args.seconds)
-            peak = MultiplyAdds().peak_flops(options.threads)
+            peak = max(peak, machine.peak_flops(options.threads))
             result = Report(model.name, options.threads, profile, peak)
             text = result.text(args.by, wide=args.wide or not sys.stdout.isatty())
         else:
-            result = measure(model, inputs, args.seconds)
+            result = measure(model, inputs, args.seconds, args.streams)
             text = result.text()
         events = _traced(model, inputs) if args.trace else []
     origin = "given" if args.inputs else "random"

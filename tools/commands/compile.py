@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
+import shlex
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +53,17 @@ def add_to(commands: Any) -> None:
     )
     add = one.add_argument
     add("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
+    add(
+        "--library",
+        choices=("shared", "static", "none"),
+        help="library to build beside the C (default: a shared one, if it can run here)",
+    )
+    add(
+        "--cc",
+        metavar="COMMAND",
+        help="C compiler that builds the library, also for another machine, such as "
+        "aarch64-linux-gnu-gcc (default: CC, cc, gcc or clang)",
+    )
     add("--force", action="store_true", help="replace files in DIR that lowerdeck did not write")
     add("--tune", type=seconds, metavar="SECONDS", help="try other schedules for about so long")
     add("--inputs", metavar="IN.npz", help="arrays to tune with; else random ones")
@@ -63,8 +77,7 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the files; they appear when all went well."""
     from lowerdeck.binding import read_metadata
-    from lowerdeck.compiler import build, generate, publish
-    from lowerdeck.lowering.targets import obstacle
+    from lowerdeck.compiler import generate, publish
     from lowerdeck.tools.progress import progress
 
     start = time.perf_counter()
@@ -83,15 +96,25 @@ def run(args: argparse.Namespace) -> int:
         generate(args.model, scratch, options)
         if not args.force:
             _refuse_to_replace(args.out, os.listdir(scratch))
-        if (reason := obstacle(options.target) or _no_compiler()) is not None:
+        reason = _build(args, scratch, options)
+        if reason is not None:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
-        else:
-            options.progress("C compiler")
-            build(scratch)
+        metadata, names = read_metadata(scratch), os.listdir(scratch)
         publish(scratch, args.out)
-        print(_text(args.out, read_metadata(scratch), options, os.listdir(scratch)))
+        _remove_old_libraries(args.out, metadata["name"], names)
+        print(_text(args.out, metadata, options, names))
         print(f"in {time.perf_counter() - start:.1f} s")
     return 0
+
+
+def _remove_old_libraries(folder: str, name: str, written: Sequence[str]) -> None:
+    """Those of an earlier run, which would pass for libraries of what was written now."""
+    from lowerdeck.build import MACHINE_SUFFIX, library_name, static_library_name
+
+    shared = library_name(name)
+    for old in {shared, shared + MACHINE_SUFFIX, static_library_name(name)} - {*written}:
+        with suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, old))
 
 
 def _refuse_to_replace(folder: str, names: Sequence[str]) -> None:
@@ -145,12 +168,68 @@ def _with_schedules(path: str, options: CompileOptions) -> CompileOptions:
         raise ToolError(str(error)) from error
 
 
-def _no_compiler() -> str | None:
-    from lowerdeck.build import find_compiler
+def _build(args: argparse.Namespace, folder: str, options: CompileOptions) -> str | None:
+    """
+    Build the library; the reason why there is none, if the user has not said what to build or with
+    what, and else ToolError.
+    """
+    from lowerdeck.binding import read_metadata
+    from lowerdeck.build import build_for_programs, find_compiler
+    from lowerdeck.compiler import build
+    from lowerdeck.lowering.targets import obstacle
 
-    if (command := find_compiler()) is None:
+    if args.library == "none":
+        return None
+    command = shlex.split(args.cc) if args.cc is not None else find_compiler()
+    if command is None or shutil.which(next(iter(command), "")) is None:
+        problem = _not_found(args, command)
+    else:
+        problem = _misfit(command, options.target)
+    is_asked_for = args.cc is not None or args.library is not None
+    if problem is not None and is_asked_for:
+        raise ToolError(f"lowerdeck compile: {problem}")
+    if command is None or problem is not None:
+        return problem
+    is_for_here = _makes_code_for(command) == platform.machine()
+    cannot_run = obstacle(options.target)
+    if is_for_here and cannot_run is not None and not is_asked_for:
+        return cannot_run
+    options.progress("C compiler")
+    if is_for_here and cannot_run is None and args.library != "static":
+        build(folder, command)
+    else:
+        is_static = args.library == "static"
+        build_for_programs(folder, read_metadata(folder), command, is_static=is_static)
+    return None
+
+
+def _not_found(args: argparse.Namespace, command: Sequence[str] | None) -> str:
+    """That there is no compiler, with where it was named."""
+    if command is None:
         return "no C compiler found"
-    return None if shutil.which(command[0]) else f"no C compiler '{command[0]}' found (CC)"
+    flag = "CC" if args.cc is None else "--cc"
+    return f"no C compiler '{' '.join(command[:1])}' found ({flag})"
+
+
+def _misfit(command: Sequence[str], target: str) -> str | None:
+    """The reason why a compiler makes no code for a target; None if it does."""
+    from lowerdeck.lowering.targets import NATIVE, target_named
+
+    machine, here = _makes_code_for(command), platform.machine()
+    machines = (here,) if target == NATIVE else target_named(target).architectures
+    if not machines or machine in machines:
+        return None
+    return (
+        f"target {target} is for {machines[0]}, and {command[0]} makes code for {machine}: --cc "
+        "names a compiler for it"
+    )
+
+
+def _makes_code_for(command: Sequence[str]) -> str:
+    """The architecture of what a compiler makes; this machine's if it does not tell."""
+    from lowerdeck.build import machine_of
+
+    return machine_of(command) or platform.machine()
 
 
 def _text(

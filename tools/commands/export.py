@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lowerdeck.tools.command import (
     add_command,
@@ -12,6 +12,9 @@ from lowerdeck.tools.command import (
     keep_others,
 )
 from lowerdeck.tools.common import ToolError, about
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 def add_to(commands: Any) -> None:
@@ -47,11 +50,23 @@ def run(args: argparse.Namespace) -> int:
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
         try:
-            export_with(args.model, args.out, options, dialect=args.dialect)
+            module = export_with(args.model, args.out, options, dialect=args.dialect)
         except ExportError as error:
             lines = str(error).splitlines()
             starts = f"{args.model}: "
             raise ToolError(
                 "\n".join(line if line.startswith(starts) else starts + line for line in lines)
             ) from error
+    print(f"wrote {args.out}: {_contents(module)}")
     return 0
+
+
+def _contents(module: ModuleOp) -> str:
+    """What an exported module consists of."""
+    from lowerdeck.dialects.frameworks import FrameworkOp
+    from lowerdeck.passes.statistics import is_constant, statistics_of
+
+    nodes = sum(isinstance(op, FrameworkOp) and not is_constant(op) for op in module.walk())
+    found = statistics_of(module)
+    what = "node" if nodes == 1 else "nodes"
+    return f"{nodes} {what}, {found.parameters:,} parameters in {found.parameter_bytes:,} bytes"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lowerdeck.dialects.files import replacing
+from lowerdeck.tools.arguments import read_arrays
 from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
@@ -44,6 +45,13 @@ def add_to(commands: Any) -> None:
     add("--before", metavar="PASS", help="the module before a pass, and after it or --after")
     add("--after", metavar="PASS", help="the module after a pass, and before it or --before")
     add("--times", metavar="F.json", help="times that bench --profile --json wrote, as colors")
+    add(
+        "--errors",
+        action="store_true",
+        help="run the C and the interpreter, and color by how far each value is from what it is "
+        "there",
+    )
+    add("--inputs", metavar="IN.npz", help="arrays to run on; else random ones")
     add_force_option(one)
     add_cache_option(one)
 
@@ -91,6 +99,11 @@ def _data(args: argparse.Namespace, options: CompileOptions) -> dict[str, Any]:
         data["kernels"] = _read_times(args.times)
     elif args.profile:
         data["kernels"] = _measured_times(args, options)
+    if args.errors:
+        from lowerdeck.tools.view.errors import measured_errors
+
+        given = read_arrays(args.inputs) if args.inputs else None
+        data["errors"] = measured_errors(args.model, options, given)
     return data
 
 
@@ -173,7 +186,8 @@ def _kernel(nodes: list[str], seconds: float) -> dict[str, Any]:
 
 
 def _measured_times(args: argparse.Namespace, options: CompileOptions) -> list[dict[str, Any]]:
-    """Those of the kernels of the model, run here on random inputs."""
+    """Those of the kernels of the model, run here."""
     model = compiled(args, options)
-    profile = model.profile(uncopied(random_inputs(args, options)), seconds=1.0)
+    inputs = read_arrays(args.inputs) if args.inputs else random_inputs(args, options)
+    profile = model.profile(uncopied(inputs), seconds=1.0)
     return [_kernel(list(one.nodes), one.seconds) for one in profile.kernels]

@@ -10,6 +10,7 @@ from string import Template
 from lowerdeck.tools.report.layers import by_operator
 from lowerdeck.tools.report.memory import MemoryPlan
 from lowerdeck.tools.report.report import Report, rewrites_of
+from lowerdeck.tools.report.roofline import Roofline
 
 _WIDTH, _HEIGHT = 1100, 320
 """Of the picture of the arena, in pixels."""
@@ -25,6 +26,7 @@ def html(report: Report) -> str:
         summary="<br>".join(map(escape, report.summary())),
         arena="<p>There is no plan.</p>" if memory is None else _arena(memory),
         steps="" if memory is None else _steps(memory),
+        roofline="" if report.roofline is None else _roofline(report.roofline),
         operators=_table(
             ("operator", "layers", "parameters", "FLOPs", "bytes moved"),
             (
@@ -104,6 +106,11 @@ def _steps(memory: MemoryPlan) -> str:
     )
     head = "<tr><th>step<th>kernel<th class=number>live bytes<th><th class=number>weights<th>nodes"
     return f"<table>{head}{rows}</table>"
+
+
+def _roofline(roofline: Roofline) -> str:
+    sentences = "<br>".join(map(escape, roofline.summary()))
+    return f"<h2>Roofline</h2><p>{sentences}</p>{roofline.picture()}"
 
 
 def _arena(memory: MemoryPlan) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lowerdeck.passes.options import CompileOptions
     from lowerdeck.passes.statistics import Statistics
+    from lowerdeck.tools.report.roofline import Roofline
 
 _LEGAL = "infer-shapes"
 """The pass after which every op is of `core`, and has its shapes, for the first time."""
@@ -40,6 +41,8 @@ class Report:
     layers: Sequence[Layer]
     explanation: Explanation
     memory: MemoryPlan | None
+    roofline: Roofline | None = None
+    """Of a run on this machine, if there was one."""
 
     def data(self) -> dict[str, Any]:
         """As JSON."""
@@ -53,6 +56,7 @@ class Report:
             "operators": by_operator(self.layers),
             "passes": self.explanation.data()["passes"],
             "memory": None if self.memory is None else self.memory.data(),
+            "roofline": None if self.roofline is None else self.roofline.data(),
         }
 
     def text(self, *, wide: bool = False) -> str:
@@ -66,6 +70,8 @@ class Report:
         ]
         if self.memory is not None:
             parts.append(["Memory", *_memory_lines(self.memory, width)])
+        if self.roofline is not None:
+            parts.append(["Roofline", *self.roofline.lines(width)])
         return "\n\n".join("\n".join(lines) for lines in parts)
 
     def summary(self) -> list[str]:

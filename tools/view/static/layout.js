@@ -1,5 +1,5 @@
 // Where the visible nodes are, by dagre, and the picture as SVG text. Nothing here needs a browser.
-/* global dagre, visibleOf, treeOf, firstOpen */
+/* global dagre, visibleOf, treeOf, firstOpen, timesOf, errorsOf */
 'use strict';
 
 const COLORS = {
@@ -171,7 +171,11 @@ function wrapped(inner, layout, style) {
 
 // The last stage as it opens.
 function standaloneSvg(data, style) {
-  const tree = treeOf(data.records, data.stages[data.stages.length - 1]);
+  const stage = data.stages[data.stages.length - 1];
+  const times = data.kernels ? timesOf(data.records, stage, data.kernels) : null;
+  const errors = data.errors ? errorsOf(data.records, stage, data.errors) : null;
+  const tree = treeOf(data.records, stage, { times, errors });
   const layout = layoutOf(tree, firstOpen(tree.root));
-  return wrapped(svgText(layout, coloringOf(layout, 'kind', null)), layout, style);
+  const by = (errors && 'error') || (times && 'time') || 'kind';
+  return wrapped(svgText(layout, coloringOf(layout, by, null)), layout, style);
 }

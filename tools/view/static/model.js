@@ -23,12 +23,12 @@ function scopeOf(record) {
 }
 
 function newNode(key, title, parent, record) {
-  return { key, title, parent, record, children: [], isRegion: false, flops: 0, bytes: 0, time: 0,
+  return { key, title, parent, record, children: [], isRegion: false, flops: 0, bytes: 0, time: 0, error: 0,
     params: 0, ops: 0, changes: 0 };
 }
 
 // The tree of a stage: leaves are ops, inner nodes regions, scopes, or runs of ops.
-function treeOf(records, stage, { constants = false, times = null } = {}) {
+function treeOf(records, stage, { constants = false, times = null, errors = null } = {}) {
   const root = newNode('', '', null, null);
   const byId = new Map();
   const scopes = new Map();
@@ -75,7 +75,7 @@ function treeOf(records, stage, { constants = false, times = null } = {}) {
   }
   shorten(root);
   split(root);
-  count(root, times, constants ? new Map() : parametersOf(list));
+  count(root, times, errors, constants ? new Map() : parametersOf(list));
   return { root, byId, list, ends };
 }
 
@@ -127,15 +127,17 @@ function parametersOf(list) {
   return found;
 }
 
-function count(node, times, params) {
+function count(node, times, errors, params) {
   if (node.record && !node.isHead) {
     node.ops = 1;
     for (const key of ['flops', 'bytes', 'params']) node[key] = node.record[key] || 0;
     node.params += params.get(node.record.id) || 0;
     node.time = times ? times.get(node.record.id) || 0 : 0;
+    node.error = errors ? errors.get(node.record.id) || 0 : 0;
   }
   for (const child of node.children) {
-    count(child, times, params);
+    count(child, times, errors, params);
+    node.error = Math.max(node.error, child.error);
     for (const key of ['flops', 'bytes', 'params', 'time', 'ops']) node[key] += child[key];
   }
 }
@@ -272,6 +274,22 @@ function timesOf(records, stage, kernels) {
     }
   }
   return times;
+}
+
+// The error of each op: the largest of the values that come from its source nodes.
+function errorsOf(records, stage, errors) {
+  const byName = new Map();
+  for (const { nodes, error } of errors) {
+    for (const name of nodes) byName.set(name, Math.max(byName.get(name) || 0, error));
+  }
+  const found = new Map();
+  for (const position of stage.ops) {
+    const record = records[position];
+    if (record.kind === 'constant' || record.kind === 'edge') continue;
+    const own = record.names.filter((name) => byName.has(name)).map((name) => byName.get(name));
+    if (own.length) found.set(record.id, Math.max(...own));
+  }
+  return found;
 }
 
 function matches(tree, text) {

@@ -1,5 +1,5 @@
 // The page: what is shown, and what clicks and keys do.
-/* global treeOf, firstOpen, differences, markChanges, timesOf, matches, layoutOf, svgText,
+/* global treeOf, firstOpen, differences, markChanges, timesOf, errorsOf, matches, layoutOf, svgText,
    coloringOf, wrapped, visibleOf, escaped, amount, MAX_VISIBLE */
 'use strict';
 
@@ -17,7 +17,8 @@ let beside = null; // the tree and layout of the stage before, while it is shown
 function rebuild() {
   const stage = data.stages[state.stage];
   const times = data.kernels ? timesOf(data.records, stage, data.kernels) : null;
-  tree = treeOf(data.records, stage, { constants: state.constants, times });
+  const errors = data.errors ? errorsOf(data.records, stage, data.errors) : null;
+  tree = treeOf(data.records, stage, { constants: state.constants, times, errors });
   // In the first stage: what the next one changes.
   const [one, two] = state.stage > 0 ? [state.stage - 1, state.stage] : [0, 1];
   found = two < data.stages.length
@@ -173,7 +174,8 @@ function work(node) {
   const time = node.time ? `${(node.time * 1e6).toPrecision(4)} µs` : undefined;
   return [['FLOPs', node.flops ? amount(node.flops) : undefined],
     ['bytes moved', node.bytes ? amount(node.bytes) : undefined],
-    ['parameters', node.params ? amount(node.params) : undefined], ['time', time]];
+    ['parameters', node.params ? amount(node.params) : undefined], ['time', time],
+    ['error', node.error ? `${node.error.toPrecision(3)} of what is allowed` : undefined]];
 }
 
 function overview() {
@@ -313,6 +315,7 @@ function start() {
   byId('title').textContent = data.title;
   const colors = [['kind', 'kind'], ['flops', 'FLOPs'], ['bytes', 'bytes'], ['params', 'parameters']];
   if (data.kernels) colors.push(['time', 'time']);
+  if (data.errors) colors.push(['error', 'error']);
   if (data.stages.length > 1) colors.push(['difference', 'difference']);
   byId('color').innerHTML = colors.map(([value, text]) => `<option value="${value}">${text}</option>`)
     .join('');
@@ -320,6 +323,7 @@ function start() {
   byId('stages').hidden = data.stages.length < 2;
   byId('stages').style.display = data.stages.length < 2 ? 'none' : '';
   if (data.kernels) state.color = 'time';
+  if (data.errors) state.color = 'error';
   if (data.stages.length === 2) { state.color = 'difference'; state.both = true; }
   byId('both').checked = state.both;
   byId('both').parentElement.style.display = data.stages.length < 2 ? 'none' : '';
