@@ -42,14 +42,12 @@ class GatherFromTranspose(Pattern[_Gathers]):
         self._by_type: dict[Any, list[ConstantOp]] = defaultdict(list)
         for op in module.walk():
             if isinstance(op, ConstantOp) and _is_large_matrix(op):
-                key = op.parent, element_type(op.result), tuple(dims_of(op.result))
-                self._by_type[key].append(op)
+                self._by_type[_kind(op)].append(op)
 
     def match(self, op: ConstantOp) -> Match[_Gathers] | None:
         if not _is_large_matrix(op) or (users := _gathers_of(op)) is None:
             return None
-        key = op.parent, element_type(op.result), tuple(reversed(dims_of(op.result)))
-        for other in self._by_type[key]:
+        for other in self._by_type.get(_kind(op, turned=True), ()):
             # One that has lost its users is gone.
             is_used = other is not op and other.result.first_use is not None
             if is_used and _are_transposed(op, other):
@@ -61,12 +59,10 @@ class GatherFromTranspose(Pattern[_Gathers]):
         own, stored = match.root, match.data.transpose
         if own.is_before_in_block(stored):
             # All that reads either of them stands behind this place.
+            alike = self._by_type[_kind(stored)]
             before = rewriter.insert_before(own, stored.clone())
+            alike[alike.index(stored)] = before
             rewriter.replace(stored, before.result)
-            self._by_type = {
-                key: [before if op is stored else op for op in ops]
-                for key, ops in self._by_type.items()
-            }
             stored = before
         for op in match.data.users:
             axis, rank = 1 - op.axis.data, rank_of(op.result)
@@ -77,6 +73,12 @@ class GatherFromTranspose(Pattern[_Gathers]):
             # The dimension that is read as a whole goes from one end to the other.
             order = [*range(1, rank), 0] if axis else [rank - 1, *range(rank - 1)]
             rewriter.replace(op, TransposeOp(found.result, order))
+
+
+def _kind(op: ConstantOp, *, turned: bool = False) -> Any:
+    """What is equal for matrices of one block and shape, or of the transposed shape."""
+    dims = dims_of(op.result)
+    return op.parent, element_type(op.result), tuple(dims[::-1] if turned else dims)
 
 
 def _is_large_matrix(op: ConstantOp) -> bool:

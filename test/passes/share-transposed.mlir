@@ -62,3 +62,19 @@ func.func @small(%i : tensor<3xi64>) -> tensor<3x2xf32> {
   %y = core.matmul %x, %m : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
   func.return %y : tensor<3x2xf32>
 }
+
+// -----
+
+// One matrix stands first and its transpose behind it; another has none.
+// CHECK-LABEL: @one_of_two
+// CHECK:         core.gather %t, %i axis 1
+// CHECK:         core.gather %n, %j axis 0
+func.func @one_of_two(%i: tensor<2xi64>, %x: tensor<1x20xf32>, %j: tensor<2xi64>) -> (tensor<2x20xf32>, tensor<2x30xf32>) {
+  %m = core.constant dense<1.0> : tensor<40x20xf32>
+  %t = core.constant dense<1.0> : tensor<20x40xf32>
+  %n = core.constant dense<2.0> : tensor<30x30xf32>
+  %p = core.matmul %x, %t : (tensor<1x20xf32>, tensor<20x40xf32>) -> tensor<1x40xf32>
+  %a = core.gather %m, %i axis 0 : (tensor<40x20xf32>, tensor<2xi64>) -> tensor<2x20xf32>
+  %b = core.gather %n, %j axis 0 : (tensor<30x30xf32>, tensor<2xi64>) -> tensor<2x30xf32>
+  func.return %a, %b : tensor<2x20xf32>, tensor<2x30xf32>
+}
