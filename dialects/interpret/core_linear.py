@@ -253,8 +253,8 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
         assert op.fill is not None
         scores = np.where(mask, scores, args[0].dtype.type(op.fill.value.data))
     powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
-    weights = powers / powers.sum(-1, keepdims=True)
+    weights: Array = powers / powers.sum(-1, keepdims=True)
     if op.zero_nan is not None:
-        weights = np.where(np.isnan(weights), weights.dtype.type(0), weights)
+        weights[np.isnan(weights)] = 0
     result = matrix_product(weights, value)
     return rounded(np.swapaxes(result, -2, -3), args[0].dtype)
