@@ -142,7 +142,8 @@ def static_library_name(name: str) -> str:
     return f"lib{name}.a"
 
 
-def machine_of(command: Sequence[str]) -> str:
+@cache
+def machine_of(command: tuple[str, ...]) -> str:
     """The architecture that a C compiler makes code for (`x86_64`); empty if it does not tell."""
     result = _run([*command, "-dumpmachine"])
     return "" if result.returncode else result.stdout.strip().partition("-")[0]

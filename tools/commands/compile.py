@@ -229,7 +229,7 @@ def _makes_code_for(command: Sequence[str]) -> str:
     """The architecture of what a compiler makes; this machine's if it does not tell."""
     from lowerdeck.build import machine_of
 
-    return machine_of(command) or platform.machine()
+    return machine_of(tuple(command)) or platform.machine()
 
 
 def _text(
