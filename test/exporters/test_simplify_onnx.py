@@ -277,6 +277,52 @@ def test_nodes(name: str, tmp_path: Path) -> None:
     assert operators(found) == case.left
 
 
+def test_a_table_is_written_once(tmp_path: Path) -> None:
+    """Where a product reads it transposed and a Gather as it is; with the product alone, it goes."""
+    table, indices = floats(300, 40), np.array([[1, 299, 0]])
+    tied = parsed(
+        18,
+        "int64[1,3] i",
+        "x = Gather(e, i) t = Transpose<perm=[1,0]>(e) y = MatMul(x, t)",
+        {"e": table},
+        "[1,3,300]",
+    )
+    found = check(tied, [{"i": indices}], tmp_path)
+    assert operators(found) == ["Gather", "Transpose", "MatMul"]
+    assert [list(each.dims) for each in found.graph.initializer] == [[300, 40]]
+    alone = parsed(
+        18,
+        "float[3,40] x",
+        "t = Transpose<perm=[1,0]>(e) a = MatMul(x, t) y = Add(a, b)",
+        {"e": table, "b": floats(300)},
+        "[3,300]",
+    )
+    found = check(alone, [{"x": floats(3, 40)}], tmp_path)
+    assert "Transpose" not in operators(found)
+
+
+def test_parts_of_one_weight_are_folded(tmp_path: Path) -> None:
+    """Although each part but the last leaves it to another."""
+    nodes = " ".join(
+        f"p{k} = Slice(e, s{k}, s{k + 1}, zero) q{k} = Neg(p{k}) m{k} = MatMul(x, q{k})"
+        for k in range(3)
+    )
+    model = parsed(
+        18,
+        "float[2,40] x",
+        f"{nodes} t = Transpose<perm=[1,0]>(m0) u = Concat<axis=1>(m1, m2) y = MatMul(t, u)",
+        {
+            "e": floats(40, 900),
+            "zero": np.array([1]),
+            **{f"s{k}": np.array([300 * k]) for k in range(4)},
+        },
+        "[300,600]",
+    )
+    found = check(model, [{"x": floats(2, 40)}], tmp_path)
+    assert "Slice" not in operators(found)
+    assert "Neg" not in operators(found)
+
+
 def test_names_and_the_opset_stay(tmp_path: Path) -> None:
     text = "d = Identity (x) r = Relu (d) z = Reshape (r, s) y = Sigmoid (z)"
     model = parsed(14, "float[n, 8] x", text, {"s": np.array([-1, 4])}, "[m, 4]")

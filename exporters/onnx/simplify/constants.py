@@ -103,16 +103,32 @@ def _dtype_of(value: SSAValue) -> np.dtype[Any] | None:
 
 
 def _is_small(op: OnnxOp) -> bool:
-    """True if the results are not much larger than the operands."""
+    """
+    True if the results are not much larger than the operands that they replace. What other nodes
+    read stays: a table of embeddings is not written once more for the product that reads it
+    transposed.
+    """
     shapes = [static_shape(r) if isinstance(r.type, TensorType) else None for r in op.results]
     if any(shape is None for shape in shapes):
         return op.op_type not in _GROWS
+    made = sum(prod(shape) * 8 for shape in shapes if shape is not None)
+    if made <= GROWTH_LIMIT:
+        return True
     given = 0
     for value in op.operands:
-        if isinstance(owner := value.owner, InitializerOp):
+        if isinstance(owner := value.owner, InitializerOp) and _goes_with(op, value):
             given += prod(owner.output.type.get_shape()) * 8
-    made = sum(prod(shape) * 8 for shape in shapes if shape is not None)
     return made <= given + GROWTH_LIMIT
+
+
+def _goes_with(op: OnnxOp, value: SSAValue) -> bool:
+    """True if all that reads an initializer is `op`, or has constants alone and is folded, too."""
+    users = (use.operation for use in value.uses)
+    return all(
+        user is op
+        or all(isinstance(v.owner, InitializerOp) or v.type == NONE for v in user.operands)
+        for user in users
+    )
 
 
 class FoldKnown(Pattern[Array]):
