@@ -278,7 +278,7 @@ def test_nodes(name: str, tmp_path: Path) -> None:
 
 
 def test_a_table_is_written_once(tmp_path: Path) -> None:
-    """Where a product reads it transposed and a Gather as it is; with the product alone, it goes."""
+    """Where a product reads it transposed and a Gather as it is; for the product alone, turned."""
     table, indices = floats(300, 40), np.array([[1, 299, 0]])
     tied = parsed(
         18,
