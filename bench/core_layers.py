@@ -149,7 +149,11 @@ def _attention(b: Builder) -> None:
     fill = None if keep is None else -1e4
     zero_nan = b.chance(3)
     parts = (query, key, value, mask)
-    b.add(AttentionOp(*parts, factor=factor, keep=keep, fill=fill, zero_nan=zero_nan))
+    zero_hidden = keep is not None and b.chance(5)
+    new = AttentionOp(
+        *parts, factor=factor, keep=keep, fill=fill, zero_nan=zero_nan, zero_hidden=zero_hidden
+    )
+    b.add(new)
 
 
 # Formulas that passes recognize

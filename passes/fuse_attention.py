@@ -96,6 +96,7 @@ class Attention:
     factor: SSAValue | None
     choice: Choice | None
     zero_nan: bool
+    zero_hidden: bool
     scale: float
     consumed: tuple[Operation, ...] = field(default=())
 
@@ -233,8 +234,23 @@ def _unguarded(weights: SSAValue) -> tuple[SSAValue, tuple[Operation, ...]]:
     return inner, (guard, test)
 
 
+def _shown(weights: SSAValue) -> tuple[SSAValue, tuple[SSAValue, bool], SelectOp] | None:
+    """The weights of select(condition, weights, 0), or of its opposite."""
+    if (choice := producer(weights, SelectOp)) is None:
+        return None
+    pairs = ((choice.on_true, choice.on_false, True), (choice.on_false, choice.on_true, False))
+    for inner, other, holds in pairs:
+        if uniform_value(other) == 0 and inner.type == weights.type and inner.has_one_use():
+            return inner, (choice.condition, holds), choice
+    return None
+
+
 def _attention(weighted: MatmulOp) -> Attention | None:
     weights, guards = _unguarded(weighted.lhs)
+    shown = None if guards else _shown(weights)
+    if shown is not None:
+        weights, _, choice = shown
+        guards = (choice,)
     softmax = producer(weights, SoftmaxOp)
     if softmax is None or softmax.is_log or not weighted.lhs.has_one_use():
         return None
@@ -247,6 +263,8 @@ def _attention(weighted: MatmulOp) -> Attention | None:
         return None
     product = scores.product
     conditions = () if scores.choice is None else scores.choice.conditions
+    if shown is not None and conditions != (shown[1],):
+        return None
     masks = [*(mask.value for mask in scores.masks), *(value for value, _ in conditions)]
     if scores.factor is not None:
         masks.append(scores.factor)
@@ -266,7 +284,8 @@ def _attention(weighted: MatmulOp) -> Attention | None:
         scores.masks,
         scores.factor,
         scores.choice,
-        bool(guards),
+        bool(guards) and shown is None,
+        shown is not None,
         scale,
         (weighted, *guards, softmax, *scores.consumed, *query.consumed, *key.consumed),
     )
@@ -401,6 +420,7 @@ class FuseAttention(Pattern[Attention]):
             fill=_fill(attention),
             scale=attention.scale,
             zero_nan=attention.zero_nan,
+            zero_hidden=attention.zero_hidden,
         )
         rewriter.replace(op, turned(rewriter.add(new).result, rows))
 
@@ -430,6 +450,7 @@ class FuseAttention(Pattern[Attention]):
             fill=_fill(attention),
             scale=attention.scale,
             zero_nan=attention.zero_nan,
+            zero_hidden=attention.zero_hidden,
         )
         rewriter.replace(op, ReshapeOp(rewriter.add(new).result, dims_of(op.result)))
 
@@ -478,6 +499,8 @@ class FuseAttentionPass(PatternPass):
     - softmax((q @ k + m) * c - n, last axis) @ v -> attention(q, k, v, m * c + n * -1) {scale = c}
     - softmax(q @ k * t + mask, last axis) @ v -> attention(q, k, v, factor t, mask)
     - select(w != w, 0, w) @ v, w = softmax(q @ k, last axis) -> attention(q, k, v) {zero_nan}
+    - select(b, w, 0) @ v, w = softmax(select(b, q @ k, f), last axis)
+      -> attention(q, k, v, keep b) {fill = f, zero_hidden}
     - softmax(select(b, q @ k, f) * c, last axis) @ v
       -> attention(q, k, v, keep b) {scale = c, fill = f * c}
       [f32 or f64; batch dimensions equal; no mask exceeds the scores; up to 8 factors and masks;

@@ -39,7 +39,8 @@ class AttentionOp(CoreOp):
                             * factor[b, h, t, s] + mask[b, h, t, s]
                             where keep[b, h, t, s], else fill
         weight[b, h, t, :] = exp(score - m) / sum_s(exp(score - m)), m the maximum along s
-                             or 0 instead of NaN with `zero_nan`
+                             or 0 instead of NaN with `zero_nan`,
+                             and 0 where not keep[b, h, t, s] with `zero_hidden`
         result[b, t, h, e] = sum_s(weight[b, h, t, s] * value[b, s, h, e])
 
     Heads are the dimension before the last, as in the columns of a matrix product: splitting the
@@ -56,7 +57,7 @@ class AttentionOp(CoreOp):
     - (C3) factor, mask and keep broadcast to [B..., H, T, S] and do not exceed it.
     - (C4) after the value there are at most a factor, a mask and a `keep`, which is i1, in this
       order; with `has_factor` the first of them is the factor. With `keep` there is a `fill`, and
-      without it none.
+      without it neither that nor `zero_hidden`.
 
     Example:
 
@@ -75,6 +76,7 @@ class AttentionOp(CoreOp):
     fill = opt_prop_def(FloatAttr)
     has_factor = opt_prop_def(UnitAttr)
     zero_nan = opt_prop_def(UnitAttr)
+    zero_hidden = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = FORMAT
@@ -91,15 +93,18 @@ class AttentionOp(CoreOp):
         fill: float | None = None,
         scale: float = 1.0,
         zero_nan: bool = False,
+        zero_hidden: bool = False,
     ):
         numbers = {"scale": scale, "fill": fill}
         properties: dict[str, Attribute] = {
             n: FloatAttr(x, builtin_f64) for n, x in numbers.items() if x is not None
         }
-        if factor is not None:
-            properties["has_factor"] = UnitAttr()
-        if zero_nan:
-            properties["zero_nan"] = UnitAttr()
+        flags = {
+            "has_factor": factor is not None,
+            "zero_nan": zero_nan,
+            "zero_hidden": zero_hidden,
+        }
+        properties.update((name, UnitAttr()) for name, is_set in flags.items() if is_set)
         masks = [part for part in (factor, mask, keep) if part is not None]
         super().__init__([query, key, value, masks], properties)
 
@@ -133,6 +138,8 @@ class AttentionOp(CoreOp):
         require(len(added) <= most, "expected a mask, then what is kept", "C4")
         require(len(added) >= most - 1, "expected a factor", "C4")
         require(is_kept == (self.fill is not None), "what is kept and fill go together", "C4")
+        is_plain = self.zero_hidden is None
+        require(is_kept or is_plain, "nothing is hidden, and that is to be zero", "C4")
         element = require_same_element([*self.operands[:3], *added], "C1")
         require(element in (f32, f64), lambda: f"expected f32 or f64, got {element}", "C1")
         query, key, value = (dims_of(operand) for operand in self.operands[:3])

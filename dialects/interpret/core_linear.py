@@ -256,5 +256,7 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
     weights: Array = powers / powers.sum(-1, keepdims=True)
     if op.zero_nan is not None:
         weights[np.isnan(weights)] = 0
+    if op.zero_hidden is not None:
+        weights = np.where(args[-1], weights, weights.dtype.type(0))
     result = matrix_product(weights, value)
     return rounded(np.swapaxes(result, -2, -3), args[0].dtype)

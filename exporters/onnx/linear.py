@@ -187,5 +187,8 @@ def _attention(graph: GraphBuilder, op: attention.AttentionOp) -> None:
     if op.zero_nan is not None:
         zero = graph.like(op.query, 0.0)
         weights = graph.node("Where", [graph.node("IsNaN", [weights]), zero, weights])
+    if op.keep is not None and op.zero_hidden is not None:
+        zero = graph.like(op.query, 0.0)
+        weights = graph.node("Where", [graph.value(op.keep), weights, zero])
     result = graph.node("MatMul", [weights, laid_out(op.value, rows)])
     graph.set(op, graph.node("Transpose", [result], perm=rows))

@@ -36,7 +36,7 @@ def lower_attention(k: KernelLowering, op: AttentionOp) -> None:
 def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
     """Add up the weighted values in the output buffer; the sum of the weights in f64."""
     b, out, element = k.builder, k.outputs[0], element_type(op.result)
-    *outer, _, head = at
+    *outer, query, head = at
     keys = dims_of(op.key)[-3]
     columns = dims_of(op.result)[-1]
 
@@ -50,9 +50,13 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
 
     def add_value(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         weight = weight_of(k, op, _score(k, op, at, position), top)
+        part = weight
+        if op.keep is not None and op.zero_hidden is not None:
+            keep = k.operand(op.keep, [*outer, head, query, position], op.score_dims)
+            part = b.add(arith.SelectOp(keep, weight, zero))
         with b.loop(columns) as column:
             factor = k.element(op.value, [*outer, position, head, column])
-            sum_ = scalars.add(b, b.load(out, [*at, column]), scalars.mul(b, weight, factor))
+            sum_ = scalars.add(b, b.load(out, [*at, column]), scalars.mul(b, part, factor))
             b.store(sum_, out, [*at, column])
         return [scalars.add(b, values[0], scalars.cast(b, weight, element, f64))]
 

@@ -246,7 +246,7 @@ class _Blocks:
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            total = self._sum_of_weights(keys, lane, b.load(self._tops, [lane]))
+            total = self._sum_of_weights(first, keys, lane, b.load(self._tops, [lane]))
             sum_ = scalars.add(b, b.load(self._factors, [lane]), total)
             b.store(sum_, self._factors, [lane])
         with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
@@ -309,6 +309,14 @@ class _Blocks:
         at = [*self._outer, self._head, self._start + query, key]
         return self.k.operand(mask, at, self.op.score_dims)
 
+    def _is_kept(self, first: Expr, key: Expr, lane: Expr) -> SSAValue:
+        """Whether a score is kept, of a key from the first one on."""
+        keep = self.op.keep
+        assert keep is not None
+        if self._is_gathered(keep):
+            return self.k.builder.load(self._kept, [key, lane])
+        return self._of(keep, lane, first + key)
+
     def _score(self, first: Expr, keys: Expr) -> None:
         """The scaled and masked products of keys, from the first one on, with queries."""
         b, depth = self.k.builder, dims_of(self.op.query)[-1]
@@ -336,10 +344,8 @@ class _Blocks:
                 score = scalars.add(b, score, b.load(self._weights, [key, lane]))
             elif mask is not None:
                 score = scalars.add(b, score, self._of(mask, lane, first + key))
-            if self._is_gathered(keep):
-                score = kept(self.k, self.op, b.load(self._kept, [key, lane]), score)
-            elif keep is not None:
-                score = kept(self.k, self.op, self._of(keep, lane, first + key), score)
+            if keep is not None:
+                score = kept(self.k, self.op, self._is_kept(first, key, lane), score)
             b.store(score, self._weights, [key, lane])
 
     def _top(self, keys: Expr, lane: Expr, start: SSAValue) -> SSAValue:
@@ -354,13 +360,17 @@ class _Blocks:
 
         return self._over(keys, (start, scalars.lowest(b, f32)), raise_, larger)
 
-    def _sum_of_weights(self, keys: Expr, lane: Expr, top: SSAValue) -> SSAValue:
-        """The sum of exp(score - maximum), which replaces the score."""
+    def _sum_of_weights(self, first: Expr, keys: Expr, lane: Expr, top: SSAValue) -> SSAValue:
+        """The sum of exp(score - maximum), which replaces the score, but hidden ones by zero."""
         b, weights = self.k.builder, self._weights
 
         def add_weight(key: Expr, total: SSAValue) -> SSAValue:
             weight = weight_of(self.k, self.op, b.load(weights, [key, lane]), top)
-            b.store(weight, weights, [key, lane])
+            part = weight
+            if self.op.zero_hidden is not None:
+                keep = self._is_kept(first, key, lane)
+                part = b.add(arith.SelectOp(keep, weight, b.floating(0.0, f32)))
+            b.store(part, weights, [key, lane])
             return scalars.add(b, total, weight)
 
         if self.terms > 1:
@@ -384,7 +394,7 @@ class _Blocks:
         b = self.k.builder
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
             top = self._top(keys, lane, scalars.lowest(b, f32))
-            total = self._sum_of_weights(keys, lane, top)
+            total = self._sum_of_weights(Expr.const(0), keys, lane, top)
             b.store(self._factor(total), self._factors, [lane])
 
     def _add_up(self, keys: Expr) -> None:

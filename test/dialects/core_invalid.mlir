@@ -608,6 +608,14 @@ func.func @attention_c4_masks(%q : tensor<2x3x4xf32>, %m : tensor<2xf32>) {
 
 // -----
 
+// CHECK: op 'core.attention': nothing is hidden, and that is to be zero (C4)
+func.func @attention_c4_hidden(%q : tensor<2x3x4xf32>) {
+  %r = core.attention %q, %q, %q {scale = 1.0 : f64, zero_hidden} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.attention': expected a factor (C4)
 func.func @attention_c4_factor(%q : tensor<2x3x4xf32>, %b : tensor<2xi1>) {
   %r = core.attention %q, %q, %q, %b {scale = 1.0 : f64, fill = 0.0 : f64, has_factor} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2xi1>) -> tensor<2x3x4xf32>

@@ -506,6 +506,10 @@ def test_attention() -> None:
         lambda q, k, v, b: AttentionOp(q, k, v, keep=b, fill=-np.inf, zero_nan=True),
     )
     check(
+        {"q": q, "k": k, "v": v, "b": kept},
+        lambda q, k, v, b: AttentionOp(q, k, v, keep=b, fill=-1e9, zero_hidden=True),
+    )
+    check(
         {"q": q[0], "k": floats(4, 3, 5)},
         lambda q, k: AttentionOp(q, k, k),
         {"q": [Expr.symbol("t"), 3, 5], "k": [Expr.symbol("t"), 3, 5]},

@@ -822,6 +822,8 @@ def test_attention_to_what_is_kept(suite: Suite, dtype: Any) -> None:
             AttentionOp(q, k, v, a, keep=b, fill=-3e38, scale=-2.0),
             AttentionOp(q, k, v, keep=c, fill=0.25),
             AttentionOp(q, k, v, factor=a, keep=b, fill=-1e9),
+            AttentionOp(q, k, v, keep=b, fill=-3e38, zero_hidden=True),
+            AttentionOp(q, k, v, a, keep=c, fill=0.25, zero_hidden=True),
         ],
         q,
         k,

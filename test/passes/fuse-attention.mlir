@@ -409,3 +409,42 @@ func.func @factor_behind(%q : tensor<5x2xf32>, %t : tensor<5x5xf32>, %m : tensor
   %16 = core.matmul %15, %q : (tensor<5x5xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
   func.return %6, %16 : tensor<5x2xf32>, tensor<5x2xf32>
 }
+
+// -----
+
+// Weights of what is hidden become zero: those of a query that keeps nothing, too.
+// CHECK-LABEL: @zero_hidden
+// CHECK:         core.attention %{{.*}}, %b {scale = 1.000000e+00 : f64, fill = -1.000000e+09 : f64, zero_hidden}
+// CHECK-NOT:     core.softmax
+func.func @zero_hidden(%q : tensor<3x5x2xf32>, %b : tensor<5x5xi1>) -> tensor<3x5x2xf32> {
+  %f = core.constant dense<-1.0e9> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %1 = core.transpose %q [0, 2, 1] : (tensor<3x5x2xf32>) -> tensor<3x2x5xf32>
+  %3 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %4 = core.select %b, %3, %f : (tensor<5x5xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %5 = core.softmax %4 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %7 = core.select %b, %5, %z : (tensor<5x5xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %8 = core.matmul %7, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  func.return %8 : tensor<3x5x2xf32>
+}
+
+// -----
+
+// What is hidden behind the softmax is not what was hidden before it.
+// CHECK-LABEL: @hidden_otherwise
+// CHECK-NOT:     core.attention
+func.func @hidden_otherwise(%q : tensor<3x5x2xf32>, %b : tensor<5x5xi1>) -> (tensor<3x5x2xf32>, tensor<3x5x2xf32>) {
+  %f = core.constant dense<-1.0e9> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %1 = core.transpose %q [0, 2, 1] : (tensor<3x5x2xf32>) -> tensor<3x2x5xf32>
+  %3 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %4 = core.select %b, %3, %f : (tensor<5x5xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %5 = core.softmax %4 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %7 = core.select %b, %z, %5 : (tensor<5x5xi1>, tensor<f32>, tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %8 = core.matmul %7, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  %13 = core.matmul %q, %1 : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %15 = core.softmax %13 axis 2 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %17 = core.select %b, %15, %z : (tensor<5x5xi1>, tensor<3x5x5xf32>, tensor<f32>) -> tensor<3x5x5xf32>
+  %18 = core.matmul %17, %q : (tensor<3x5x5xf32>, tensor<3x5x2xf32>) -> tensor<3x5x2xf32>
+  func.return %8, %18 : tensor<3x5x2xf32>, tensor<3x5x2xf32>
+}

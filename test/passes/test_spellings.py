@@ -49,6 +49,10 @@ ATTENTION = {
     "mask as a factor": f"a=MatMul(q,kt) s=Mul(a,m) {WEIGHTED}",
     "triangle of old decoders": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Div(a,c) d=Mul(b,f) "
     f"g=Sub(one,f) n=Mul(g,lowest) s=Add(d,n) {WEIGHTED}",
+    "hidden weights are zero": f"a=MatMul(q,kt) s=Where(h,a,lowest) {SOFTMAX} b=Where(h,p,zero) "
+    "y=MatMul(b,v)",
+    "hidden weights by the opposite": f"n=Not(h) a=MatMul(q,kt) s=Where(n,lowest,a) {SOFTMAX} "
+    "b=Where(n,zero,p) y=MatMul(b,v)",
     # The softmax.
     "no NaN": f"n=Where(h,zero,lowest) a=MatMul(q,kt) s=Add(a,n) {SOFTMAX} i=IsNaN(p) "
     "b=Where(i,zero,p) y=MatMul(b,v)",
@@ -75,6 +79,10 @@ NO_ATTENTION = {
     "no NaN, one more": f"s=MatMul(q,kt) {SOFTMAX} i=IsNaN(p) b=Where(i,c,p) y=MatMul(b,v)",
     # No sums.
     "soft cap": f"a=MatMul(q,kt) b=Tanh(a) s=Mul(b,c) {WEIGHTED}",
+    "weights hidden by another mask": f"a=MatMul(q,kt) s=Where(h,a,lowest) {SOFTMAX} "
+    "n=Greater(m,zero) b=Where(n,p,zero) y=MatMul(b,v)",
+    "weights hidden the other way": f"a=MatMul(q,kt) s=Where(h,a,lowest) {SOFTMAX} "
+    "b=Where(h,zero,p) y=MatMul(b,v)",
     "factor behind a mask": f"a=MatMul(q,kt) b=Add(a,m) s=Mul(b,m) {WEIGHTED}",
     "weights scaled": f"s=MatMul(q,kt) {SOFTMAX} b=Mul(p,c) y=MatMul(b,v)",
     # It overflows.

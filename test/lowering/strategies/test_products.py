@@ -290,7 +290,8 @@ def test_what_is_kept(tmp_path: Path, target: str, *, known: bool, masked: bool)
                 for fill, zero in ((-1e9, False), (-np.inf, True))
             )
             if added is None:
-                return with_nan, without
+                hidden = AttentionOp(q, k, v, keep=keep, fill=0.5, zero_hidden=True)
+                return with_nan, without, hidden
             scaled = AttentionOp(q, k, v, factor=added, keep=keep, fill=-1e9)
             return with_nan, without, scaled
 
