@@ -49,7 +49,8 @@ def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
         return
     for value in op.inputs:
         dims = dims_of(value)
-        layout = k.layout_of(value) if value in k.inputs else target
+        # A part that is computed here has the blocks of the result, unless it ends within one.
+        layout = target if value not in k.inputs and axis != 1 else k.layout_of(value)
         is_alike = is_aligned and layout.data.pieces == target.data.pieces
         nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
         with nest as at:
