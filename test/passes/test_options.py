@@ -35,7 +35,7 @@ OTHER: dict[str, Any] = {
 }
 """For every option that changes the output another value than the default."""
 
-SILENT = {"finished", "progress", "warn"}
+SILENT = {"finished", "progress", "rewritten", "warn"}
 """Options that change nothing in the output."""
 
 
