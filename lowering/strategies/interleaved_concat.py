@@ -6,22 +6,24 @@ vectors along the dimension before it are interleaved in registers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.kernel import lane_type
-from lowerdeck.dialects.buffer.vector import factors_of, lane_bits
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.facts import anchors_of, assumed_shape
-from lowerdeck.lowering.strategies.interleaved_maps import AT_ONCE, interleave
-from lowerdeck.lowering.strategies.map_squares import LARGEST_SIDE, fewest_lanes
+from lowerdeck.lowering.strategies.facts import anchors_of
+from lowerdeck.lowering.strategies.interleaved_maps import (
+    AT_ONCE,
+    interleave,
+    interleaving_cycles,
+    rows_at_once,
+)
+from lowerdeck.lowering.strategies.map_squares import LARGEST_SIDE
 
 
 class InterleavedConcat(Strategy):
@@ -45,16 +47,10 @@ class InterleavedConcat(Strategy):
         count = len(kernel.inputs) + len(kernel.results)
         if not all(kernel.layout_at(position).is_row_major for position in range(count)):
             return
-        few, along = len(op.inputs), dims_of(op.result)[-2].value
-        bits = lane_bits(lane_type(element_type(kernel.results[0])))
-        lanes = min(setting.target.lanes * 32 // bits, LARGEST_SIDE)
-        while along is not None and lanes > max(along, 1):
-            lanes //= 2
-        if not 2 <= few <= LARGEST_SIDE or lanes < fewest_lanes(bits):
+        lanes = rows_at_once(kernel, setting)
+        if lanes is None or not 2 <= len(op.inputs) <= LARGEST_SIDE:
             return
-        # A vector is loaded, goes through the steps of each factor, and is stored.
-        steps = setting.target.costs.element_cycles + sum(f - 1 for f in factors_of(few))
-        cycles = prod(assumed_shape(kernel.results[0])) * steps / lanes
+        cycles = interleaving_cycles(kernel, lanes, setting)
         yield Candidate(cycles, Schedule(self.name, parameters=((AT_ONCE, lanes),)))
 
     def joined(self, kernel: KernelOp, schedule: Schedule) -> int:

@@ -51,18 +51,10 @@ class InterleavedMaps(Strategy):
         few, along = dims[-1].value, layout.rank - 2
         if few is None or not 2 <= few <= LARGEST_SIDE:
             return
-        bits = lane_bits(lane_type(element_type(kernel.results[0])))
-        lanes = min(setting.target.lanes * 32 // bits, LARGEST_SIDE)
-        while (size := dims[along].value) is not None and lanes > max(size, 1):
-            lanes //= 2
-        loops = plain_loops(kernel)
-        if lanes < fewest_lanes(bits) or loops is None:
+        lanes, loops = rows_at_once(kernel, setting), plain_loops(kernel)
+        if lanes is None or loops is None or not lies_along(loops, layout, along, lanes):
             return
-        if not lies_along(loops, layout, along, lanes):
-            return
-        # A vector is loaded, goes through the steps of each factor, and is stored.
-        steps = setting.target.costs.element_cycles + sum(f - 1 for f in factors_of(few))
-        cycles = prod(assumed_shape(kernel.results[0])) * steps / lanes
+        cycles = interleaving_cycles(kernel, lanes, setting)
         yield Candidate(cycles, Schedule(self.name, parameters=((AT_ONCE, lanes),)))
 
     def joined(self, kernel: KernelOp, schedule: Schedule) -> int:
@@ -74,6 +66,23 @@ class InterleavedMaps(Strategy):
         remainder is computed one by one.
         """
         interleave(k, schedule)
+
+
+def rows_at_once(kernel: KernelOp, setting: Setting) -> int | None:
+    """The rows that fill a vector, no more than there are; None if these are too few."""
+    result = kernel.results[0]
+    bits, rows = lane_bits(lane_type(element_type(result))), dims_of(result)[-2].value
+    lanes = min(setting.target.lanes * 32 // bits, LARGEST_SIDE)
+    while rows is not None and lanes > max(rows, 1):
+        lanes //= 2
+    return lanes if lanes >= fewest_lanes(bits) else None
+
+
+def interleaving_cycles(kernel: KernelOp, lanes: int, setting: Setting) -> float:
+    """Each vector is loaded, goes through the steps of each factor of a row, and is stored."""
+    shape = assumed_shape(kernel.results[0])
+    steps = setting.target.costs.element_cycles + sum(f - 1 for f in factors_of(shape[-1]))
+    return prod(shape) * steps / lanes
 
 
 def interleave(k: KernelLowering, schedule: Schedule) -> None:

@@ -123,12 +123,12 @@ def _is_small(op: OnnxOp) -> bool:
 
 def _goes_with(op: OnnxOp, value: SSAValue) -> bool:
     """True if all that reads an initializer is `op`, or has constants alone and is folded, too."""
-    users = (use.operation for use in value.uses)
-    return all(
-        user is op
-        or all(isinstance(v.owner, InitializerOp) or v.type == NONE for v in user.operands)
-        for user in users
-    )
+
+    def is_folded(user: Operation) -> bool:
+        known = (isinstance(v.owner, InitializerOp) or v.type == NONE for v in user.operands)
+        return isinstance(user, OnnxOp) and user.op_type not in _STAYS and all(known)
+
+    return all(use.operation is op or is_folded(use.operation) for use in value.uses)
 
 
 class FoldKnown(Pattern[Array]):
