@@ -47,8 +47,7 @@ class Tiler:
         self._lanes = dict(schedule.lanes)
         self._tiles = dict(schedule.tiles)
         self._inner = [label for label in self._tiles if label in self._loops]
-        self._order = [label for label in schedule.order if label in self._loops]
-        self._order += [label for label in self._loops if label not in self._order]
+        self._order = _order(list(self._loops), schedule.order)
 
     def build(self, block: Block) -> None:
         """Append the new nest to a block."""
@@ -167,6 +166,15 @@ class Tiler:
         self._add_loop(block, body, bounds[0], label, mode)
 
 
+def _order(labels: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The labels of a nest in the order that is wanted; those it does not name stay around them."""
+    named = [label for label in wanted if label in labels]
+    first = min(map(labels.index, named), default=0)
+    rest = [label for label in labels if label not in named]
+    outside = [label for label in rest if labels.index(label) < first]
+    return [*outside, *named, *rest[len(outside) :]]
+
+
 def tile(block: Block, schedule: Schedule) -> None:
     """Rebuild every nest of a block by a schedule, nested ones first."""
     for top in list(block.ops):
@@ -190,7 +198,8 @@ def tile(block: Block, schedule: Schedule) -> None:
 class TilePass(ModulePass):
     """
     Tile loops by the `schedule` of a kernel: `tile` gives sizes by label, `lanes` the lanes of
-    vectors, `order` the order of the loops over tiles. Loops within a tile are placed directly
+    vectors, `order` the order of the loops over tiles; those that it does not name stay outside or
+    inside of the others. Loops within a tile are placed directly
     around the body, marked to be unrolled, with the lane loop innermost. The remainder at the end
     of a dimension is computed in a smaller tile; if the size is known only at run time, in single
     steps.

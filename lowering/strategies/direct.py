@@ -15,8 +15,9 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
-from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
@@ -50,9 +51,16 @@ from lowerdeck.lowering.targets.base import Target
 PANEL = "panel"
 """The label of the loop over the panels of output channels that share one part of the sums."""
 
+POSITION = "x"
+"""The label of the loop over all positions, where inputs and results of a position are in line."""
+
 DEPTH_BLOCKS, PANELS = "depth_blocks", "panels"
 """Parameters of a schedule with sums in parts: the input channel blocks in a part, and the number
 of panels of output channels that take turns with the parts. Threads share groups of so many."""
+
+
+SHORTEST_SUM = 64
+"""Input channels of a part: results are read and written once for so many products."""
 
 
 class Direct(Strategy):
@@ -88,11 +96,13 @@ class Direct(Strategy):
         # A tile across groups has one block, whose groups differ from those of the next one.
         blocks = 1 if crosses_groups(op, result) else -(-shape[1] // lanes) // op.groups.data
         depth = prod(w[1:])
-        spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+        spatial, space = [f"x{axis}" for axis in range(len(shape) - 2)], shape[2:]
+        if _is_in_line(kernel, op):
+            spatial, space = [POSITION], [prod(space)]
         # Trailing dimensions of size one are not rows.
-        wide = [axis for axis in range(len(spatial)) if shape[axis + 2] != 1]
+        wide = [axis for axis, size in enumerate(space) if size != 1]
         inner = wide[-1] if wide else len(spatial) - 1
-        width, height = shape[inner + 2], shape[inner + 1] if inner else 1
+        width, height = space[inner], space[inner - 1] if inner else 1
         weight_bytes, step_bytes = depth * shape[1] * 4, block * prod(w[2:]) * lanes * 4
         positions_first = ("n", *spatial, OUTPUT_CHANNEL)
         ahead = kernel.body.block.args.index(op.weight)
@@ -113,7 +123,10 @@ class Direct(Strategy):
             busiest = _busy(blocks // count, setting.threads) * setting.threads * count
             part, own = None, ()
             if is_read_again and is_plain and blocks % count == 0 and busiest <= blocks * 5 // 4:
-                part = part_of_depth(target, *divmod(w[1], block), step_bytes * count)
+                image_bytes = block * prod(x[2:]) * 4
+                part = part_of_depth(
+                    target, *divmod(w[1], block), step_bytes * count, image_bytes, block
+                )
             channels_first = ["n", OUTPUT_CHANNEL, *spatial]
             if part is not None:
                 own = (
@@ -159,7 +172,7 @@ class Direct(Strategy):
         elif crosses_groups(op, k.output_layout()):
             _lower_across_groups(k, op)
         else:
-            _lower_blocks(k, op)
+            _lower_blocks(k, op, schedule)
 
 
 def _computed(op: ConvOp, result: LayoutAttr) -> float:
@@ -173,14 +186,54 @@ def _computed(op: ConvOp, result: LayoutAttr) -> float:
     return groups / len(firsts)
 
 
-def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | None:
+def _is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
+    """
+    True if each result is a sum over one position, and the next position lies beside it even where
+    a row ends, in the input as in the result: tiles can then be of any number of positions.
+    """
+    if crosses_groups(op, layout_out(kernel)) or len(dims_of(op.result)) < 4:
+        return False
+    is_point = {*ints(op.strides)} == {1} and all(tap == 1 for tap in dims_of(op.weight)[2:])
+    layouts = (layout_in(kernel, op.input), layout_out(kernel))
+    edges = [edge for at in layouts for edge in (*at.data.begin[2:], *at.data.end[2:])]
+    has_pads = any(pad != 0 for pad in (*op.pads_begin.data, *op.pads_end.data))
+    return is_point and not has_pads and not any(edges)
+
+
+def _places(op: ConvOp, schedule: Schedule) -> list[tuple[str, Expr]]:
+    """The loops over space."""
+    space = dims_of(op.result)[2:]
+    return [(POSITION, product(space))] if POSITION in schedule.order else spatial_labels(space)
+
+
+def _place(op: ConvOp, at: Sequence[Expr]) -> Sequence[Expr]:
+    """The index in space at a point of these loops."""
+    space = dims_of(op.result)[2:]
+    if len(at) == len(space):
+        return at
+    index, rest = list[Expr](), at[0]
+    for axis in range(len(space) - 1):
+        size = product(space[axis + 1 :])
+        # Not `mod`: an address then is again the position in line.
+        index.append(rest // size)
+        rest -= index[-1] * size
+    return [*index, rest]
+
+
+def part_of_depth(
+    target: Target, blocks: int, rest: int, step: int, image: int, block: int
+) -> int | None:
     """
     The number of input channel blocks to accumulate for all positions before the next ones, if the
     weights of a panel do not stay in the L1 cache: `step` bytes per block. None for all of them.
+    The input stays there, too, `image` bytes per block, if that leaves sums long enough.
     """
     if rest or blocks < 2 or blocks * step < target.l2_bytes // 16:
         return None
     fitting = [size for size in range(1, blocks) if blocks % size == 0]
+    both = max((size for size in fitting if size * (step + image) <= target.l1_bytes), default=0)
+    if both * block >= SHORTEST_SUM:
+        return both
     return max((size for size in fitting if size * step <= target.l1_bytes // 2), default=1)
 
 
@@ -219,7 +272,7 @@ def packed_weight(
     return LayoutAttr.of([*pieces, Piece(0, 1, lanes)])
 
 
-def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
+def _lower_blocks(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
     """
     The sum for one output element runs over input channel blocks, taps, and channels of a block, in
     the order of packed weights. The input has a border where windows extend beyond it, and the
@@ -229,11 +282,11 @@ def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
     lanes = lanes_of_conv(op, k.output_layout())
     blocks = dims[1].ceildiv(lanes)
     with b.labeled_nest(
-        [("n", dims[0]), (OUTPUT_CHANNEL, blocks), *spatial_labels(dims[2:])], parallel=True
+        [("n", dims[0]), (OUTPUT_CHANNEL, blocks), *_places(op, schedule)], parallel=True
     ) as at:
         with b.loop(lanes, label="lane", mode="lanes") as lane:
             channel = at[1] * lanes + lane
-            where = [at[0], channel, *at[2:]]
+            where = [at[0], channel, *_place(op, at[2:])]
             zero = scalars.constant(b, 0, element_type(op.input))
             start = zero if op.bias is None else k.element(op.bias, [channel])
             k.finish(op, where, conv_sum(k, op, where, start))
@@ -256,7 +309,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
     shares = dims[1].ceildiv(lanes) // (count * share)
     inner = [
         (PANEL, Expr.const(share)),
-        *spatial_labels(dims[2:]),
+        *_places(op, schedule),
         (OUTPUT_CHANNEL, Expr.const(count)),
     ]
 
@@ -264,7 +317,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
         with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
             block = (outer[1] * share + at[0]) * count + at[-1]
             channel = block * lanes + lane
-            where = [outer[0], channel, *at[1:-1]]
+            where = [outer[0], channel, *_place(op, at[1:-1])]
             zero = scalars.constant(b, 0, f32)
             total = conv_sum(k, op, where, zero, (part * size, size))
             if not first:

@@ -15,6 +15,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, static_shape
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.taps import Bounds, window_range
+from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.line_plans import (
     BAND_COLUMNS,
     BAND_ROWS,
@@ -82,6 +83,7 @@ class BandLoops:
         self.lanes = schedule.parameter(VECTOR)
         self.rows, self.columns = (schedule.parameter(name) for name in (BAND_ROWS, BAND_COLUMNS))
         self.tile = schedule.tile(ROW), schedule.tile(COLUMNS)
+        self.is_filters_last = schedule.order[-1] == OUTPUT_CHANNEL
         self.is_unrolled = is_unrolled(weight, op.groups.data)
         self.line = line_of(windows, apart=not self.is_unrolled)
         self.pitch = pitch_of(self.line, self.columns, self.lanes)

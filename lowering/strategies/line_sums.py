@@ -37,7 +37,14 @@ class LineSums:
             # Short vectors of an open row are few, and have no tiles.
             label = COLUMNS if width == self._loops.lanes else "short"
             labels = [(OUTPUT_CHANNEL, Expr.const(self._loops.filters)), *rows, (label, runs)]
-            with b.labeled_nest(labels, parallel=is_single) as (number, *row, vector):
+            # In the order of the schedule: the last vector of a row is split off, and its loop,
+            # then in two parts, could not be moved out of another one.
+            if self._loops.is_filters_last and not is_single:
+                labels = [*labels[1:], labels[0]]
+            with b.labeled_nest(labels, parallel=is_single) as at:
+                indices = {name: index for (name, _), index in zip(labels, at, strict=True)}
+                number, vector = indices[OUTPUT_CHANNEL], indices[label]
+                row = [indices[name] for name, _ in rows]
 
                 def result(
                     column: Expr, number: Expr = number, row: Sequence[Expr] = tuple(row)

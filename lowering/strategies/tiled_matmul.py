@@ -275,13 +275,13 @@ def product_tiles(
     and so does `most`, the number of vectors of sums. With `is_strided`, the rows of a panel lie
     apart.
     """
+    most_again = target.registers
     if vectors is None:
-        # A panel is read once for each row tile: it has to stay in the L2 cache.
-        vector_bytes = depth * target.lanes * 4
-        panel_vectors = target.l2_bytes // 2 // vector_bytes
-        widest = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
+        # A panel is read once for each row tile: if there are several, it stays in the L2 cache.
+        most_again = max(1, target.l2_bytes // 2 // (depth * target.lanes * 4))
+        widest = min(target.limits.stream_vectors, columns // target.lanes)
         if is_strided and rows <= FEW_ROWS:
-            # It is read once, from memory: the longer its rows, the better.
+            # The longer its rows, the better.
             widest = min(target.registers // 2 // max(rows, 1), columns // target.lanes)
         vectors = range(1, max(1, widest) + 1)
     is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
@@ -311,7 +311,9 @@ def product_tiles(
         (height, count)
         for count in vectors
         for height in range(1, min(rows, target.registers) + 1)
-        if fits(target, height, count) and (most is None or height * count <= most)
+        if fits(target, height, count)
+        and (most is None or height * count <= most)
+        and (rows <= height or count <= most_again)
     ]
     return scored(candidates, cost)
 
