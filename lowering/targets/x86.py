@@ -64,7 +64,7 @@ X86_64_V3 = Target(
     architectures=_MACHINES,
     pairs=GNU_PAIRS,
     features=_AVX2,
-    costs=Costs(latency_cycles=4.5),
+    costs=Costs(loads_per_cycle=1.85, latency_cycles=4.5, transform_cycles=3.0),
 )
 """AVX2 and FMA."""
 
