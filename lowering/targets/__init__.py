@@ -50,12 +50,13 @@ FLAGS = (
 )
 """The flags for the generated C on every target; any C99 compiler and flags will do."""
 
-GCC_FLAGS = ("-fno-predictive-commoning",)
+GCC_FLAGS = ("-fno-predictive-commoning", "-fno-tree-loop-distribute-patterns")
 """
 Those that are for gcc, which others may refuse.
 
 Predictive commoning keeps values that a loop loads for its next iterations, which takes registers
-from the accumulators.
+from the accumulators. Loops that gcc 12 has made calls of `memcpy` it looks through for vectors that
+are loaded from the copy, and then takes the original to be aligned as a vector: such loads fault.
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -155,6 +156,26 @@ def test_wrong_inputs(model: lowerdeck.Model, inputs: dict[str, Any], text: str)
 def test_wrong_number_of_inputs(model: lowerdeck.Model) -> None:
     with pytest.raises(ValueError, match="1 inputs for a model with 2"):
         model(np.zeros((2, 3), np.float32))
+
+
+INTERLEAVED = """
+import lowerdeck, numpy as np, sys
+model = lowerdeck.compile(sys.argv[1], disable=["vectorize-lanes"], cache=False)
+x = np.arange(84, dtype=np.float32).reshape(1, 3, 4, 7)
+(y,) = model(x).values()
+assert (y == x[:, :, 1:, 1:].transpose(0, 2, 3, 1)).all()
+"""
+
+
+def test_rows_that_scalars_copy_to_be_interleaved(tmp_path: Path) -> None:
+    """In a process of its own: gcc made loads of it that need a better alignment, and fault."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2]),
+        helper.make_node("Transpose", ["p"], ["y"], perm=[0, 2, 3, 1]),
+    ]
+    path = tmp_path / "rows.onnx"
+    save_model(model_of(nodes, [("x", FLOAT, [1, 3, 4, 7])], [("y", FLOAT, [1, 3, 6, 3])]), path)
+    subprocess.run([sys.executable, "-c", INTERLEAVED, str(path)], check=True)
 
 
 def test_concurrent_calls(model: lowerdeck.Model) -> None:
