@@ -162,7 +162,7 @@ INTERLEAVED = """
 import lowerdeck, numpy as np, sys
 model = lowerdeck.compile(sys.argv[1], disable=["vectorize-lanes"], cache=False)
 x = np.arange(84, dtype=np.float32).reshape(1, 3, 4, 7)
-(y,) = model(x).values()
+(y,) = model(x)
 assert (y == x[:, :, 1:, 1:].transpose(0, 2, 3, 1)).all()
 """
 

@@ -1,6 +1,6 @@
 // RUN: opt-tool %s --for-target=x86-64-v4 --disable=pack-products --compile-to=kernels | filecheck %s
 // RUN: opt-tool %s --for-target=c99 --compile-to=buffer | filecheck %s --check-prefix=PLAIN
-// RUN: opt-tool %s --for-target=x86-64-v4 --compile-to=c --check-each
+// RUN: opt-tool %s --for-target=native --compile-to=c --check-each
 
 // Quantized operators reach kernels as products of bytes in i32, their weights in the bytes of the
 // model; the zero point that stands for padding is subtracted where an element is read.

@@ -113,3 +113,40 @@ buffer.func @reduction {
   } {label = "i", parallel = true}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, tile {i = 2, k = 3}>}
+
+// -----
+
+// Loops that the order does not name stay where they are, around the others or in them.
+// CHECK-LABEL: buffer.func @unnamed
+// CHECK-NEXT:  ^bb0
+// CHECK-NEXT:  buffer.for <[0, 2, 1]> {
+// CHECK:         buffer.for <[0, 5, 1]> {
+// CHECK:           buffer.for <[0, 3, 1]> {
+// CHECK:             buffer.for <[0, 7, 1]> {
+// CHECK:               buffer.load %x(%{{.*}}) <[d0, d2, d1, d3]>
+// CHECK:             } {parallel = false, label = "l"}
+// CHECK:           } {parallel = false, label = "j"}
+// CHECK:         } {parallel = false, label = "k"}
+// CHECK:       } {parallel = true, label = "n"}
+buffer.func @unnamed {
+^bb0(%x: !buffer.ref<[2, 3, 5, 7] x f32>, %y: !buffer.ref<[2, 3, 5, 7] x f32>):
+  buffer.for <[0, 2, 1]> {
+  ^bb1(%n: index):
+    buffer.for <[0, 3, 1]> {
+    ^bb2(%j: index):
+      buffer.for <[0, 5, 1]> {
+      ^bb3(%k: index):
+        buffer.for <[0, 7, 1]> {
+        ^bb4(%l: index):
+          %a = buffer.load %x(%n, %j, %k, %l) <[d0, d1, d2, d3]> : !buffer.ref<[2, 3, 5, 7] x f32> -> f32
+          buffer.store %a, %y(%n, %j, %k, %l) <[d0, d1, d2, d3]> : f32, !buffer.ref<[2, 3, 5, 7] x f32>
+          buffer.yield
+        } {label = "l", parallel = false}
+        buffer.yield
+      } {label = "k", parallel = false}
+      buffer.yield
+    } {label = "j", parallel = false}
+    buffer.yield
+  } {label = "n", parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, order [k, j]>}
