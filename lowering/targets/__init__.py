@@ -55,8 +55,8 @@ GCC_FLAGS = ("-fno-predictive-commoning", "-fno-tree-loop-distribute-patterns")
 Those that are for gcc, which others may refuse.
 
 Predictive commoning keeps values that a loop loads for its next iterations, which takes registers
-from the accumulators. Loops that gcc 12 has made calls of `memcpy` it looks through for vectors that
-are loaded from the copy, and then takes the original to be aligned as a vector: such loads fault.
+from the accumulators. Of loops that copy, gcc 12 makes calls of `memcpy`; a vector that is loaded
+from the copy it then loads from the original instead, as if that were aligned, and the load faults.
 """
 
 
