@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 from onnx import ModelProto, helper
+from signed_bytes import random_bytes
 from xdsl.context import Context
 
 from lowerdeck.dialects.interpret import run_module
@@ -45,6 +46,11 @@ def by_onnxruntime(model: Any, feeds: Mapping[str, Array]) -> list[Array]:
 def quantized(dtype: Any, seed: int, *shape: int) -> Array:
     info, rng = np.iinfo(dtype), np.random.default_rng(seed)
     return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def factor(dtype: Any, seed: int, *shape: int) -> Array:
+    """Of products: only such bytes as ONNX Runtime computes them exactly with."""
+    return random_bytes(np.random.default_rng(seed), dtype, *shape)
 
 
 def scale(value: float) -> Array:

@@ -24,6 +24,7 @@ from .contrib_models import (  # noqa: TID251  (these are tests, not the folder 
     Array,
     agree,
     by_onnxruntime,
+    factor,
     model_of,
     normal,
     quantized,
@@ -104,8 +105,8 @@ def lstm_inputs(
     states = [normal(k, d, batch, hidden) / 2 if has_states else None for k in (1, 2)]
     return {
         "X": normal(0, time, batch, size),
-        "W": quantized(dtype, 3, d, size, 4 * hidden),
-        "R": quantized(dtype, 4, d, hidden, 4 * hidden),
+        "W": factor(dtype, 3, d, size, 4 * hidden),
+        "R": factor(dtype, 4, d, hidden, 4 * hidden),
         "B": normal(5, d, 8 * hidden) / 3,
         "sequence_lens": None if lengths is None else np.array(lengths, np.int32),
         "initial_h": states[0],
@@ -253,7 +254,7 @@ def test_to_and_from_integers() -> None:
 def test_products(dtype: Any, by_column: bool) -> None:
     shape = (6,) if by_column else ()
     weights = {
-        "B": quantized(dtype, 1, 9, 6),
+        "B": factor(dtype, 1, 9, 6),
         "bs": np.asarray(np.abs(normal(2, *shape)) / 50 + 0.01, np.float32),
         "bz": np.full(shape, 4, dtype),
     }
@@ -269,7 +270,7 @@ def test_products(dtype: Any, by_column: bool) -> None:
 
 @pytest.mark.parametrize("transposed", [0, 1])
 def test_qgemm(transposed: int) -> None:
-    a, b = quantized(np.uint8, 0, 5, 9), quantized(np.int8, 1, 9, 6)
+    a, b = quantized(np.uint8, 0, 5, 9), factor(np.int8, 1, 9, 6)
     inputs: dict[str, Array | None] = {
         "A": a.T.copy() if transposed else a,
         "as": scale(0.03),

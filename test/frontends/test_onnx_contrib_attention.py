@@ -13,6 +13,7 @@ from lowerdeck.frontends.onnx.import_ import import_model
 from .contrib_models import (  # noqa: TID251  (these are tests, not the folder of sources)
     Array,
     agree,
+    factor,
     found_of,
     model_of,
     normal,
@@ -63,7 +64,7 @@ def test_quantized_attention(by_column: bool) -> None:
     shape = (24,) if by_column else ()
     inputs: dict[str, Array | None] = {
         "x": quantized(np.uint8, 0, 2, 4, 6),
-        "w": quantized(np.int8, 1, 6, 24),
+        "w": factor(np.int8, 1, 6, 24),
         "b": normal(2, 24),
         "xs": scale(0.01),
         "ws": np.asarray(np.abs(normal(3, *shape)) / 99 + 0.01, np.float32),

@@ -11,6 +11,7 @@ import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
 from onnx import helper
+from signed_bytes import random_bytes
 
 import lowerdeck
 
@@ -43,11 +44,6 @@ def check(op_type: str, inputs: Mapping[str, Array], outputs: int = 1, **attribu
     return expected[0]
 
 
-def integers(rng: np.random.Generator, dtype: Any, *shape: int) -> Array:
-    info = np.iinfo(dtype)
-    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
-
-
 VECTORS: Sequence[Sequence[float]] = (
     [0.0, 255.0, 0.5, 1.5, 2.5, 127.5, 128.5, 254.5],  # scale 1: ties
     [-128.0, 127.0, -0.5, 0.5, -1.5, 63.5],
@@ -75,8 +71,8 @@ def test_dynamic_quantize_of_many(seed: int) -> None:
 @pytest.mark.parametrize("sizes", [(1, 4, 3), (5, 130, 17), (16, 64, 32)])
 def test_matmul_integer(dtypes: tuple[Any, Any], sizes: tuple[int, int, int]) -> None:
     rng, (m, k, n) = np.random.default_rng(0), sizes
-    a, b = integers(rng, dtypes[0], 2, m, k), integers(rng, dtypes[1], k, n)
-    a_zero, b_zero = integers(rng, dtypes[0]), integers(rng, dtypes[1], n)
+    a, b = random_bytes(rng, dtypes[0], 2, m, k), random_bytes(rng, dtypes[1], k, n)
+    a_zero, b_zero = random_bytes(rng, dtypes[0]), random_bytes(rng, dtypes[1], n)
     found = check("MatMulInteger", {"a": a, "b": b, "p": np.array(a_zero), "q": b_zero})
     exact = (a.astype(np.int64) - a_zero) @ (b.astype(np.int64) - b_zero)
     np.testing.assert_array_equal(found, exact)
@@ -87,7 +83,7 @@ def test_matmul_integer(dtypes: tuple[Any, Any], sizes: tuple[int, int, int]) ->
 def test_conv_integer(group: int) -> None:
     """What pads an image is its zero point."""
     rng = np.random.default_rng(0)
-    x, w = integers(rng, np.uint8, 2, 4, 9, 7), integers(rng, np.uint8, 6, 4 // group, 3, 3)
+    x, w = random_bytes(rng, np.uint8, 2, 4, 9, 7), random_bytes(rng, np.uint8, 6, 4 // group, 3, 3)
     inputs = {"x": x, "w": w, "p": np.array(131, np.uint8), "q": np.array(77, np.uint8)}
     check("ConvInteger", inputs, pads=[1, 0, 1, 2], strides=[2, 1], group=group)
 
@@ -100,10 +96,10 @@ def scale(value: float) -> Array:
 def test_qlinear_matmul(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     inputs = {
-        "a": integers(rng, dtype, 6, 40),
+        "a": random_bytes(rng, dtype, 6, 40),
         "as": scale(0.02),
         "az": np.array(3, dtype),
-        "b": integers(rng, dtype, 40, 12),
+        "b": random_bytes(rng, dtype, 40, 12),
         "bs": scale(0.013),
         "bz": np.array(5, dtype),
         "ys": scale(0.11),
@@ -117,10 +113,10 @@ def test_qlinear_conv(group: int) -> None:
     """A scale for each filter, and a bias."""
     rng = np.random.default_rng(0)
     inputs = {
-        "x": integers(rng, np.uint8, 1, 4, 8, 9),
+        "x": random_bytes(rng, np.uint8, 1, 4, 8, 9),
         "xs": scale(0.05),
         "xz": np.array(120, np.uint8),
-        "w": integers(rng, np.int8, 8, 4 // group, 3, 3),
+        "w": random_bytes(rng, np.int8, 8, 4 // group, 3, 3),
         "ws": rng.random(8, np.float32) * 0.02 + 0.001,
         "wz": np.zeros(8, np.int8),
         "ys": scale(0.4),
