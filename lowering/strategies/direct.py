@@ -197,7 +197,8 @@ def _is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
     layouts = (layout_in(kernel, op.input), layout_out(kernel))
     edges = [edge for at in layouts for edge in (*at.data.begin[2:], *at.data.end[2:])]
     has_pads = any(pad != 0 for pad in (*op.pads_begin.data, *op.pads_end.data))
-    return is_point and not has_pads and not any(edges)
+    is_empty = any(size == 0 for size in dims_of(op.result)[2:])
+    return is_point and not has_pads and not any(edges) and not is_empty
 
 
 def _places(op: ConvOp, schedule: Schedule) -> list[tuple[str, Expr]]:
