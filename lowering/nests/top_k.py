@@ -1,6 +1,7 @@
 """
 The best elements along a dimension, in order. Few of them are kept in registers or in a heap; many
-are found by counting digits, and sorted digit by digit.
+are found by counting digits, and sorted digit by digit. In short slices each element is compared
+with all others.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ STACK_BYTES = 1 << 18
 """For what is sorted; more is in the workspace, which threads do not share."""
 
 DIGIT_BITS, FIRST_DIGIT_BITS = 8, 11
-"""Of digits by which keys are sorted, and of the first one, by which they are chosen."""
+"""Of digits by which keys are sorted, and at most of the first one, by which they are chosen."""
 
 
 @anchor(TopKOp, alone=True)
@@ -59,8 +60,14 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
                     part(_Few(k, op, [*first, *last]))
         return
     memory: _Memory | None = None
-    if size and count and _steps_of_sort(size, count) < _steps_of_heap(size, count):
-        memory = _Memory(k, element_type(op.input), count)
+    if size and count:
+        of_heap, of_sort = _steps_of_heap(size, count), _steps_of_sort(size, count)
+        if _steps_of_ranks(size, count, key_type(element_type(op.input))) < min(of_heap, of_sort):
+            with k.builder.nest([*outer, *inner], parallel=True) as at:
+                _Ranked(k, op, at).lower()
+            return
+        if of_sort < of_heap:
+            memory = _Memory(k, element_type(op.input), count)
     is_parallel = memory is None or memory.is_on_stack
     with k.builder.nest([*outer, *inner], parallel=is_parallel) as at:
         if memory is not None:
@@ -88,8 +95,19 @@ def _steps_of_heap(size: int, count: int) -> float:
 
 def _steps_of_sort(size: int, count: int) -> float:
     """To count and choose digits, and to sort somewhat more than are asked for."""
-    sorted_ = min(count, 1.5 * size)
-    return (0 if size == count else count * 6 + 3000) + sorted_ * 24 + 3000
+    sorted_, choice = min(count, 1.5 * size), 3 * (1 << _first_digit_bits(count))
+    return (0 if size == count else count * 6 + choice) + sorted_ * 24 + 3000
+
+
+def _first_digit_bits(count: int) -> int:
+    """Among few elements a search through many digits is not worth it."""
+    return min(FIRST_DIGIT_BITS, max(DIGIT_BITS, count.bit_length()))
+
+
+def _steps_of_ranks(size: int, count: int, key: IntegerType) -> float:
+    """To compare all with all in vectors, and to put each element where it belongs."""
+    vectors = -(-count * key.width.data // (32 * AT_ONCE))
+    return count * (vectors * 3 + 8) + size * 6
 
 
 class _Slice:
@@ -373,6 +391,55 @@ _LOW = (1 << 32) - 1
 """The bits of a place."""
 
 
+class _Ranked(_Slice):
+    """
+    How many elements are better than one is its rank; equal ones, which have the same, follow each
+    other in the order of their places.
+    """
+
+    def lower(self) -> None:
+        """Make keys, compare, put places in order, and fetch the elements."""
+        b, size, count = self._k.builder, self._size, self._count.value
+        assert count is not None
+        # Behind the last key others fill a vector; nobody asks for their ranks.
+        room = -(-count // AT_ONCE) * AT_ONCE if count > AT_ONCE else 1 << (count - 1).bit_length()
+        keys, ranks = (b.scratch(type_, [room]) for type_ in (self._type, i32))
+        taken, zero, one = b.scratch(i32, [count]), b.integer(0, i32), b.integer(1, i32)
+        with b.loop(count) as place:
+            b.store(self._key(self._value(place)), keys, [place])
+        if room > count:
+            with b.loop(room, count) as place:
+                b.store(b.integer(0, self._type), keys, [place])
+        with b.loop(room, parallel=True) as place:
+            own = b.load(keys, [place])
+
+            def compare(other: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                is_better = b.add(arith.CmpiOp(b.load(keys, [other]), own, "sgt"))
+                return [b.add(arith.SubiOp(values[0], b.add(arith.ExtSIOp(is_better, i32))))]
+
+            b.store(b.carry(count, [zero], compare)[0], ranks, [place])
+        with b.loop(count) as rank:
+            b.store(zero, taken, [rank])
+        # What is not asked for goes behind the last place.
+        places = None if size == count else b.scratch(i32, [size + 1])
+        with b.loop(count) as place:
+            rank = b.load(ranks, [place])
+            first = b.from_integer(b.add(arith.ExtUIOp(rank, i64)))
+            before = b.load(taken, [first])
+            b.store(b.add(arith.AddiOp(before, one)), taken, [first])
+            end = b.add(arith.AddiOp(rank, before))
+            if places is not None:
+                end = b.add(arith.MinSIOp(end, b.as_integer(size, i32)))
+            end = b.from_integer(b.add(arith.ExtUIOp(end, i64)))
+            if places is not None:
+                b.store(b.as_integer(place, i32), places, [end])
+            else:
+                self._give(end, b.as_integer(place))
+        if places is not None:
+            with b.loop(size) as rank:
+                self._give(rank, b.add(arith.ExtUIOp(b.load(places, [rank]), i64)))
+
+
 class _Memory:
     """Twice the keys of a slice with their places."""
 
@@ -460,7 +527,9 @@ class _Sorted(_Slice):
     def _choose(self) -> Expr:
         """Go on with those whose first digit is at most the one at which there are enough."""
         b, (keys, _) = self._k.builder, self._here
-        bits = min(FIRST_DIGIT_BITS, self._bits)
+        count = self._count.value
+        assert count is not None
+        bits = min(_first_digit_bits(count), self._bits)
         shift = self._bits - bits
         counts = self._counts(keys, self._count, shift, bits)
         size = b.as_integer(self._size)

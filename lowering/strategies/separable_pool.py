@@ -58,7 +58,7 @@ FEW_TAPS = 16
 """Windows of so many elements are faster as a whole, where channels are the lanes."""
 
 STALL = 16
-"""Cycles to begin a line: what has just been stored there is read in other pieces."""
+"""Cycles to begin with the lines of a tile: what has just been stored is read in other pieces."""
 
 
 class SeparablePool(Strategy):
@@ -211,14 +211,21 @@ def _cycles(op: PoolOp, way: Way, lanes: int, tile: tuple[int, int], *, is_block
         shape[1] = -(-shape[1] // lanes)
         results, line, along = columns, inputs, kernel[-1]
     else:
-        results, line = -(-columns // lanes), -(-inputs // lanes)
+        results, line = _vectors_of(columns, lanes), _vectors_of(inputs, lanes)
         along = kernel[-1] * (lanes if vectors_along(op, lanes) == 1 else strides[-1])
     outer = prod(kernel[:-1])
     if way == Way.AT_ONCE:
         row = results * (outer * along + 1.0)
     elif way == Way.DOWN_FIRST:
-        row = line * (outer + 1) + results * (along + 1) + STALL
+        row = line * (outer + 1) + results * (along + 1) + STALL / rows
     else:
         lines = ((rows - 1) * strides[-2] + reaches[-2] + 1) / rows * prod(kernel[:-2])
-        row = lines * (2 * line + results * (along + 1)) + results * (outer + 1) + STALL
+        row = lines * (2 * line + results * (along + 1)) + results * (outer + 1) + STALL / rows
     return prod(shape[:-1]) * tiles * row
+
+
+def _vectors_of(columns: int, lanes: int) -> int:
+    """The vectors of columns, shorter ones if there are too few for one."""
+    while lanes > max(columns, 1):
+        lanes //= 2
+    return -(-columns // lanes)

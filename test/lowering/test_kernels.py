@@ -373,19 +373,22 @@ def test_top_k(suite: Suite) -> None:
     suite.check()
 
 
-def test_top_k_of_many(suite: Suite) -> None:
+@pytest.mark.parametrize("count", [5, 16, 70, 300])
+def test_top_k_of_many(suite: Suite, count: int) -> None:
     """Sorted, the other way round, all alike, few different ones and random ones."""
-    rising = np.arange(70, dtype=np.float32)
+    rising = np.arange(count, dtype=np.float32)
     numbers = np.random.default_rng(5)
-    few = numbers.integers(0, 4, 70).astype(np.float32)
-    x = np.stack([rising, -rising, rising * 0, few, values((70,))])
-    for k in (1, 2, 3, 7, 8, 64, 69, 70):
-        suite.on(lambda x, k=k: t.TopKOp(x, k, 1, k % 2 == 0).results, x)
+    few = numbers.integers(0, 4, count).astype(np.float32)
+    x = np.stack([rising, -rising, rising * 0, few, values((count,))])
+    for k in sorted({1, 2, 3, 4, 7, 8, 64, count - 6, count - 1, count}):
+        if 0 < k <= count:
+            suite.on(lambda x, k=k: t.TopKOp(x, k, 1, k % 2 == 0).results, x)
     for dtype in ALL:
-        bits = numbers.integers(0, 256, (70, np.dtype(dtype).itemsize), np.uint8)
-        x = bits[:, 0] > 99 if dtype == np.bool_ else bits.view(dtype).reshape(70)
-        for k, largest in ((70, True), (70, False), (20, True), (20, False)):
-            suite.on(lambda x, k=k, up=largest: t.TopKOp(x, k, 0, up).results, x)
+        bits = numbers.integers(0, 256, (count, np.dtype(dtype).itemsize), np.uint8)
+        x = bits[:, 0] > 99 if dtype == np.bool_ else bits.view(dtype).reshape(count)
+        for k in (count, max(count // 3, 1)):
+            for largest in (True, False):
+                suite.on(lambda x, k=k, up=largest: t.TopKOp(x, k, 0, up).results, x)
     suite.check()
 
 

@@ -54,8 +54,8 @@ func.func @heap(%x: tensor<2x1000xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
 // Many: those with enough first digits are sorted by one digit after the other.
 // CHECK-LABEL: buffer.func @top_k_0
 // CHECK: buffer.scratch : !buffer.ref<[900] x i32>
-// CHECK: buffer.scratch : !buffer.ref<[2048] x i32>
-// CHECK: buffer.for <[0, 2048, 1]> carry %{{.*}} : i64, i64 -> i64, i64
+// CHECK: buffer.scratch : !buffer.ref<[1024] x i32>
+// CHECK: buffer.for <[0, 1024, 1]> carry %{{.*}} : i64, i64 -> i64, i64
 // CHECK: %[[COUNT:[0-9]+]] = buffer.for <[0, 900, 1]> carry %{{.*}} : i64 -> i64
 // CHECK: buffer.scratch : !buffer.ref<[256] x i32>
 // CHECK: buffer.for <[0, 256, 1]> carry %{{.*}} : i32 -> i32
@@ -67,4 +67,42 @@ func.func @heap(%x: tensor<2x1000xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
 func.func @many(%x: tensor<2x900xf32>) -> (tensor<2x400xf32>, tensor<2x400xi64>) {
   %v, %i = core.top_k %x [400] axis 1 : (tensor<2x900xf32>) -> (tensor<2x400xf32>, tensor<2x400xi64>)
   func.return %v, %i : tensor<2x400xf32>, tensor<2x400xi64>
+}
+
+// -----
+
+// Of a short slice: how many keys are larger than one is its rank, and equal ones follow each other.
+// The keys fill whole vectors. What is not asked for goes behind the last place.
+// CHECK-LABEL: buffer.func @top_k_0
+// CHECK: %[[KEYS:[0-9]+]] = buffer.scratch : !buffer.ref<[48] x i32>
+// CHECK: %[[RANKS:[0-9]+]] = buffer.scratch : !buffer.ref<[48] x i32>
+// CHECK: %[[TAKEN:[0-9]+]] = buffer.scratch : !buffer.ref<[40] x i32>
+// CHECK: buffer.for <[40, 48, 1]>
+// CHECK: buffer.for <[0, 48, 1]> {
+// CHECK: %[[OWN:[0-9]+]] = buffer.load %[[KEYS]]
+// CHECK: buffer.for <[0, 40, 1]> carry %{{.*}} : i32 -> i32
+// CHECK: %[[OTHER:[0-9]+]] = buffer.load %[[KEYS]]
+// CHECK-NEXT: %[[LARGER:[0-9]+]] = arith.cmpi sgt, %[[OTHER]], %[[OWN]] : i32
+// CHECK: %[[PLACES:[0-9]+]] = buffer.scratch : !buffer.ref<[21] x i32>
+// CHECK: buffer.for <[0, 40, 1]>
+// CHECK: buffer.load %[[RANKS]]
+// CHECK: %[[BEFORE:[0-9]+]] = buffer.load %[[TAKEN]]
+// CHECK: arith.minsi
+// CHECK: buffer.store %{{.*}}, %[[PLACES]]
+// CHECK: buffer.for <[0, 20, 1]>
+func.func @ranks(%x: tensor<2x40xf32>) -> (tensor<2x20xf32>, tensor<2x20xi64>) {
+  %v, %i = core.top_k %x [20] axis 1 : (tensor<2x40xf32>) -> (tensor<2x20xf32>, tensor<2x20xi64>)
+  func.return %v, %i : tensor<2x20xf32>, tensor<2x20xi64>
+}
+
+// -----
+
+// All of them, of as many as a vector has: each goes to its place in the results at once.
+// CHECK-LABEL: buffer.func @top_k_0
+// CHECK-COUNT-3: buffer.scratch : !buffer.ref<[16] x i32>
+// CHECK-NOT: buffer.scratch
+// CHECK-NOT: arith.minsi
+func.func @all(%x: tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xi64>) {
+  %v, %i = core.top_k %x [16] axis 1 : (tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xi64>)
+  func.return %v, %i : tensor<2x16xf32>, tensor<2x16xi64>
 }
