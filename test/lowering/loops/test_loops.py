@@ -134,6 +134,32 @@ def test_unknown_sizes(suite: Suite) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_sizes_that_may_be_one(tmp_path: Path, target: str) -> None:
+    """Operands of other open sizes than each other: as long, or broadcast, both ways."""
+    suite = suite_for(target, tmp_path)
+    m, n, k = symbol("m"), symbol("n"), symbol("k")
+    ports = [typed(np.float32, 3, m), typed(np.float32, n, k)]
+
+    def body(x: Any, y: Any) -> list[Any]:
+        total = e.AddOp(x, y).result
+        return [
+            total,
+            ReduceOp("max", e.MulOp(e.ExpOp(x).result, y).result, [1]),
+            SoftmaxOp(total, 1),
+        ]
+
+    for columns in (0, 1, 5, 16, 37):
+        shapes = ((columns, columns, 3), (1, columns, 3), (columns, 1, 1))
+        for mine, others, rows in shapes if columns else shapes[:1]:
+            add(suite, target, ports, body, values((3, mine)), values((rows, others), 1))
+    fixed = [typed(np.float32, 6, n), typed(np.float32, 20)]
+    for columns in (1, 20):
+        x, y = values((6, columns)), values((20,), 1)
+        add(suite, target, fixed, lambda x, y: [e.AddOp(x, y)], x, y)
+    suite.check()
+
+
 def test_what_stays(suite: Suite) -> None:
     """Half precision and f64, windows that overlap, rows of products."""
     schedule = SCHEDULES[4]

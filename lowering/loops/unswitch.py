@@ -1,0 +1,188 @@
+"""`unswitch`: loops are there twice where an open size may limit an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp
+from lowerdeck.dialects.dims import Atom, Expr, product
+from lowerdeck.lowering.loops.indices import Cloner, Indices
+from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.context import options_of
+
+MOST_LIMITS = 4
+"""Of indices that are tested before a loop."""
+
+Limits = dict[Atom, Expr]
+"""What is the lesser of an index and something else: the index."""
+
+
+class _Unswitcher:
+    """Decides before a loop whether limits of indices in it change anything."""
+
+    def __init__(self, loop: ForOp) -> None:
+        self._loop = loop
+        self._indices = Indices()
+        limit_by_parents(loop, self._indices)
+        self._indices.loop(loop)
+        self._largest = dict(self._largest_of_loops())
+        self._inside = {str(self._indices.symbol(value)) for value in _indices_in(loop)}
+        self._room: list[Expr] = []
+        """What is not negative if limits change nothing."""
+
+    def rewrite(self) -> None:
+        """Nothing, if nothing limits an index, or too much does."""
+        limits: Limits = {}
+        for op in self._loop.body.walk():
+            if isinstance(op, LoadOp):
+                for expr in self._indices.read(op.map.data, op.indices):
+                    self._find(expr, limits)
+        if not 0 < len(self._room) <= MOST_LIMITS:
+            return
+        loop, fast, slow = self._loop, Block(), Block()
+        copy = _Free(self._indices, limits).clone(loop, fast)
+        fast.add_op(scf.YieldOp(*copy.results))
+        block = Block()
+        types = [result.type for result in loop.results]
+        choice = scf.IfOp(self._test(block), types, Region(fast), Region(slow))
+        choice.location = loop.location
+        block.add_op(choice)
+        parent = loop.parent
+        assert parent is not None
+        for op in list(block.ops):
+            op.detach()
+            parent.insert_op_before(op, loop)
+        for old, new in zip(loop.results, choice.results, strict=True):
+            old.replace_all_uses_with(new)
+        loop.detach()
+        slow.add_ops([loop, scf.YieldOp(*loop.results)])
+
+    def _largest_of_loops(self) -> Iterator[tuple[str, Expr]]:
+        """The last index of this loop, and of each in it whose bounds do not depend on others."""
+        for op in self._loop.walk():
+            if isinstance(op, ForOp):
+                _, upper, _ = self._indices.read(op.range.data, op.indices)
+                yield str(self._indices.symbol(op.body.block.args[0])), upper - 1
+
+    def _find(self, expr: Expr, limits: Limits) -> None:
+        """Add the lesser of two that are factors of an expression, if one of them moves."""
+        for monomial, _ in expr.terms:
+            for atom in monomial:
+                if atom.kind != "min" or atom in limits:
+                    continue
+                moving = [arg for arg in atom.args if arg.symbols & self._inside]
+                if len(moving) != 1 or (largest := self._largest_value(moving[0])) is None:
+                    continue
+                limits[atom] = moving[0]
+                room = [arg - largest for arg in atom.args if arg is not moving[0]]
+                self._room += [expr for expr in room if expr not in self._room]
+
+    def _largest_value(self, expr: Expr) -> Expr | None:
+        """An expression of what is outside; None if it does not grow with all indices inside."""
+        for monomial, coefficient in expr.terms:
+            names = Expr(((monomial, 1),)).symbols & self._inside
+            if names and (len(monomial) > 1 or monomial[0].kind != "symbol" or coefficient < 0):
+                return None
+        largest = expr.substitute(self._largest)
+        return None if largest.symbols & self._inside else largest
+
+    def _test(self, block: Block) -> SSAValue:
+        zero = arith.ConstantOp(IntegerAttr(0, i64))
+        block.add_op(zero)
+        tests: list[SSAValue] = []
+        for room in self._room:
+            (expr,), operands = self._indices.write([room])
+            apply = ApplyOp(expr, operands)
+            number = arith.IndexCastOp(apply.result, i64)
+            test = arith.CmpiOp(number.result, zero.result, "sge")
+            block.add_ops([apply, number, test])
+            tests.append(test.result)
+
+        def both(a: SSAValue, b: SSAValue) -> SSAValue:
+            op = arith.AndIOp(a, b)
+            block.add_op(op)
+            return op.result
+
+        return reduce(both, tests)
+
+
+class _Free(Cloner):
+    """Copies ops whose indices nothing limits."""
+
+    def __init__(self, indices: Indices, limits: Limits) -> None:
+        super().__init__(indices)
+        self._limits = limits
+
+    def fork(self) -> _Free:
+        inner = _Free(self.indices, self._limits)
+        inner.values, inner.moved = dict(self.values), dict(self.moved)
+        return inner
+
+    def exprs(self, op: Operation) -> list[Expr]:
+        if not isinstance(op, LoadOp):
+            return super().exprs(op)
+        found = self.indices.read(op.map.data, op.indices)
+        return [self._freed(expr).substitute(self.moved) for expr in found]
+
+    def _freed(self, expr: Expr) -> Expr:
+        total = Expr.const(0)
+        for monomial, coefficient in expr.terms:
+            factors = [self._limits.get(atom) or Expr((((atom,), 1),)) for atom in monomial]
+            total = total + product(factors) * coefficient
+        return total
+
+
+def _indices_in(loop: ForOp) -> Iterator[SSAValue]:
+    """The index values that are made in a loop, with its own."""
+    for op in loop.walk():
+        arguments = (arg for region in op.regions for block in region.blocks for arg in block.args)
+        for value in (*arguments, *(op.results if op is not loop else ())):
+            if isinstance(value.type, IndexType):
+                yield value
+
+
+def unswitch(block: Block, most_ops: int) -> None:
+    """Go through the loops in a block, to those that no other loops but of vectors are in."""
+    for op in list(block.ops):
+        if isinstance(op, ForOp) and op.mode is None and not _has_loops(op):
+            if sum(1 for _ in op.walk()) <= most_ops:
+                _Unswitcher(op).rewrite()
+            continue
+        for region in op.regions:
+            for inner in region.blocks:
+                unswitch(inner, most_ops)
+
+
+def _has_loops(loop: ForOp) -> bool:
+    return any(isinstance(op, ForOp) and op.mode is None for op in loop.body.walk())
+
+
+@dataclass(frozen=True)
+class UnswitchPass(ModulePass):
+    """
+    Put an innermost loop into both arms of a choice if an index of what it reads is the lesser of
+    one that goes up with the loop and of a bound outside of it, as where an open size may be 1 and
+    be broadcast: where the bound is above all indices it is not there, so that loads lie side by
+    side.
+
+    The test compares the bound with the last index. Bounds of known loops are numbers, where `peel`
+    cuts.
+    """
+
+    name = "unswitch"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_named(options_of(ctx).target)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and target.lanes > 1:
+                unswitch(function.body.block, target.limits.copied_body_ops)
