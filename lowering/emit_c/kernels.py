@@ -220,21 +220,33 @@ def _offset_of(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue], 
     How far into its buffer an element lies.
 
     Indices are multiplied by strides that are no numbers as they are, from the outermost inward:
-    accesses side by side begin alike, and compilers compute that once.
+    accesses side by side begin alike, and compilers compute that once. But where the places of two
+    dimensions make up one place in line, so that nothing is left of a division, that is written.
     """
     type_, inner = ref_type(ref), Expr.const(0)
     terms: list[str] = []
-    for index, stride in zip(map, type_.strides.data, strict=True):
+    for index, stride in reversed(list(zip(map, type_.strides.data, strict=True))):
         if stride.value:
             inner = inner + index * stride
         elif index != 0:
+            if _divisions(joined := inner + index * stride) < _divisions(inner):
+                inner = joined
+                continue
             # Without elements some strides are 0: what they are times is there to be used, too.
             text = c.index(index, indices)
             factor = f"({text})" if len(index.terms) > 1 else text
             terms.append(f"{factor} * {c.stride(stride) if stride.value is None else 0}")
+    terms.reverse()
     if not terms or inner != 0:
         terms.append(c.index(inner, indices))
     return " + ".join(terms)
+
+
+def _divisions(expr: Expr) -> int:
+    """The quotients in an expression."""
+    atoms = [atom for monomial, _ in expr.terms for atom in monomial]
+    inside = sum(_divisions(arg) for atom in atoms for arg in atom.args)
+    return sum(atom.kind == "floordiv" for atom in atoms) + inside
 
 
 @emit.register

@@ -19,7 +19,7 @@ from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import options_of
 
-MOST_LIMITS = 4
+MOST_LIMITS = 12
 """Of indices that are tested before a loop."""
 
 Limits = dict[Atom, Expr]
