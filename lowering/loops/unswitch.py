@@ -82,8 +82,10 @@ class _Unswitcher:
                 moving = [arg for arg in atom.args if arg.symbols & self._inside]
                 if len(moving) != 1 or (largest := self._largest_value(moving[0])) is None:
                     continue
-                limits[atom] = moving[0]
                 room = [arg - largest for arg in atom.args if arg is not moving[0]]
+                if any(expr.value is not None for expr in room):
+                    continue
+                limits[atom] = moving[0]
                 self._room += [expr for expr in room if expr not in self._room]
 
     def _largest_value(self, expr: Expr) -> Expr | None:

@@ -61,8 +61,8 @@ buffer.func @sum {
 
 // -----
 
-// Not of what goes down while the loop goes up, not of two indices that both move, and not of one
-// that stands still.
+// Not of what goes down while the loop goes up, not of two indices that both move, not of one that
+// stands still, and not of numbers, of which nothing is open.
 // CHECK-LABEL: buffer.func @others
 // CHECK-NOT:     scf.if
 buffer.func @others {
@@ -74,8 +74,10 @@ buffer.func @others {
       %a = buffer.load %x(%j) <[min(-d0 + 8, s0 - 1)]> : !buffer.ref<[s0] x f32> -> f32
       %b = buffer.load %x(%i, %j) <[min(d1, d0 + d1 * 2)]> : !buffer.ref<[s0] x f32> -> f32
       %c = buffer.load %x(%i) <[min(d0, s0 - 1)]> : !buffer.ref<[s0] x f32> -> f32
+      %f = buffer.load %x(%j) <[min(d0, 6)]> : !buffer.ref<[s0] x f32> -> f32
       %d = arith.addf %a, %b : f32
-      %e = arith.addf %c, %d : f32
+      %g = arith.addf %d, %f : f32
+      %e = arith.addf %c, %g : f32
       buffer.store %e, %y(%i) <[d0]> : f32, !buffer.ref<[s0] x f32>
       buffer.yield
     } {parallel = false}
