@@ -91,8 +91,9 @@ class _Unswitcher:
     def _largest_value(self, expr: Expr) -> Expr | None:
         """An expression of what is outside; None if it does not grow with all indices inside."""
         for monomial, coefficient in expr.terms:
-            names = Expr(((monomial, 1),)).symbols & self._inside
-            if names and (len(monomial) > 1 or monomial[0].kind != "symbol" or coefficient < 0):
+            is_symbol = [atom.kind == "symbol" for atom in monomial] == [True]
+            moves = not Expr(((monomial, 1),)).symbols.isdisjoint(self._inside)
+            if moves and not (is_symbol and coefficient > 0):
                 return None
         largest = expr.substitute(self._largest)
         return None if largest.symbols & self._inside else largest

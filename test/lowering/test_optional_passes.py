@@ -26,7 +26,14 @@ from lowerdeck.lowering.pipeline import PASSES, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
-from .programs import VECTOR_FLAGS, Program, Suite, module_of, typed  # noqa: TID251  (tests)
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    VECTOR_FLAGS,
+    Program,
+    Suite,
+    module_of,
+    symbol,
+    typed,
+)
 
 Array = NDArray[Any]
 
@@ -98,6 +105,11 @@ def products(x: SSAValue) -> list[SSAValue]:
     return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *scaled]
 
 
+def opened(x: SSAValue, y: SSAValue) -> list[SSAValue]:
+    """A sum of which either operand may be broadcast."""
+    return [e.AddOp(x, y).result]
+
+
 @dataclass(eq=False)
 class OptionProgram(Program):
     """A program that takes the compiler's own way by some options."""
@@ -117,14 +129,19 @@ def options(disable: Sequence[str]) -> CompileOptions:
 
 
 def add(suite: Suite, disable: Sequence[str]) -> None:
-    """Both programs."""
+    """All programs."""
     rng = np.random.default_rng(0)
-    for body, shape in ((network, (1, 8, 9, 9)), (products, (16, 2304))):
-        x = rng.standard_normal(shape).astype(np.float32)
-        module = module_of([typed(np.float32, *shape)], body)
+    sizes = [[3, symbol("m")], [symbol("n"), symbol("k")]]
+    for body, types, shapes in (
+        (network, [[1, 8, 9, 9]], [(1, 8, 9, 9)]),
+        (products, [[16, 2304]], [(16, 2304)]),
+        (opened, sizes, [(3, 37), (3, 37)]),
+    ):
+        arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        module = module_of([typed(np.float32, *dims) for dims in types], body)
         name = f"p{len(suite.programs)}"
         suite.programs.append(
-            OptionProgram(name, module, [x], ulps=64, scale=1, options=options(disable))
+            OptionProgram(name, module, arrays, ulps=64, scale=1, options=options(disable))
         )
 
 
@@ -136,7 +153,7 @@ def test_results_without_them(tmp_path: Path) -> None:
 
 
 def log_of(limit: int | None = None, skip: str | None = None) -> list[str]:
-    """The rewrites of lowering in both programs."""
+    """The rewrites of lowering in all programs."""
     suite, lines = Suite(Path()), StringIO()
     add(suite, [])
     for program in suite.programs:
@@ -169,7 +186,7 @@ def test_decisions_are_written_down(decision: str, log: list[str]) -> None:
 
 
 def test_decisions_are_limited(log: list[str]) -> None:
-    """To the first ones of each program."""
+    """To the first ones of each program that has any."""
     limited = log_of(limit=1)
     assert limited == [line for line in log if line.startswith("1 ")]
     assert len(limited) == 2
@@ -181,7 +198,7 @@ def test_source_nodes_are_left_alone(log: list[str]) -> None:
 
 
 def texts(disable: Sequence[str]) -> list[str]:
-    """The C of both programs."""
+    """The C of all programs."""
     suite = Suite(Path())
     add(suite, disable)
     return [artifact.files[f"{artifact.name}.c"] for _, artifact, _ in suite.lowered]
