@@ -126,6 +126,16 @@ def _array(value: Value, rng: np.random.Generator) -> Array:
     return value.array(rng) if isinstance(value, Draw) else value
 
 
+def opened(model: ModelProto) -> ModelProto:
+    """A copy in which every dimension of every input has a name of its own, as exporters do."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for number, value in enumerate(copy.graph.input):
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            dim.dim_param = f"x{number}_{axis}"
+    return copy
+
+
 def indices(*values: int) -> Array:
     """A constant operand: axes, sizes or places."""
     return np.array(values, "i8")

@@ -2,11 +2,12 @@
 Single operators beside onnxruntime: where is a form that nobody has made fast?
 
     python bench/operators.py [--only REGEX] [--threads 1] [--seconds 0.2] [--jobs 2] [--json F]
-                              [--markdown F] [--chart F.svg] [--random COUNT --seed S]
+                              [--markdown F] [--chart F.svg] [--random COUNT --seed S] [--open]
 
-`operator_forms.py` has the forms; with `--random`, `random_forms.py` draws others. All are compiled
-first, some at a time, then each is measured in turns with onnxruntime, both called through Python
-on arrays that stay where they are. The ratio is onnxruntime's median by ours: above 1, ours is
+`operator_forms.py` has the forms; with `--random`, `random_forms.py` draws others. With `--open`,
+no dimension of an input is known, nor that any two are the same. All are compiled first, some at a
+time, then each is measured in turns with onnxruntime, both called through Python on arrays that
+stay where they are. The ratio is onnxruntime's median by ours: above 1, ours is
 faster. Forms that one of the two cannot run are listed with the reason. Results are compared, too:
 with those of onnxruntime, relative to the largest. Exits with 1 if a form fails here or differs by
 more than 1e-3.
@@ -41,7 +42,7 @@ from measuring import (
     timed,
 )
 from numpy.typing import NDArray
-from operator_forms import Form, forms
+from operator_forms import Form, forms, opened
 from peer_runs import Loaded, load_onnxruntime, load_ours
 from random_forms import random_forms
 
@@ -87,12 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     source = (options.random, options.seed)
     chosen = {n: f for n, f in _forms(*source).items() if re.search(options.only, n)}
+    way = (options.threads, options.open)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(options.folder or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
         with ProcessPoolExecutor(options.jobs) as pool:
-            jobs = [(str(folder), name, options.threads, source) for name in chosen]
+            jobs = [(str(folder), name, way, source) for name in chosen]
             failures = dict(zip(chosen, pool.map(_compile, jobs), strict=True))
         compiled = time.perf_counter() - start
         measured: list[Measured] = []
@@ -125,6 +127,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="REGEX", help="forms by name")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="so many other forms")
     parser.add_argument("--seed", type=int, default=0, help="of these")
+    parser.add_argument("--open", action="store_true", help="inputs of unknown dimensions")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.2, help="for each form")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at a time")
@@ -141,10 +144,11 @@ def _forms(count: int, seed: int) -> Mapping[str, Form]:
     return random_forms(count, seed) if count else forms()
 
 
-def _compile(job: tuple[str, str, int, tuple[int, int]]) -> str:
+def _compile(job: tuple[str, str, tuple[int, bool], tuple[int, int]]) -> str:
     """Write a form and compile it; what went wrong, or nothing."""
-    folder, name, threads, source = job
+    folder, name, (threads, is_open), source = job
     model, inputs = _forms(*source)[name].build()
+    model = opened(model) if is_open else model
     path = Path(folder, f"{name}.onnx")
     path.write_bytes(model.SerializeToString())
     np.savez(path.with_suffix(".npz"), **cast(Any, inputs))
