@@ -94,6 +94,7 @@ EXACT = frozenset(
         "fold-identities",
         "fold-control-flow",
         "fold-symbols",
+        "fix-input-sizes",
         "simplify-arithmetic",
         "simplify-movement",
         "reorder-binary",

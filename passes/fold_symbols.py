@@ -110,7 +110,7 @@ class FoldSymbol(Pattern[Values]):
         if values.keys() & self.values.keys():
             return None
         whole = {**self.values, **values}
-        if not all(_suits(user, whole) for name in values for user in self._guarded.get(name, ())):
+        if not all(suits(user, whole) for name in values for user in self._guarded.get(name, ())):
             return None
         text = ", ".join(f"{name} is {value}" for name, value in values.items())
         return Match((op,), text, values)
@@ -179,7 +179,7 @@ def _counted(op: LoopOp) -> Values | None:
     return None if trips is None else {op.count.data: maximum(trips[0], 0)}
 
 
-def _guarded_ops(module: ModuleOp) -> Mapping[str, Sequence[CoreOp]]:
+def guarded_ops(module: ModuleOp) -> Mapping[str, Sequence[CoreOp]]:
     """The ops that may never run, by the symbols in the types of their operands."""
     found: dict[str, list[CoreOp]] = {}
     for op in module.walk():
@@ -191,7 +191,7 @@ def _guarded_ops(module: ModuleOp) -> Mapping[str, Sequence[CoreOp]]:
     return found
 
 
-def _suits(op: CoreOp, values: Values) -> bool:
+def suits(op: CoreOp, values: Values) -> bool:
     """True if an op may have the sizes that symbols stand for."""
     try:
         copy = type(op).create(
@@ -260,7 +260,7 @@ class FoldSymbolsPass(PatternPass):
             for op in module.walk()
             for name in (*symbols_made_by(op), *region_symbols_made_by(op))
         )
-        return [FoldSymbol(makers, _guarded_ops(module))]
+        return [FoldSymbol(makers, guarded_ops(module))]
 
     def run(self, module: ModuleOp, recorder: Recorder) -> None:
         (pattern,) = self.patterns(module)

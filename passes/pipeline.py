@@ -24,6 +24,7 @@ _MODULES: Mapping[str, str] = {
     "fold-identities": "fold_identities",
     "fold-control-flow": "fold_control_flow",
     "fold-symbols": "fold_symbols",
+    "fix-input-sizes": "fix_input_sizes",
     "simplify": "simplify",
     "simplify-arithmetic": "simplify_arithmetic",
     "simplify-movement": "simplify_movement",
@@ -86,6 +87,10 @@ def pre() -> list[str]:
         "fuse-quantized",
         # Then what is known: constants decide branches, shapes and what is left to simplify.
         "fold",
+        # After fold, which knows the sizes of weights, and only of what is used; before all that
+        # sizes decide.
+        "dce",
+        "fix-input-sizes",
         # Before simplify, which adds up constants that meet, and cse, for which order counts.
         "reorder-binary",
         "simplify",

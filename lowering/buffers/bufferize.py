@@ -36,7 +36,7 @@ from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
-from lowerdeck.lowering.buffers.assumptions import assumptions
+from lowerdeck.passes.assumptions import assumptions
 from lowerdeck.lowering.buffers.updates import find_updates
 from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError

@@ -12,6 +12,7 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.fix_input_sizes import text_of_fixed
 
 
 def fixed_sizes(entry: EntryOp) -> list[str]:
@@ -34,10 +35,7 @@ def fixed_sizes(entry: EntryOp) -> list[str]:
             if (fixed := found.pop(str(dim), None)) is not None:
                 size, may_be_one = fixed
                 sizes = f"{size} or 1" if may_be_one and size != 1 else str(size)
-                texts.append(
-                    f"input '{name}': dimension {axis} ('{dim}') can only be {sizes}, or a run "
-                    "fails: the model has that size in its nodes"
-                )
+                texts.append(text_of_fixed(name, axis, str(dim), sizes))
     return texts
 
 

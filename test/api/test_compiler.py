@@ -158,6 +158,42 @@ def test_wrong_number_of_inputs(model: lowerdeck.Model) -> None:
         model(np.zeros((2, 3), np.float32))
 
 
+def sized_by(op: str, second: Sequence[int] | None) -> lowerdeck.Model:
+    """An op of x: [n, c] or [n, c, h] and of y, which are ones of these dimensions or an input."""
+    dims = ["n", "c", "h"] if op == "Conv" else ["n", "c"]
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)]
+    weights: list[TensorProto] = []
+    if second is None:
+        values.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["k", "m"]))
+    else:
+        weights.append(numpy_helper.from_array(np.ones(second, np.float32), "y"))
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", "y"], ["z"])], "g", values, [result], weights
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    return lowerdeck.compile(model)
+
+
+@pytest.mark.filterwarnings("ignore:input .x.")
+def test_sizes_that_weights_determine() -> None:
+    """They are known when the model is compiled, and checked by the inputs' names before it runs."""
+    model = sized_by("Conv", [3, 4, 1])
+    assert model.inputs[0].shape == ("n", 4, "h")
+    np.testing.assert_array_equal(model(np.ones((2, 4, 5), np.float32))[0], np.full((2, 3, 5), 4))
+    with pytest.raises(ValueError, match=r"'x' has the shape \[2, 3, 5\], expected \[n, 4, h\]"):
+        model(np.ones((2, 3, 5), np.float32))
+
+
+def test_sizes_that_other_inputs_determine() -> None:
+    model = sized_by("MatMul", None)
+    assert [each.shape for each in model.inputs] == [("n", "c"), ("c", "m")]
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    np.testing.assert_array_equal(model(x, y)[0], np.full((2, 4), 3))
+    with pytest.raises(ValueError, match=r"'y' has the shape .*\[c, m\] = \[3, 3\]"):
+        model(x, y.T)
+
+
 INTERLEAVED = """
 import lowerdeck, numpy as np, sys
 model = lowerdeck.compile(sys.argv[1], disable=["vectorize-lanes"], cache=False)
