@@ -36,12 +36,12 @@ from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
-from lowerdeck.passes.assumptions import assumptions
 from lowerdeck.lowering.buffers.updates import find_updates
 from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
 from lowerdeck.lowering.nests.lower import remove_unused
+from lowerdeck.passes.assumptions import assumptions
 from lowerdeck.passes.structure import nameless_key
 from lowerdeck.passes.symbols import symbols_of, symbols_used_by
 

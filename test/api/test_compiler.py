@@ -177,7 +177,7 @@ def sized_by(op: str, second: Sequence[int] | None) -> lowerdeck.Model:
 
 @pytest.mark.filterwarnings("ignore:input .x.")
 def test_sizes_that_weights_determine() -> None:
-    """They are known when the model is compiled, and checked by the inputs' names before it runs."""
+    """They are known when a model is compiled, and checked by the name of the input."""
     model = sized_by("Conv", [3, 4, 1])
     assert model.inputs[0].shape == ("n", 4, "h")
     np.testing.assert_array_equal(model(np.ones((2, 4, 5), np.float32))[0], np.full((2, 3, 5), 4))
