@@ -1,8 +1,8 @@
-"""`unswitch`: loops are there twice where an open size may limit an index."""
+"""`unswitch`: loops are there several times where open sizes may limit an index."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -22,12 +22,24 @@ from lowerdeck.passes.context import options_of
 MOST_LIMITS = 12
 """Of indices that are tested before a loop."""
 
+MOST_SINGLES = 3
+"""Sizes that may be 1, for each of which a loop is there once more."""
+
 Limits = dict[Atom, Expr]
-"""What is the lesser of an index and something else: the index."""
+"""The lesser of an index and of something else, and what it is in an arm."""
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """A loop for some sizes."""
+
+    limits: Limits
+    tests: Sequence[tuple[Expr, str]]
+    """What is compared with zero, and how."""
 
 
 class _Unswitcher:
-    """Decides before a loop whether limits of indices in it change anything."""
+    """Decides before a loop what limits of indices in it change."""
 
     def __init__(self, loop: ForOp) -> None:
         self._loop = loop
@@ -36,35 +48,62 @@ class _Unswitcher:
         self._indices.loop(loop)
         self._largest = dict(self._largest_of_loops())
         self._inside = {str(self._indices.symbol(value)) for value in _indices_in(loop)}
-        self._room: list[Expr] = []
-        """What is not negative if limits change nothing."""
+        self._limits: Limits = {}
+        """The indices, for where limits change nothing."""
+        self._bounds: dict[Expr, list[Atom]] = {}
+        """What is limited, by what alone limits it."""
+        self._room: dict[Expr, dict[Expr, None]] = {}
+        """By all that limits something, what is not negative if it changes nothing."""
 
     def rewrite(self) -> None:
         """Nothing, if nothing limits an index, or too much does."""
-        limits: Limits = {}
-        for op in self._loop.body.walk():
+        loop, parent, following = self._loop, self._loop.parent, self._loop.next_op
+        assert parent is not None and following is not None
+        for op in loop.body.walk():
             if isinstance(op, LoadOp):
                 for expr in self._indices.read(op.map.data, op.indices):
-                    self._find(expr, limits)
-        if not 0 < len(self._room) <= MOST_LIMITS:
+                    self._find(expr)
+        if not 0 < len(self._room_but_of()) <= MOST_LIMITS:
             return
-        loop, fast, slow = self._loop, Block(), Block()
-        copy = _Free(self._indices, limits).clone(loop, fast)
-        fast.add_op(scf.YieldOp(*copy.results))
+        uses = [[*result.uses] for result in loop.results]
+        loop.detach()
         block = Block()
-        types = [result.type for result in loop.results]
-        choice = scf.IfOp(self._test(block), types, Region(fast), Region(slow))
-        choice.location = loop.location
-        block.add_op(choice)
-        parent = loop.parent
-        assert parent is not None
+        values = self._choose([*self._arms()], block)
+        for each, value in zip(uses, values, strict=True):
+            for use in each:
+                use.operation.operands[use.index] = value
         for op in list(block.ops):
             op.detach()
-            parent.insert_op_before(op, loop)
-        for old, new in zip(loop.results, choice.results, strict=True):
-            old.replace_all_uses_with(new)
-        loop.detach()
-        slow.add_ops([loop, scf.YieldOp(*loop.results)])
+            parent.insert_op_before(op, following)
+
+    def _arms(self) -> Iterator[_Arm]:
+        """That nothing is limited, and then that of one size there is one."""
+        yield _Arm(self._limits, [(room, "sge") for room in self._room_but_of()])
+        if len(self._room) == len(self._bounds) <= MOST_SINGLES:
+            for bound, atoms in self._bounds.items():
+                limits = {**self._limits, **dict.fromkeys(atoms, Expr.const(0))}
+                others = [(room, "sge") for room in self._room_but_of(bound)]
+                yield _Arm(limits, [(bound, "eq"), *others])
+
+    def _room_but_of(self, *bounds: Expr) -> list[Expr]:
+        rooms = [each for bound, each in self._room.items() if bound not in bounds]
+        return list(dict.fromkeys(room for each in rooms for room in each))
+
+    def _choose(self, arms: Sequence[_Arm], block: Block) -> Sequence[SSAValue]:
+        """The results of the first arm whose tests are true; of the loop as it was, if none is."""
+        loop = self._loop
+        if not arms:
+            block.add_op(loop)
+            return loop.results
+        then, otherwise = Block(), Block()
+        copy = _Free(self._indices, arms[0].limits).clone(loop, then)
+        then.add_op(scf.YieldOp(*copy.results))
+        otherwise.add_op(scf.YieldOp(*self._choose(arms[1:], otherwise)))
+        test, types = self._test(arms[0], block), [result.type for result in loop.results]
+        choice = scf.IfOp(test, types, Region(then), Region(otherwise))
+        choice.location = loop.location
+        block.add_op(choice)
+        return choice.results
 
     def _largest_of_loops(self) -> Iterator[tuple[str, Expr]]:
         """The last index of this loop, and of each in it whose bounds do not depend on others."""
@@ -73,20 +112,23 @@ class _Unswitcher:
                 _, upper, _ = self._indices.read(op.range.data, op.indices)
                 yield str(self._indices.symbol(op.body.block.args[0])), upper - 1
 
-    def _find(self, expr: Expr, limits: Limits) -> None:
-        """Add the lesser of two that are factors of an expression, if one of them moves."""
+    def _find(self, expr: Expr) -> None:
+        """Add the lesser of several that are factors of an expression, if one of them moves."""
         for monomial, _ in expr.terms:
             for atom in monomial:
-                if atom.kind != "min" or atom in limits:
+                if atom.kind != "min" or atom in self._limits:
                     continue
                 moving = [arg for arg in atom.args if arg.symbols & self._inside]
                 if len(moving) != 1 or (largest := self._largest_value(moving[0])) is None:
                     continue
-                room = [arg - largest for arg in atom.args if arg is not moving[0]]
-                if any(expr.value is not None for expr in room):
+                bounds = [arg for arg in atom.args if arg is not moving[0]]
+                if any((bound - largest).value is not None for bound in bounds):
                     continue
-                limits[atom] = moving[0]
-                self._room += [expr for expr in room if expr not in self._room]
+                self._limits[atom] = moving[0]
+                for bound in bounds:
+                    self._room.setdefault(bound, {})[bound - largest] = None
+                if len(bounds) == 1:
+                    self._bounds.setdefault(bounds[0], []).append(atom)
 
     def _largest_value(self, expr: Expr) -> Expr | None:
         """An expression of what is outside; None if it does not grow with all indices inside."""
@@ -98,15 +140,15 @@ class _Unswitcher:
         largest = expr.substitute(self._largest)
         return None if largest.symbols & self._inside else largest
 
-    def _test(self, block: Block) -> SSAValue:
+    def _test(self, arm: _Arm, block: Block) -> SSAValue:
         zero = arith.ConstantOp(IntegerAttr(0, i64))
         block.add_op(zero)
         tests: list[SSAValue] = []
-        for room in self._room:
-            (expr,), operands = self._indices.write([room])
+        for value, predicate in arm.tests:
+            (expr,), operands = self._indices.write([value])
             apply = ApplyOp(expr, operands)
             number = arith.IndexCastOp(apply.result, i64)
-            test = arith.CmpiOp(number.result, zero.result, "sge")
+            test = arith.CmpiOp(number.result, zero.result, predicate)
             block.add_ops([apply, number, test])
             tests.append(test.result)
 
@@ -172,13 +214,14 @@ def _has_loops(loop: ForOp) -> bool:
 @dataclass(frozen=True)
 class UnswitchPass(ModulePass):
     """
-    Put an innermost loop into both arms of a choice if an index of what it reads is the lesser of
+    Put an innermost loop into the arms of a choice if an index of what it reads is the lesser of
     one that goes up with the loop and of a bound outside of it, as where an open size may be 1 and
     be broadcast: where the bound is above all indices it is not there, so that loads lie side by
     side.
 
-    The test compares the bound with the last index. Bounds of known loops are numbers, where `peel`
-    cuts.
+    The test compares the bound with the last index. For each of a few sizes there is another arm in
+    which it is 1: the index is 0 then, and what is read the same for the whole loop. Bounds of
+    known loops are numbers, where `peel` cuts.
     """
 
     name = "unswitch"
