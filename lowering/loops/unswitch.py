@@ -58,7 +58,8 @@ class _Unswitcher:
     def rewrite(self) -> None:
         """Nothing, if nothing limits an index, or too much does."""
         loop, parent, following = self._loop, self._loop.parent, self._loop.next_op
-        assert parent is not None and following is not None
+        assert parent is not None
+        assert following is not None
         for op in loop.body.walk():
             if isinstance(op, LoadOp):
                 for expr in self._indices.read(op.map.data, op.indices):

@@ -97,6 +97,9 @@ class KernelLowering:
             zip(source.args, self.block.args[:count], strict=True)
         )
         self.outputs: list[SSAValue] = list(self.block.args[count:])
+        self.pads: dict[Operation, bool] = {}
+        """Whether what is asked of a padding lies on its input, where that is known: a constant one
+        in all dimensions, others in the last."""
         self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
         self._scratch = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TypeAlias
 
 from xdsl.dialects import arith, math
@@ -90,38 +91,47 @@ def lower_move(k: KernelLowering, op: MovesElements, at: Index) -> SSAValue:
 @map_rule(core.PadOp)
 def lower_pad(k: KernelLowering, op: core.PadOp, at: Index) -> SSAValue:
     """Inside the input its element, outside the value that the mode defines."""
-    inner, dims = op.operand_index(0, at), dims_of(op.input)
-    if op.mode.data is not PadMode.CONSTANT:
-        return k.element(op.input, inner)
-    conditions: list[SSAValue] = []
-    for index, dim, begin, end in zip(inner, dims, op.begin.data, op.end.data, strict=True):
+    is_constant, inner = op.mode.data is PadMode.CONSTANT, op.operand_index(0, at)
+    if (is_inside := k.pads.get(op)) is None:
+        tests = _tests(k, op, inner) if is_constant else []
+        return _when_all(k, op, tests, inner)
+    if is_inside:
+        place = at[-1] - op.begin.data[-1]
+        return k.element(op.input, [*inner[:-1], place])
+    return _added(k, op) if is_constant else k.element(op.input, inner)
+
+
+def _tests(k: KernelLowering, op: core.PadOp, inner: Index) -> list[SSAValue]:
+    """Whether an index is inside of the input."""
+    tests: list[SSAValue] = []
+    sides = zip(inner, dims_of(op.input), op.begin.data, op.end.data, strict=True)
+    for index, dim, begin, end in sides:
         if begin != 0:
-            conditions.append(k.builder.compare_index("sge", index, 0))
+            tests.append(k.builder.compare_index("sge", index, 0))
         if end != 0:
-            conditions.append(k.builder.compare_index("slt", index, dim))
-    return _when_all(k, op, conditions, inner)
+            tests.append(k.builder.compare_index("slt", index, dim))
+    return tests
 
 
 def _when_all(
-    k: KernelLowering, op: core.PadOp, conditions: Sequence[SSAValue], inner: Index
+    k: KernelLowering, op: core.PadOp, tests: Sequence[SSAValue], inner: Index
 ) -> SSAValue:
-    if not conditions:
+    if not tests:
         return k.element(op.input, inner)
-    inside = conditions[0]
-    for condition in conditions[1:]:
-        inside = k.builder.add(arith.AndIOp(inside, condition))
+    return k.builder.choose(
+        reduce(lambda a, b: k.builder.add(arith.AndIOp(a, b)), tests),
+        lambda: k.element(op.input, inner),
+        lambda: _added(k, op),
+        scalars.value_type(element_type(op.input)),
+    )
+
+
+def _added(k: KernelLowering, op: core.PadOp) -> SSAValue:
+    """What lies beside the input."""
+    if op.value is not None:
+        return k.element(op.value, ())
     element = element_type(op.input)
-
-    def outside() -> SSAValue:
-        if op.value is not None:
-            return k.element(op.value, ())
-        zero = scalars.constant(k.builder, 0, element)
-        return scalars.narrow(k.builder, zero, element)
-
-    def input_element() -> SSAValue:
-        return k.element(op.input, inner)
-
-    return k.builder.choose(inside, input_element, outside, scalars.value_type(element))
+    return scalars.narrow(k.builder, scalars.constant(k.builder, 0, element), element)
 
 
 @map_rule(core.GatherOp, core.GatherElementsOp)

@@ -13,6 +13,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.lowering.nests.lower import KernelLowering
+from lowerdeck.lowering.nests.padding import lower_padded, open_pad
 from lowerdeck.lowering.nests.scalars import compute_type
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.channel_blocks import map_cycles
@@ -56,4 +57,7 @@ class RowMaps(Strategy):
             )
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
-        k.lower_plain()
+        if (pad := open_pad(k)) is not None:
+            lower_padded(k, pad)
+        else:
+            k.lower_plain()
