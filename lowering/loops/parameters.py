@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets.base import FEWEST_LANES
+
+REST = "rest"
+"""The parameter of a schedule that may compute what whole tiles leave of an open dimension at once,
+and not in a few tiles of given sizes: the most single steps that are one tile."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +28,16 @@ class Part:
         return self.count * self.lanes
 
 
-def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
-    """The range from 0 to `upper` in whole tiles, and the remainder in smaller ones."""
+def parts_of(upper: Expr, count: int, lanes: int, rest_steps: int = 0) -> list[Part]:
+    """
+    The range from 0 to `upper` in whole tiles, and the remainder in smaller ones. Where `upper` is
+    known at run time only, there is a tile for each number of single steps up to `rest_steps`.
+    """
     size = count * lanes
     number = upper.value
     if number is None:
-        return _open_parts(upper, count, lanes)
+        steps = _halves(count, rest_steps) if lanes == 1 and rest_steps else _steps(count, lanes)
+        return _open_parts(upper, steps)
     parts = [Part(Expr.const(0), Expr.const(number // size * size), count, lanes)]
     done, rest = number // size * size, number % size
     if rest >= lanes > 1 or (lanes == 1 and rest):
@@ -51,11 +60,24 @@ pairs: the sums of a step alone wait for each other.
 """
 
 
-def _open_parts(upper: Expr, count: int, lanes: int) -> list[Part]:
-    """For a size that is known only at run time: tiles, smaller tiles, single steps."""
+def _steps(count: int, lanes: int) -> list[tuple[int, int]]:
+    """Tiles, smaller tiles, single steps."""
     steps = [(count, lanes), (1, lanes), (1, 1)]
     if count >= _FEW:
         steps[1:1] = [(count // 3, lanes), *([(2, lanes)] if count >= _MANY else [])]
+    return steps
+
+
+def _halves(count: int, rest_steps: int) -> list[tuple[int, int]]:
+    """Tiles of single steps, half of them, and so on to those of which there is each."""
+    counts = [count]
+    while counts[-1] > max(rest_steps + 1, 1):
+        counts.append(-(-counts[-1] // 2))
+    return [(number, 1) for number in (*counts, *range(min(rest_steps, counts[-1] - 1), 0, -1))]
+
+
+def _open_parts(upper: Expr, steps: Iterable[tuple[int, int]]) -> list[Part]:
+    """As many as there are of each, one after the other, for a size known at run time only."""
     parts: list[Part] = []
     done = Expr.const(0)
     for number, width in dict.fromkeys(steps):

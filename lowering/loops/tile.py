@@ -18,7 +18,7 @@ from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.lowering.loops.indices import Cloner, Indices
-from lowerdeck.lowering.loops.parameters import Part, parts_of
+from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 
 
@@ -46,6 +46,7 @@ class Tiler:
         self._parallel = bool(chain[0].parallel.value.data)
         self._lanes = dict(schedule.lanes)
         self._tiles = dict(schedule.tiles)
+        self._rest = schedule.get(REST) or 0
         self._inner = [label for label in self._tiles if label in self._loops]
         self._order = _order(list(self._loops), schedule.order)
 
@@ -71,7 +72,7 @@ class Tiler:
         if lower != 0 or step != 1 or count * lanes == 1:
             self._loop(depth, block, cloner, parts, (lower, upper, step))
             return
-        for part in parts_of(self._indices.extent(0, upper), count, lanes):
+        for part in parts_of(self._indices.extent(0, upper), count, lanes, self._rest):
             bounds = (part.lower, part.upper, part.step)
             self._loop(depth, block, cloner, {**parts, label: part}, bounds)
 
@@ -201,8 +202,8 @@ class TilePass(ModulePass):
     vectors, `order` the order of the loops over tiles; those that it does not name stay outside or
     inside of the others. Loops within a tile are placed directly
     around the body, marked to be unrolled, with the lane loop innermost. The remainder at the end
-    of a dimension is computed in a smaller tile; if the size is known only at run time, in single
-    steps.
+    of a dimension is computed in a smaller tile; if the size is known only at run time, in a few
+    smaller tiles and single steps, or, up to `rest` of these, in a tile of that size.
 
     The loops of a nest are the labeled ones, from the outermost inward, that contain nothing but
     the next one. There may be nests in the body of another one.

@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr, minimum
-from lowerdeck.lowering.loops.parameters import Part, parts_of
+from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import add_product, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
@@ -60,6 +60,10 @@ MOST_OF_FEW = 8
 AHEAD = 2
 """Tiles of rows from which on the next panel is asked for while they read one."""
 
+MOST_OF_REST = 5
+"""Rows that are one tile if an open number of them leaves so many. All of a panel is read for each
+tile, and the sums of fewer wait for each other."""
+
 FEW_ROWS = 4
 """Of the left matrix: the right one is read once for all of them."""
 
@@ -74,7 +78,7 @@ class TiledMatmul(Strategy):
 
     name = "tiled_matmul"
     anchors = (MatmulOp,)
-    parameters = (WIDTH, PANELS)
+    parameters = (WIDTH, PANELS, REST)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
@@ -112,6 +116,7 @@ class TiledMatmul(Strategy):
                 (matrices * cycles + copied, tile, ((PANELS, 1),))
                 for cycles, tile in product_tiles(target, rows, columns, depth)
             ]
+        rest = ((REST, MOST_OF_REST),) if dims[axis].value is None else ()
         for cycles, (height, count), own in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
@@ -119,7 +124,7 @@ class TiledMatmul(Strategy):
                 if is_packed and order == columns_first and rows >= AHEAD * height:
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
-                schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=own)
+                schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))
                 yield Candidate(cycles * factor, schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
