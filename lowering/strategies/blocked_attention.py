@@ -29,17 +29,20 @@ from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import assumed_shape, is_constant, the
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
-from lowerdeck.lowering.targets.base import FEWEST_LANES
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
 CHUNK, TERMS = "chunk", "terms"
 """
 Parameters of a schedule: if only the scores of some keys are kept, their number; if queries are
-alone, the lanes of the sums for each of them.
+alone, or may be, the lanes of the sums for each of them.
 """
 
-KEY, LANE, QUERY, COLUMN = "s", "t", "q", "e"
+ALONE_EIGHTHS = 3
+"""Up to so many eighths of the queries of a block take less time alone than in a block."""
+
+KEY, LANE, QUERY, COLUMN, ALONE = "s", "t", "q", "e", "c"
 """The labels of the loops over keys and queries for the scores, where queries are lanes, and over
-queries and columns for the results."""
+queries and columns for the results; over columns where queries are alone."""
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 
@@ -92,13 +95,18 @@ class BlockedAttention(Strategy):
             blocks *= -(-assumed_shape(op.key)[-3] // chunk)
         scores = product_tiles(target, keys, width, depth, [vectors])
         results = product_tiles(target, min(width, queries), columns, keys)
-        lanes = ((LANE, target.lanes), (COLUMN, target.lanes))
-        own = () if chunk is None else ((CHUNK, chunk),)
+        lanes = [(LANE, target.lanes), (COLUMN, target.lanes)]
+        own = [] if chunk is None else [(CHUNK, chunk)]
+        alone: list[tuple[str, int]] = []
+        if dims_of(op.query)[-3].value is None and depth >= target.lanes:
+            alone = [_columns_alone(target, columns, keys)[1]]
+            lanes.append((ALONE, target.lanes))
+            own.append((TERMS, target.lanes))
         # The best of both; then the next ones, as long as both exist.
         for one, other in zip(*(sorted(ways, key=_cycles) for ways in (scores, results))):
             (rows, _), (height, across) = one[1], other[1]
-            tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across))
-            schedule = Schedule(self.name, tiles, (), lanes, parameters=own)
+            tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across), *alone)
+            schedule = Schedule(self.name, tiles, (), tuple(lanes), parameters=tuple(own))
             yield Candidate(blocks * (one[0] + other[0]), schedule)
         if queries < target.lanes and depth >= target.lanes:
             yield self._one_at_a_time(op, setting, chunk)
@@ -108,15 +116,14 @@ class BlockedAttention(Strategy):
         target, costs = setting.target, setting.target.costs
         *batch, queries, heads, depth = assumed_shape(op.query)
         keys, columns = assumed_shape(op.key)[-3], assumed_shape(op.result)[-1]
-        results = min(product_tiles(target, 1, columns, keys), key=_cycles)
+        products, tile = _columns_alone(target, columns, keys)
         vectors = -(-depth // target.lanes)
         # The lanes of a product are added up in steps, each of which waits for the one before.
         each = vectors / costs.loads_per_cycle + costs.latency_cycles * log2(target.lanes)
-        cycles = prod(batch) * heads * queries * (keys * each + results[0])
-        tiles = ((KEY, 1), (LANE, 1), (QUERY, 1), (COLUMN, results[1][1]))
+        cycles = prod(batch) * heads * queries * (keys * each + products)
         own = (*(() if chunk is None else ((CHUNK, chunk),)), (TERMS, target.lanes))
-        lanes = ((COLUMN, target.lanes),)
-        return Candidate(cycles, Schedule(self.name, tiles, (), lanes, parameters=own))
+        lanes = ((ALONE, target.lanes),)
+        return Candidate(cycles, Schedule(self.name, (tile,), (), lanes, parameters=own))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         """[..., t / width][s][t % width] for constant masks that differ between queries."""
@@ -139,23 +146,39 @@ def _cycles(way: tuple[float, tuple[int, int]]) -> float:
     return way[0]
 
 
+def _columns_alone(target: Target, columns: int, keys: int) -> tuple[float, tuple[str, int]]:
+    """Estimated cycles for the results of a query that is alone, and the tile of columns."""
+    cycles, (_, across) = min(product_tiles(target, 1, columns, keys), key=_cycles)
+    return cycles, (ALONE, across)
+
+
 def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> None:
     """
-    All whole blocks of queries, then the remainder in a smaller one, or in one of the same width if
-    the number of queries is unknown.
+    All whole blocks of queries, then the remainder in a smaller one. If the number of queries is
+    unknown, few that remain are alone, and more are in a block of the same width.
     """
     queries = dims_of(op.query)[-3]
-    lanes, chunk, terms = schedule.vector(LANE), schedule.get(CHUNK), schedule.get(TERMS) or 1
-    width = schedule.tile(LANE) * lanes
-    if terms > 1:
+    chunk, terms = schedule.get(CHUNK), schedule.get(TERMS) or 1
+    if LANE not in dict(schedule.lanes):
         _Blocks(k, op, Expr.const(0), queries, 1, Expr.const(1), chunk, terms).lower()
         return
+    lanes = schedule.vector(LANE)
+    width = schedule.tile(LANE) * lanes
     whole, rest = queries // width, queries % width
     if whole != 0:
         _Blocks(k, op, Expr.const(0), whole, width, Expr.const(width), chunk).lower()
-    if rest != 0:
-        last = width if rest.value is None else _narrow(rest.value, lanes)
-        _Blocks(k, op, whole * width, minimum(rest, 1), last, rest, chunk).lower()
+    if rest.value is not None:
+        if rest != 0:
+            last = _narrow(rest.value, lanes)
+            _Blocks(k, op, whole * width, Expr.const(1), last, rest, chunk).lower()
+        return
+    most = max(width * ALONE_EIGHTHS // 8, 1) if terms > 1 else 0
+    # 1 if more remain than are each alone.
+    block = minimum(rest // (most + 1), 1)
+    if terms > 1:
+        alone = rest - rest * block
+        _Blocks(k, op, whole * width, alone, 1, Expr.const(1), chunk, terms).lower()
+    _Blocks(k, op, whole * width, block, width, rest, chunk).lower()
 
 
 def _narrow(queries: int, lanes: int) -> int:
@@ -169,8 +192,9 @@ def _narrow(queries: int, lanes: int) -> int:
 class _Blocks:
     """
     `count` blocks of queries from `first` on: of `width` lanes, of which `size` are queries. With
-    `chunk`, the scores of only so many keys are kept: the scores of all keys are computed once for
-    the maximum, and once more for the sums. With more than one term, each query is alone.
+    `chunk`, the scores of only so many keys are kept, and the sums so far are those for the maximum
+    so far (Milakov and Gimelshein, Online normalizer calculation for softmax). With more than one
+    term, each query is alone.
     """
 
     k: KernelLowering
@@ -226,45 +250,60 @@ class _Blocks:
             b.store(zero, self._factors, [lane])
             with b.loop(columns) as column:
                 b.store(zero, self._results, [lane, column])
-        for work in (self._raise_tops, self._add_chunk):
-            with b.loop(keys // chunk) as number:
-                self._score(number * chunk, Expr.const(chunk))
-                work(number * chunk, Expr.const(chunk))
-            if (rest := keys % chunk) != 0:
-                self._score(keys // chunk * chunk, rest)
-                work(keys // chunk * chunk, rest)
-        self._finish()
-
-    def _raise_tops(self, _: Expr, keys: Expr) -> None:
-        """The largest scores so far."""
-        b = self.k.builder
-        with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            b.store(self._top(keys, lane, b.load(self._tops, [lane])), self._tops, [lane])
+        self._shrinks = b.scratch(f32, [self.width])
+        with b.loop(keys // chunk) as number:
+            self._score(number * chunk, Expr.const(chunk))
+            self._add_chunk(number * chunk, Expr.const(chunk))
+        if (rest := keys % chunk) != 0:
+            self._score(keys // chunk * chunk, rest)
+            self._add_chunk(keys // chunk * chunk, rest)
+        self._finish(keys)
 
     def _add_chunk(self, first: Expr, keys: Expr) -> None:
-        """exp(score - maximum) in place of scores; their sums, and those of weighted values."""
+        """
+        exp(score - maximum so far) in place of scores; their sums, and those of weighted values.
+        Where the maximum becomes larger, what has been added up shrinks.
+        """
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            total = self._sum_of_weights(first, keys, lane, b.load(self._tops, [lane]))
-            sum_ = scalars.add(b, b.load(self._factors, [lane]), total)
-            b.store(sum_, self._factors, [lane])
-        with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
+            before = b.load(self._tops, [lane])
+            top = self._top(keys, lane, before)
+            b.store(top, self._tops, [lane])
+            # What is hidden so far has the weight 0, and not NaN: there may be other keys.
+            lowest = scalars.compare(b, "eq", top, scalars.lowest(b, f32), f32)
+            limit = b.add(arith.SelectOp(lowest, b.floating(0.0, f32), top))
+            shrink = weight_of(self.k, self.op, before, limit)
+            b.store(shrink, self._shrinks, [lane])
+            total = self._sum_of_weights(first, keys, lane, limit)
+            b.store(b.fma(b.load(self._factors, [lane]), shrink, total), self._factors, [lane])
+        with b.labeled_nest(self._labeled(columns)) as (query, column):
             total = self._sum_of_values(first, keys, query, column)
-            sum_ = scalars.add(b, b.load(self._results, [query, column]), total)
-            b.store(sum_, self._results, [query, column])
+            known, shrink = b.load(self._results, [query, column]), b.load(self._shrinks, [query])
+            b.store(b.fma(known, shrink, total), self._results, [query, column])
 
-    def _finish(self) -> None:
+    def _finish(self, keys: Expr) -> None:
         """Divide by the sums of the weights."""
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            b.store(self._factor(b.load(self._factors, [lane])), self._factors, [lane])
-        with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
+            total = b.load(self._factors, [lane])
+            if self.op.zero_nan is None:
+                # All of one or more keys may be hidden.
+                top, some = b.load(self._tops, [lane]), b.compare_index("sgt", keys, 0)
+                nothing = b.add(
+                    arith.SelectOp(some, scalars.sub(b, top, top), b.floating(0.0, f32))
+                )
+                total = scalars.add(b, total, nothing)
+            b.store(self._factor(total), self._factors, [lane])
+        with b.labeled_nest(self._labeled(columns)) as (query, column):
             total = b.load(self._results, [query, column])
             total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]
             self.k.finish(self.op, at, total)
+
+    def _labeled(self, columns: Expr) -> list[tuple[str, Expr]]:
+        return [(QUERY, self.size), (COLUMN if self.terms == 1 else ALONE, columns)]
 
     def _factor(self, total: SSAValue) -> SSAValue:
         """What weights with a sum are multiplied by."""
@@ -327,7 +366,10 @@ class _Blocks:
             self._gather(mask, self._weights, first, keys)
         if keep is not None and self._is_gathered(keep):
             self._gather(keep, self._kept, first, keys)
-        with b.labeled_nest([(KEY, keys), (LANE, self.width)]) as (key, lane):
+        with b.labeled_nest([(KEY if self.terms == 1 else "k", keys), (LANE, self.width)]) as (
+            key,
+            lane,
+        ):
             at = [*self._outer, first + key, self._head]
 
             def add_product(i: Expr, total: SSAValue, at: Sequence[Expr] = at) -> SSAValue:
@@ -401,7 +443,7 @@ class _Blocks:
         """The weighted sums of values."""
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
-        with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
+        with b.labeled_nest(self._labeled(columns)) as (query, column):
             total = self._sum_of_values(Expr.const(0), keys, query, column)
             total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]

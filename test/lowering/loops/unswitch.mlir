@@ -1,6 +1,7 @@
 // RUN: opt-tool --for-target x86-64-v3 --pass-pipeline=unswitch --split-input-file %s | filecheck %s
 
-// Either operand may be broadcast: if both are as long as the result, nothing limits an index.
+// Either operand may be broadcast: if both are as long as the result, nothing limits an index; if
+// one has a single element, that is read for all.
 // CHECK-LABEL: buffer.func @broadcast
 // CHECK:       buffer.for <[0, 7, 1]> {
 // CHECK:         %[[ZERO:.*]] = arith.constant 0 : i64
@@ -13,6 +14,21 @@
 // CHECK:             buffer.load %x(%{{.*}}) <[d0, d1]>
 // CHECK:             buffer.load %y(%{{.*}}) <[d0]>
 // CHECK:         } else {
+// CHECK:           %[[NONE:.*]] = arith.constant 0 : i64
+// CHECK:           buffer.apply <[s0 - 1]>
+// CHECK:           arith.cmpi eq, %{{.*}}, %[[NONE]] : i64
+// CHECK-NEXT:      buffer.apply <[-max(s0, s1) + s1]>
+// CHECK:           arith.cmpi sge, %{{.*}}, %[[NONE]] : i64
+// CHECK:           %[[SINGLE:.*]] = arith.andi
+// CHECK-NEXT:      scf.if %[[SINGLE]] {
+// CHECK:             buffer.load %x(%{{.*}}) <[d0, 0]>
+// CHECK:             buffer.load %y(%{{.*}}) <[d0]>
+// CHECK:           } else {
+// CHECK:             buffer.apply <[s1 - 1]>
+// CHECK:             buffer.apply <[-max(s0, s1) + s0]>
+// CHECK:             scf.if
+// CHECK:               buffer.load %x(%{{.*}}) <[d0, d1]>
+// CHECK:               buffer.load %y <[0]>
 // CHECK:           buffer.for <[0, max(s0, s1), 1]> {
 // CHECK:             buffer.load %x(%{{.*}}) <[d0, min(d1, s0 - 1)]>
 // CHECK:             buffer.load %y(%{{.*}}) <[min(d0, s1 - 1)]>
@@ -42,9 +58,12 @@ buffer.func @broadcast {
 // CHECK:           %[[FAST:.*]] = buffer.for <[0, s0, 1]> carry
 // CHECK:             buffer.load %x(%{{.*}}) <[d0 * 2 + 1]>
 // CHECK:           scf.yield %[[FAST]] : f32
+// CHECK:           %[[OTHER:.*]] = scf.if
+// CHECK:             buffer.load %x <[0]>
 // CHECK:           %[[SLOW:.*]] = buffer.for <[0, s0, 1]> carry
 // CHECK:             buffer.load %x(%{{.*}}) <[min(d0 * 2 + 1, s1 - 1)]>
 // CHECK:           scf.yield %[[SLOW]] : f32
+// CHECK:           scf.yield %[[OTHER]] : f32
 // CHECK:         buffer.store %[[SUM]], %y
 buffer.func @sum {
 ^bb0(%x: !buffer.ref<[s1] x f32>, %y: !buffer.ref<[] x f32>):
@@ -85,3 +104,26 @@ buffer.func @others {
   } {parallel = false}
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// Of more sizes than are worth a loop each, one is made for the case that none is 1.
+// CHECK-LABEL: buffer.func @many
+// CHECK:         scf.if
+// CHECK-NOT:     scf.if
+buffer.func @many {
+^bb0(%x: !buffer.ref<[s0] x f32>, %y: !buffer.ref<[s1] x f32>, %z: !buffer.ref<[s2] x f32>, %w: !buffer.ref<[s3] x f32>, %o: !buffer.ref<[s4] x f32>):
+  buffer.for <[0, s4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[min(d0, s0 - 1)]> : !buffer.ref<[s0] x f32> -> f32
+    %b = buffer.load %y(%i) <[min(d0, s1 - 1)]> : !buffer.ref<[s1] x f32> -> f32
+    %c = buffer.load %z(%i) <[min(d0, s2 - 1)]> : !buffer.ref<[s2] x f32> -> f32
+    %d = buffer.load %w(%i) <[min(d0, s3 - 1)]> : !buffer.ref<[s3] x f32> -> f32
+    %ab = arith.addf %a, %b : f32
+    %cd = arith.addf %c, %d : f32
+    %e = arith.addf %ab, %cd : f32
+    buffer.store %e, %o(%i) <[d0]> : f32, !buffer.ref<[s4] x f32>
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = ["a", "b", "c", "d", "n"], outputs = #builtin.int<1>}

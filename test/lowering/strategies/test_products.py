@@ -245,6 +245,35 @@ def test_attention_of_open_sizes(tmp_path: Path, target: str, *, masked: bool) -
     suite.check()
 
 
+@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("zero_nan", [False, True])
+def test_attention_with_nothing_so_far(tmp_path: Path, target: str, *, zero_nan: bool) -> None:
+    """
+    Chunks of keys whose scores are all hidden, infinite or no numbers, before others and alone, for
+    queries in blocks and alone.
+    """
+    suite = suite_for(target, tmp_path)
+    t, s = symbol("t"), symbol("s")
+    types = [typed(np.float32, 1, t, 2, 16), typed(np.float32, 1, s, 2, 16)]
+    types += [typed(np.float32, 1, s, 2, 5), typed(np.float32, t, s)]
+    for queries, keys in ((1, 21), (3, 24), (6, 21), (20, 21), (2, 0)):
+        q, k = values(1, queries, 2, 16), values(1, keys, 2, 16, seed=1)
+        v, mask = values(1, keys, 2, 5, seed=2), values(queries, keys, seed=3)
+        mask[:, :12] = -np.inf
+        mask[1::4] = -np.inf
+        mask[2::4, 13:14] = np.inf
+        mask[3::4, 14:15] = np.nan
+        add(
+            suite,
+            target,
+            types,
+            lambda *x: e.NegOp(AttentionOp(*x, scale=0.3, zero_nan=zero_nan).result),
+            *(q, k, v, mask),
+            change=in_chunks,
+        )
+    suite.check()
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_attention_in_chunks(tmp_path: Path, *, known: bool) -> None:
     """Of known sizes, where the scores of all keys would be too many."""
