@@ -373,7 +373,7 @@ def _run_in_child(ready: Sequence[Ready], library: Path, way: Way, pipe: Any) ->
                 for run in item.runs:
                     try:
                         found = binding.run([run.feed[info.name] for info in binding.inputs])
-                    except RunError:
+                    except (RunError, ValueError):  # of sizes, of those of inputs
                         if run.core is not None:
                             raise
                         results.append(None)

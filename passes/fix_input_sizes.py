@@ -82,7 +82,7 @@ def _open_dims(function: FuncOp) -> dict[str, Place]:
     args = function.body.block.args
     for given, arg in zip(value_names(function.arg_attrs, len(args)), args, strict=True):
         for axis, dim in enumerate(dims_of(arg)):
-            if dim.symbols == {str(dim)}:
+            if dim.symbols == frozenset((str(dim),)):
                 found.setdefault(str(dim), (given, axis))
     return found
 

@@ -105,5 +105,5 @@ def test_one_list_says_how_long_all_are(known: str) -> None:
     numbers = {"s": [4, 1], "e": [0, 3], "a": [1, 0], "t": [-2, 1]}
     feed = {name: np.array(values) for name, values in numbers.items()}
     assert not differs(model({"x": x, **feed})["y"], x[1:3, 4:0:-2])
-    with pytest.raises(lowerdeck.compiler.RunError, match="do not fit together"):
+    with pytest.raises(ValueError, match=r"has the shape \[1\], expected \[2\]"):
         model({"x": x, **feed, ("s" if known != "s" else "e"): np.array([0])})
