@@ -213,10 +213,18 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
 def _divider(
     b: KernelBuilder, total: SSAValue, element: Attribute
 ) -> Callable[[SSAValue], SSAValue]:
-    """The division by a sum: for f32 a multiplication by the reciprocal."""
+    """
+    The division by a sum: for f32 a multiplication by the reciprocal. Quotients of half precision
+    are those of f32, rounded: it has over twice as many bits.
+    """
     if element == f32:
         factor = b.add(arith.DivfOp(b.floating(1.0, f32), total))
         return lambda value: scalars.mul(b, value, factor)
+    if scalars.compute_type(element) == f32:
+        wide = scalars.widen(b, total)
+        return lambda value: scalars.narrow(
+            b, b.add(arith.DivfOp(scalars.widen(b, value), wide)), element
+        )
     total = scalars.cast(b, total, element, f64)
 
     def divide(value: SSAValue) -> SSAValue:

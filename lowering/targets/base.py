@@ -163,15 +163,23 @@ By lanes of f32, of which f64 has half as many: gcc does not find the instructio
 `a > b ? a : b`. A machine without it has not the macro.
 """
 
+_REGISTER = "__attribute__((vector_size(16)))"
+
 GNU_WIDENING_OF_F16 = {
     16: Builtin("__AVX512F__", "__builtin_ia32_vcvtph2ps512_mask({0}, ({1}){{0}}, -1, 4)"),
     8: Builtin("__F16C__", "__builtin_ia32_vcvtph2ps256({0})"),
+    4: Builtin(
+        "__F16C__",
+        f"__builtin_ia32_vcvtph2ps((short {_REGISTER})"
+        f"(long long {_REGISTER}){{{{(long long){{0}}, 0}}}})",
+    ),
 }
 """By lanes, from the vector {0} to the type {1}: gcc finds none of these instructions."""
 
 GNU_NARROWING_TO_F16 = {
     16: Builtin("__AVX512F__", "__builtin_ia32_vcvtps2ph512_mask({0}, 0, ({2}){{0}}, -1)"),
     8: Builtin("__F16C__", "__builtin_ia32_vcvtps2ph256({0}, 0)"),
+    4: Builtin("__F16C__", f"((long long {_REGISTER})__builtin_ia32_vcvtps2ph({{0}}, 0))[0]"),
 }
 """The same from f32 to the bits of f16, a vector of the type {2}; to nearest, halves to even."""
 
