@@ -19,7 +19,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.enums import Predicate
-from lowerdeck.dialects.core.types import element_of
+from lowerdeck.dialects.core.types import element_of, f32
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     typed,
@@ -107,6 +107,24 @@ def test_arithmetic(tmp_path: Path, target: str) -> None:
             return [*found, e.DivOp(x, y), e.AndOp(x, y), e.XorOp(x, y)]
 
         add(suite, target, ports, body, x, y, mask)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_every_half(tmp_path: Path, target: str, dtype: Any) -> None:
+    """Widened and rounded again, doubled on the way, in vectors of every width."""
+    suite = suite_for(target, tmp_path)
+    every = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    for lanes in (4, 8, 16):
+        # What lies between the rows keeps them from becoming one.
+        x = np.pad(every.reshape(-1, lanes), [(0, 0), (0, 1)])
+
+        def body(x: SSAValue, lanes: int = lanes) -> list[Any]:
+            rows = t.SliceOp(x, [0, 0], [(1 << 16) // lanes, lanes]).result
+            return [e.CastOp(rows, f32), e.AddOp(rows, rows)]
+
+        add(suite, target, [typed(dtype, *x.shape)], body, x)
     suite.check()
 
 
