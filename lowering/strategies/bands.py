@@ -58,7 +58,7 @@ class Bands(Strategy):
         taps, columns = static_shape(second.weight), dims_of(second.result)[-1].value
         if taps is None or columns is None:
             return
-        _, depthwise_columns = least(depthwise_tiles(columns, taps[-1], setting.target))
+        _, depthwise_columns = least(depthwise_tiles(columns, taps, setting.target))
         for plan in plans(first, second, layout_out(kernel).inner(1), setting):
             tiles = (
                 (MADE_COLUMN, plan.columns),

@@ -30,7 +30,8 @@ from lowerdeck.lowering.strategies.costs import (
     Scored,
     conversion_cycles,
     likely_shape,
-    row_tiles,
+    scored,
+    tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
@@ -42,6 +43,9 @@ from lowerdeck.lowering.strategies.facts import (
     the,
 )
 from lowerdeck.lowering.targets.base import Target
+
+LOOP_CYCLES = 2
+"""Of the loop over the rows of a window."""
 
 
 class Depthwise(Strategy):
@@ -68,8 +72,9 @@ class Depthwise(Strategy):
             return
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
         blocks = -(-shape[1] // result.inner(1))
-        rows = shape[0] * blocks * prod(shape[2:-1]) * prod(w[2:-1]) / setting.threads
-        for cycles, columns in depthwise_tiles(shape[-1], w[-1], setting.target):
+        rows = shape[0] * blocks * prod(shape[2:-1]) / setting.threads
+        step = ints(op.strides)[-1], ints(op.dilations)[-1]
+        for cycles, columns in depthwise_tiles(shape[-1], w[2:], setting.target, step):
             order = ("n", OUTPUT_CHANNEL, *outer, last)
             yield Candidate(rows * cycles, Schedule(self.name, ((last, columns),), order))
 
@@ -102,9 +107,29 @@ def _saved_by_blocks(op: ConvOp, target: Target) -> float:
     return max(0.0 if lines else 1.0, cycles / conversion_cycles(target))
 
 
-def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:
-    """The number of adjacent outputs; the cycles are those of one row."""
-    return row_tiles(target, columns, taps, target.registers - 2 * taps - 2)
+def depthwise_tiles(
+    columns: int, taps: Sequence[int], target: Target, step: tuple[int, int] = (1, 1)
+) -> Scored[int]:
+    """
+    The number of adjacent outputs; the cycles are those of one row. `step` gives the stride and the
+    dilation along it.
+    """
+    costs, (stride, dilation), row = target.costs, step, taps[-1]
+    most = min(columns, target.registers - 2 * row - 2, target.limits.row_outputs)
+
+    def cycles_of(size: int) -> float:
+        """Of a tile: weights are loaded, and inputs, which outputs have in common."""
+        read = len({x * stride + tap * dilation for x in range(size) for tap in range(row)})
+        loads = (row + read) / costs.loads_per_cycle
+        products = size * row / costs.multiply_adds_per_cycle
+        return prod(taps[:-1]) * (max(products, loads) + LOOP_CYCLES) + costs.row_cycles
+
+    def cost(count: int) -> float:
+        parts = list(tiles(columns, count))
+        cycles = sum(number * cycles_of(size) for number, size in parts)
+        return cycles + costs.variant_cycles * len(parts)
+
+    return scored(range(1, max(1, most) + 1), cost)
 
 
 def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
