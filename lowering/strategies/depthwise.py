@@ -115,7 +115,9 @@ def depthwise_tiles(
     dilation along it.
     """
     costs, (stride, dilation), row = target.costs, step, taps[-1]
-    most = min(columns, target.registers - 2 * row - 2, target.limits.row_outputs)
+    # Inputs and weights that registers do not hold beside the sums are read where they are used.
+    sums = max(target.registers - 2 * row - 2, target.registers // 2)
+    most = min(columns, sums, target.limits.row_outputs)
 
     def cycles_of(size: int) -> float:
         """Of a tile: weights are loaded, and inputs, which outputs have in common."""
