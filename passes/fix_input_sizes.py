@@ -19,7 +19,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.assumptions import assumptions
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.driver import is_enabled, is_ranked
-from lowerdeck.passes.fold_symbols import Values, guarded_ops, substitute_symbols, suits
+from lowerdeck.passes.known_symbols import Values, guarded_ops, substitute_symbols, suits
 from lowerdeck.passes.recorder import Recorder
 
 Place = tuple[str, int]

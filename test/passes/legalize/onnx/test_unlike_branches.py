@@ -144,7 +144,7 @@ def test_only_one_rank_makes_sense() -> None:
     y = np.arange(4, dtype=np.float32)
     assert count(legalized(WANTS_VECTOR), IfOp) == 0
     check(WANTS_VECTOR, x=rows(1), y=y)
-    with pytest.raises(RunError):
+    with pytest.raises(ValueError, match=r"has the shape \[2, 3\], expected \[1, 3\]"):
         lowerdeck.compile(model_of(WANTS_VECTOR), cache=False)(rows(2), y)
     assert count(legalized(WANTS_MATRIX), IfOp) == 0
     check(WANTS_MATRIX, x=rows(2))
