@@ -54,6 +54,11 @@ PANEL = "panel"
 POSITION = "x"
 """The label of the loop over all positions, where inputs and results of a position are in line."""
 
+GROUP = "group"
+"""The label of the loop over groups of positions in line, and the parameter of a schedule that has
+them: how many positions there are in one. The inputs of a group stay in the L1 cache for all output
+channels."""
+
 DEPTH_BLOCKS, PANELS = "depth_blocks", "panels"
 """Parameters of a schedule with sums in parts: the input channel blocks in a part, and the number
 of panels of output channels that take turns with the parts. Threads share groups of so many."""
@@ -71,12 +76,13 @@ class Direct(Strategy):
     Channels are the outer loop if there are more weights than inputs, so that the larger operand is
     read once; and if the weights of one tile fit in the L1 cache, but not all weights. If the
     weights of one tile are large, sums are computed in parts, and each part is accumulated for many
-    panels of output channels.
+    panels of output channels. Positions in line of an image that is larger than the L2 cache are
+    taken in groups.
     """
 
     name = "direct"
     anchors = (ConvOp,)
-    parameters = (DEPTH_BLOCKS, PANELS)
+    parameters = (DEPTH_BLOCKS, PANELS, GROUP)
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         op = the(ConvOp, kernel)
@@ -140,7 +146,17 @@ class Direct(Strategy):
                 ),
                 Schedule(self.name, tuple(sizes), positions_first),
             ]
-            if prod(w) <= prod(x) and not panel_stays and part is None:
+            group = _group_of(op, target, columns) if spatial == [POSITION] else None
+            if group is not None and panel_bytes <= target.l1_bytes:
+                order = ("n", GROUP, OUTPUT_CHANNEL, POSITION)
+                own = ((GROUP, group),)
+                in_groups = Schedule(self.name, tuple(sizes), order, prefetch=ahead, parameters=own)
+                schedules = [in_groups, schedules[0]]
+            elif panel_bytes <= target.l1_bytes and _takes_rows(op, target, rows):
+                order = ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1])
+                by_rows = Schedule(self.name, tuple(sizes), order, prefetch=ahead)
+                schedules = [by_rows, schedules[0]]
+            elif prod(w) <= prod(x) and not panel_stays and part is None:
                 schedules.reverse()
             if block == 1:
                 read = w[1] if part is None else part
@@ -199,6 +215,32 @@ def _is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
     has_pads = any(pad != 0 for pad in (*op.pads_begin.data, *op.pads_end.data))
     is_empty = any(size == 0 for size in dims_of(op.result)[2:])
     return is_point and not has_pads and not any(edges) and not is_empty
+
+
+def _group_of(op: ConvOp, target: Target, columns: int) -> int | None:
+    """
+    Of positions in line, in whole tiles, those whose inputs stay in the L1 cache; None if all of
+    them stay in the L2 cache.
+    """
+    space, channels = static_shape(op.result), dims_of(op.weight)[1].value
+    if space is None or channels is None or not target.limits.position_bytes:
+        return None
+    positions, each = prod(space[2:]), channels * 4
+    if positions * each <= target.l2_bytes:
+        return None
+    tiles = -(-positions // columns)
+    groups = -(-tiles // max(target.limits.position_bytes // each // columns, 1))
+    return -(-tiles // groups) * columns
+
+
+def _takes_rows(op: ConvOp, target: Target, rows: int) -> bool:
+    """The same of rows, where windows are not in line: of one tap."""
+    image, taps = static_shape(op.input), dims_of(op.weight)[2:]
+    if image is None or not target.limits.position_bytes or any(tap != 1 for tap in taps):
+        return False
+    row_bytes = image[-1] * image[1] // op.groups.data * 4
+    whole = row_bytes * prod(image[2:-1])
+    return len(image) > 3 and rows * row_bytes <= target.l2_bytes // 2 < whole // 2
 
 
 def _places(op: ConvOp, schedule: Schedule) -> list[tuple[str, Expr]]:
@@ -282,15 +324,30 @@ def _lower_blocks(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
     b, dims = k.builder, dims_of(op.result)
     lanes = lanes_of_conv(op, k.output_layout())
     blocks = dims[1].ceildiv(lanes)
-    with b.labeled_nest(
-        [("n", dims[0]), (OUTPUT_CHANNEL, blocks), *_places(op, schedule)], parallel=True
-    ) as at:
+
+    def add(image: Expr, block: Expr, place: Sequence[Expr]) -> None:
         with b.loop(lanes, label="lane", mode="lanes") as lane:
-            channel = at[1] * lanes + lane
-            where = [at[0], channel, *_place(op, at[2:])]
+            channel = block * lanes + lane
+            where = [image, channel, *_place(op, place)]
             zero = scalars.constant(b, 0, element_type(op.input))
             start = zero if op.bias is None else k.element(op.bias, [channel])
             k.finish(op, where, conv_sum(k, op, where, start))
+
+    images, panels = ("n", dims[0]), (OUTPUT_CHANNEL, blocks)
+    if (size := schedule.get(GROUP)) is None:
+        with b.labeled_nest([images, panels, *_places(op, schedule)], parallel=True) as at:
+            add(at[0], at[1], at[2:])
+        return
+    ((label, positions),) = _places(op, schedule)
+    groups, rest = positions // size, positions % size
+    for first, count, each in (
+        (Expr.const(0), groups, Expr.const(size)),
+        (groups, Expr.const(1), rest),
+    ):
+        if count != 0 and each != 0:
+            loops = [images, (GROUP, count), panels, (label, each)]
+            with b.labeled_nest(loops, parallel=True) as at:
+                add(at[0], at[2], [(first + at[1]) * size + at[3]])
 
 
 def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:

@@ -122,6 +122,9 @@ class Limits:
     """The number of keys whose scores are kept if all keys are too many or of unknown number."""
     band_blocks: int = 8
     """Channel blocks of a band that are computed at a time."""
+    position_bytes: int = 0
+    """Of inputs of adjacent positions that all output channels of a convolution with one tap take,
+    one after the other, before the next positions; 0 where the whole image is as good."""
     group_tiles: int = 256
     """Tiles that are transformed and multiplied at a time by Winograd's algorithm."""
     split_terms: int = 768

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lowerdeck.lowering.targets.base import GNU_PAIRS, GNU_QUADS, Costs, Target, lanes_for
+from lowerdeck.lowering.targets.base import GNU_PAIRS, GNU_QUADS, Costs, Limits, Target, lanes_for
 
 _MACHINES = ("x86_64", "AMD64")
 _AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
@@ -64,6 +64,7 @@ X86_64_V3 = Target(
     architectures=_MACHINES,
     pairs=GNU_PAIRS,
     features=_AVX2,
+    limits=Limits(position_bytes=32 << 10),
     costs=Costs(loads_per_cycle=1.85, latency_cycles=4.5, transform_cycles=3.0),
 )
 """AVX2 and FMA."""

@@ -92,6 +92,41 @@ def test_every_shape(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize(
+    ("image", "stride", "border", "images"),
+    [((47, 50), 1, 0, 1), ((48, 50), 1, 1, 1), ((51, 50), 2, 0, 1), ((37, 63), 1, 0, 2)],
+)
+def test_images_larger_than_the_cache(
+    tmp_path: Path, image: Shape, stride: int, border: int, images: int
+) -> None:
+    """By groups of positions, the last one smaller; by rows, where these end or are apart."""
+    suite = suite_for("x86-64-v3", tmp_path)
+
+    def body(x: SSAValue) -> SSAValue:
+        weight, none = constant(values(40, 64, 1, 1, seed=1)), [0, 0]
+        strides = [stride, stride]
+        bias = constant(values(40, seed=2))
+        conv = ConvOp(
+            x, weight, bias, strides=strides, dilations=[1, 1], pads_begin=none, pads_end=none
+        )
+        return e.MaxOp(conv.result, constant(np.zeros((), np.float32))).result
+
+    x = values(images, 64, *image)
+    suite.programs.append(
+        BlockedProgram(
+            "p",
+            module_of([typed(x.dtype, *x.shape)], body),
+            [x],
+            target="x86-64-v3",
+            border=(border, border),
+            ulps=32,
+            scale=1,
+            disabled=DIRECT,
+        )
+    )
+    suite.check()
+
+
 @pytest.mark.parametrize("target", ["x86-64-v4", "aarch64"])
 def test_open_sizes(tmp_path: Path, target: str) -> None:
     """Tiles, smaller tiles and single positions, of sizes and a batch that a run knows."""
