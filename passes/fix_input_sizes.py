@@ -106,7 +106,8 @@ class _Sizes:
     def _take(self, op: CoreOp, name: str, size: Expr) -> None:
         new = {known: value.substitute({name: size}) for known, value in self.values.items()}
         new[name] = size
-        if all(suits(user, new) for user in self._guarded.get(name, ())):
+        changed = [known for known, value in new.items() if self.values.get(known) != value]
+        if all(suits(user, new) for each in changed for user in self._guarded.get(each, ())):
             reason = f"{name} is {size}"
             if self._recorder.decide(FixInputSizesPass.name, "fix-input-size", (op,), reason):
                 self.values = new

@@ -71,7 +71,7 @@ def _steps(count: int, lanes: int) -> list[tuple[int, int]]:
 def _halves(count: int, rest_steps: int) -> list[tuple[int, int]]:
     """Tiles of single steps, half of them, and so on to those of which there is each."""
     counts = [count]
-    while counts[-1] > max(rest_steps + 1, 1):
+    while counts[-1] > rest_steps + 1:
         counts.append(-(-counts[-1] // 2))
     return [(number, 1) for number in (*counts, *range(min(rest_steps, counts[-1] - 1), 0, -1))]
 

@@ -40,9 +40,12 @@ alone, or may be, the lanes of the sums for each of them.
 ALONE_EIGHTHS = 3
 """Up to so many eighths of the queries of a block take less time alone than in a block."""
 
-KEY, LANE, QUERY, COLUMN, ALONE = "s", "t", "q", "e", "c"
+KEY, LANE, QUERY, COLUMN = "s", "t", "q", "e"
 """The labels of the loops over keys and queries for the scores, where queries are lanes, and over
-queries and columns for the results; over columns where queries are alone."""
+queries and columns for the results."""
+
+KEY_ALONE, COLUMN_ALONE = "k", "c"
+"""Those over keys and columns where queries are alone."""
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 
@@ -100,7 +103,7 @@ class BlockedAttention(Strategy):
         alone: list[tuple[str, int]] = []
         if dims_of(op.query)[-3].value is None and depth >= target.lanes:
             alone = [_columns_alone(target, columns, keys)[1]]
-            lanes.append((ALONE, target.lanes))
+            lanes.append((COLUMN_ALONE, target.lanes))
             own.append((TERMS, target.lanes))
         # The best of both; then the next ones, as long as both exist.
         for one, other in zip(*(sorted(ways, key=_cycles) for ways in (scores, results))):
@@ -122,7 +125,7 @@ class BlockedAttention(Strategy):
         each = vectors / costs.loads_per_cycle + costs.latency_cycles * log2(target.lanes)
         cycles = prod(batch) * heads * queries * (keys * each + products)
         own = (*(() if chunk is None else ((CHUNK, chunk),)), (TERMS, target.lanes))
-        lanes = ((ALONE, target.lanes),)
+        lanes = ((COLUMN_ALONE, target.lanes),)
         return Candidate(cycles, Schedule(self.name, (tile,), (), lanes, parameters=own))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
@@ -149,7 +152,7 @@ def _cycles(way: tuple[float, tuple[int, int]]) -> float:
 def _columns_alone(target: Target, columns: int, keys: int) -> tuple[float, tuple[str, int]]:
     """Estimated cycles for the results of a query that is alone, and the tile of columns."""
     cycles, (_, across) = min(product_tiles(target, 1, columns, keys), key=_cycles)
-    return cycles, (ALONE, across)
+    return cycles, (COLUMN_ALONE, across)
 
 
 def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> None:
@@ -277,7 +280,7 @@ class _Blocks:
             b.store(shrink, self._shrinks, [lane])
             total = self._sum_of_weights(first, keys, lane, limit)
             b.store(b.fma(b.load(self._factors, [lane]), shrink, total), self._factors, [lane])
-        with b.labeled_nest(self._labeled(columns)) as (query, column):
+        with b.labeled_nest(self._results_of(columns)) as (query, column):
             total = self._sum_of_values(first, keys, query, column)
             known, shrink = b.load(self._results, [query, column]), b.load(self._shrinks, [query])
             b.store(b.fma(known, shrink, total), self._results, [query, column])
@@ -296,14 +299,15 @@ class _Blocks:
                 )
                 total = scalars.add(b, total, nothing)
             b.store(self._factor(total), self._factors, [lane])
-        with b.labeled_nest(self._labeled(columns)) as (query, column):
+        with b.labeled_nest(self._results_of(columns)) as (query, column):
             total = b.load(self._results, [query, column])
             total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]
             self.k.finish(self.op, at, total)
 
-    def _labeled(self, columns: Expr) -> list[tuple[str, Expr]]:
-        return [(QUERY, self.size), (COLUMN if self.terms == 1 else ALONE, columns)]
+    def _results_of(self, columns: Expr) -> list[tuple[str, Expr]]:
+        """The loops over results, with their labels."""
+        return [(QUERY, self.size), (COLUMN if self.terms == 1 else COLUMN_ALONE, columns)]
 
     def _factor(self, total: SSAValue) -> SSAValue:
         """What weights with a sum are multiplied by."""
@@ -366,10 +370,8 @@ class _Blocks:
             self._gather(mask, self._weights, first, keys)
         if keep is not None and self._is_gathered(keep):
             self._gather(keep, self._kept, first, keys)
-        with b.labeled_nest([(KEY if self.terms == 1 else "k", keys), (LANE, self.width)]) as (
-            key,
-            lane,
-        ):
+        label = KEY if self.terms == 1 else KEY_ALONE
+        with b.labeled_nest([(label, keys), (LANE, self.width)]) as (key, lane):
             at = [*self._outer, first + key, self._head]
 
             def add_product(i: Expr, total: SSAValue, at: Sequence[Expr] = at) -> SSAValue:
@@ -443,7 +445,7 @@ class _Blocks:
         """The weighted sums of values."""
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
-        with b.labeled_nest(self._labeled(columns)) as (query, column):
+        with b.labeled_nest(self._results_of(columns)) as (query, column):
             total = self._sum_of_values(Expr.const(0), keys, query, column)
             total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.schedule import Counts, Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr, minimum, product
@@ -76,8 +76,8 @@ class Direct(Strategy):
     Channels are the outer loop if there are more weights than inputs, so that the larger operand is
     read once; and if the weights of one tile fit in the L1 cache, but not all weights. If the
     weights of one tile are large, sums are computed in parts, and each part is accumulated for many
-    panels of output channels. Positions in line of an image that is larger than the L2 cache are
-    taken in groups.
+    panels of output channels. Windows of one tap may take an image that is larger than the L2 cache
+    by groups of positions, or by rows.
     """
 
     name = "direct"
@@ -146,16 +146,13 @@ class Direct(Strategy):
                 ),
                 Schedule(self.name, tuple(sizes), positions_first),
             ]
-            group = _group_of(op, target, columns) if spatial == [POSITION] else None
-            if group is not None and panel_bytes <= target.l1_bytes:
-                order = ("n", GROUP, OUTPUT_CHANNEL, POSITION)
-                own = ((GROUP, group),)
-                in_groups = Schedule(self.name, tuple(sizes), order, prefetch=ahead, parameters=own)
-                schedules = [in_groups, schedules[0]]
-            elif panel_bytes <= target.l1_bytes and _takes_rows(op, target, rows):
-                order = ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1])
-                by_rows = Schedule(self.name, tuple(sizes), order, prefetch=ahead)
-                schedules = [by_rows, schedules[0]]
+            cut = None
+            if panel_bytes <= target.l1_bytes:
+                cut = _cut_of_image(op, target, spatial, (rows, columns))
+            if cut is not None:
+                order, own = cut
+                in_cuts = Schedule(self.name, tuple(sizes), order, prefetch=ahead, parameters=own)
+                schedules = [in_cuts, schedules[0]]
             elif prod(w) <= prod(x) and not panel_stays and part is None:
                 schedules.reverse()
             if block == 1:
@@ -217,30 +214,30 @@ def _is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
     return is_point and not has_pads and not any(edges) and not is_empty
 
 
-def _group_of(op: ConvOp, target: Target, columns: int) -> int | None:
+def _cut_of_image(
+    op: ConvOp, target: Target, spatial: Sequence[str], tile: tuple[int, int]
+) -> tuple[tuple[str, ...], Counts] | None:
     """
-    Of positions in line, in whole tiles, those whose inputs stay in the L1 cache; None if all of
-    them stay in the L2 cache.
+    The order of loops by which windows of one tap take an image that does not stay in the L2 cache,
+    and parameters of the schedule: by groups of positions in line, in whole tiles, whose inputs
+    stay in the L1 cache, else by rows of tiles. None for an image that stays there, and for targets
+    on which reading it again does not matter.
     """
-    space, channels = static_shape(op.result), dims_of(op.weight)[1].value
-    if space is None or channels is None or not target.limits.position_bytes:
+    image, limit = static_shape(op.input), target.limits.position_bytes
+    if image is None or not limit or any(tap != 1 for tap in dims_of(op.weight)[2:]):
         return None
-    positions, each = prod(space[2:]), channels * 4
-    if positions * each <= target.l2_bytes:
+    each = image[1] // op.groups.data * 4
+    if prod(image[2:]) * each <= target.l2_bytes:
         return None
-    tiles = -(-positions // columns)
-    groups = -(-tiles // max(target.limits.position_bytes // each // columns, 1))
-    return -(-tiles // groups) * columns
-
-
-def _takes_rows(op: ConvOp, target: Target, rows: int) -> bool:
-    """The same of rows, where windows are not in line: of one tap."""
-    image, taps = static_shape(op.input), dims_of(op.weight)[2:]
-    if image is None or not target.limits.position_bytes or any(tap != 1 for tap in taps):
-        return False
-    row_bytes = image[-1] * image[1] // op.groups.data * 4
-    whole = row_bytes * prod(image[2:-1])
-    return len(image) > 3 and rows * row_bytes <= target.l2_bytes // 2 < whole // 2
+    rows, columns = tile
+    if spatial == [POSITION]:
+        tiles = -(-prod(image[2:]) // columns)
+        groups = -(-tiles // max(limit // each // columns, 1))
+        size = -(-tiles // groups) * columns
+        return ("n", GROUP, OUTPUT_CHANNEL, POSITION), ((GROUP, size),)
+    if len(image) < 4 or rows * image[-1] * each > target.l2_bytes // 2:
+        return None
+    return ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1]), ()
 
 
 def _places(op: ConvOp, schedule: Schedule) -> list[tuple[str, Expr]]:

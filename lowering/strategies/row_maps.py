@@ -39,7 +39,8 @@ def _is_of_indices(use: Use) -> bool:
 class RowMaps(Strategy):
     """
     Vectors along the innermost dimension. Only the loops show whether inputs are contiguous there,
-    too, so the estimate is that of single elements.
+    too, so the estimate is that of single elements. Rows of a padding of open sizes are cut where
+    they lie on the input.
     """
 
     name = "row_maps"

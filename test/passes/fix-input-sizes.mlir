@@ -102,6 +102,27 @@ func.func @branch(%x : tensor<?xf32, #core.tensor<dims = [n]>>, %y : tensor<?xf3
 
 // -----
 
+// Nor does a size that others have taken: the branch is about l, which is k by then.
+// CHECK-LABEL: @branch_of_others
+// CHECK-SAME:    dims = [n, k]
+// CHECK-SAME:    dims = [k, m]
+func.func @branch_of_others(%x : tensor<?x?xf32, #core.tensor<dims = [n, k]>>, %w : tensor<?x?xf32, #core.tensor<dims = [l, m]>>, %c : tensor<i1>) -> (tensor<?x?xf32, #core.tensor<dims = [n, m]>>, tensor<63xi64>, tensor<3xi64>) {
+  %y = core.matmul %x, %w : (tensor<?x?xf32, #core.tensor<dims = [n, k]>>, tensor<?x?xf32, #core.tensor<dims = [l, m]>>) -> tensor<?x?xf32, #core.tensor<dims = [n, m]>>
+  %j = core.iota [l] axis 0 : tensor<?xi64, #core.tensor<dims = [l]>>
+  %i = core.iota [k, 9] axis 0 : tensor<?x9xi64, #core.tensor<dims = [k, 9]>>
+  %r = core.reshape %i [63] : (tensor<?x9xi64, #core.tensor<dims = [k, 9]>>) -> tensor<63xi64>
+  %o = core.constant dense<1> : tensor<3xi64>
+  %s = core.if %c : tensor<i1> -> tensor<3xi64> {
+    %0 = core.add %j, %o : (tensor<?xi64, #core.tensor<dims = [l]>>, tensor<3xi64>) -> tensor<3xi64>
+    core.yield %0 : tensor<3xi64>
+  } else {
+    core.yield %o : tensor<3xi64>
+  }
+  func.return %y, %r, %s : tensor<?x?xf32, #core.tensor<dims = [n, m]>>, tensor<63xi64>, tensor<3xi64>
+}
+
+// -----
+
 // A name that two functions have stands for a size of each.
 // CHECK-LABEL: @first
 // CHECK-SAME:    dims = [n]
