@@ -13,7 +13,13 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.strategies.base import Candidate, Setting
-from lowerdeck.lowering.strategies.registry import apply_schedule, candidates, choose, described
+from lowerdeck.lowering.strategies.registry import (
+    apply_schedule,
+    candidates,
+    choose,
+    described,
+    schedule_copy,
+)
 from lowerdeck.passes.context import options_of
 from lowerdeck.passes.structure import nameless_key
 
@@ -22,8 +28,8 @@ from lowerdeck.passes.structure import nameless_key
 class ChooseStrategiesPass(ModulePass):
     """
     Give each kernel the `schedule` with the lowest estimate among all strategies, and the constants
-    that it reads the layouts of that schedule; other values are
-    copied into them by a kernel before.
+    that it reads the layouts of that schedule; other values are copied into them by a kernel
+    before, which computes them, too, where nothing else reads them and that takes less time.
 
     The estimates depend only on shapes, layouts and the description of the target. A kernel without
     candidates keeps plain loops. In tuning, identical kernels get what the user asks for by the
@@ -49,8 +55,7 @@ class ChooseStrategiesPass(ModulePass):
             )
             if candidate is not None:
                 for copy in apply_schedule(kernel, candidate.schedule):
-                    if (best := choose(copy, setting)) is not None:
-                        apply_schedule(copy, best.schedule)
+                    schedule_copy(copy, setting)
         if unknown := sorted(options.schedules.keys() - names.values()):
             raise CompileError(f"schedules for {unknown}, which are no kernels: tune again")
 

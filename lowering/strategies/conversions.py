@@ -7,6 +7,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.lowering.strategies.facts import anchors_of
 
 
 def conversion(name: str, value: SSAValue, before: LayoutAttr, after: LayoutAttr) -> KernelOp:
@@ -17,4 +18,25 @@ def conversion(name: str, value: SSAValue, before: LayoutAttr, after: LayoutAttr
     kernel.properties["layouts"] = ArrayAttr([before, after])
     if isinstance(value.owner, Operation):
         kernel.location = value.owner.location
+    return kernel
+
+
+def computed_there(copy: KernelOp) -> KernelOp | None:
+    """
+    A kernel that computes what a copy reads in the layout of the copy, so that it is written once;
+    not yet in a block. None if it is anything else than maps, or is read by others.
+    """
+    (value,) = copy.inputs
+    source = value.owner
+    if not isinstance(source, KernelOp) or source.parent is not copy.parent:
+        return None
+    if len(source.results) != 1 or len(list(value.uses)) != 1 or anchors_of(source):
+        return None
+    layouts = [source.layout_at(position) for position in range(len(source.inputs) + 1)]
+    is_plain = all(layout.is_row_major for layout in layouts)
+    if not is_plain or source.view is not None or source.in_place is not None:
+        return None
+    kernel = KernelOp(copy.sym_name.data, source.inputs, source.body.clone())
+    kernel.properties["layouts"] = ArrayAttr([*layouts[:-1], copy.layout_at(1)])
+    kernel.location = source.location
     return kernel

@@ -25,7 +25,7 @@ from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
-from lowerdeck.lowering.strategies.conversions import conversion
+from lowerdeck.lowering.strategies.conversions import computed_there, conversion
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
@@ -191,6 +191,24 @@ def apply_schedule(kernel: KernelOp, schedule: Schedule) -> list[KernelOp]:
         layouts[position] = wanted
     kernel.layouts = ArrayAttr(layouts)
     return conversions
+
+
+def schedule_copy(copy: KernelOp, setting: Setting) -> None:
+    """
+    Schedule a copy that `apply_schedule` gave, or put in its place what computes in its layout what
+    it reads, if that takes less time.
+    """
+    best = choose(copy, setting)
+    if (kernel := computed_there(copy)) is not None:
+        source, there = copy.inputs[0].owner, choose(kernel, setting)
+        assert isinstance(source, KernelOp)
+        alone = choose(source, setting)
+        if there and alone and best and there.cycles < alone.cycles + best.cycles:
+            Rewriter.replace_op(copy, kernel, kernel.results)
+            Rewriter.erase_op(source)
+            copy, best = kernel, there
+    if best is not None:
+        apply_schedule(copy, best.schedule)
 
 
 def _with_joined_dims(kernel: KernelOp, count: int) -> KernelOp:

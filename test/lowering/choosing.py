@@ -12,7 +12,11 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.lowering.strategies.base import Candidate, Setting
-from lowerdeck.lowering.strategies.registry import apply_schedule, candidates
+from lowerdeck.lowering.strategies.registry import (
+    apply_schedule,
+    candidates,
+    schedule_copy,
+)
 from lowerdeck.passes.context import options_of
 
 Filter = Callable[[Candidate], bool]
@@ -58,4 +62,5 @@ class ChooseAmong(ModulePass):
             ways = [way for way in ways if self.wanted(way)] or ways
             if ways:
                 best = min(ways, key=lambda way: way.cycles)
-                apply_schedule(kernel, self.change(best.schedule))
+                for copy in apply_schedule(kernel, self.change(best.schedule)):
+                    schedule_copy(copy, setting)

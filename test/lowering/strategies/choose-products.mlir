@@ -173,6 +173,37 @@ func.func @open(%x: tensor<200x?xf32, #core.tensor<dims = [200, k]>>, %w: tensor
 
 // -----
 
+// A matrix that is transposed before: the panels are made of the matrix itself,
+// CHECK-LABEL: @transposed
+// CHECK-NOT:     core.transpose
+// CHECK:         core.kernel @[[NAME:.*]]_pack_1(%w) : (tensor<400x300xf32>) -> tensor<300x400xf32>
+// CHECK:         core.transpose
+// CHECK:         layouts = [#core.layout<0, 1>, #core.layout<1/{{[0-9]+}}, 0, 1 mod {{[0-9]+}}>
+// CHECK-SAME:    schedule = #core.schedule<map_squares
+// CHECK-NOT:     core.transpose
+// CHECK:         core.kernel @[[NAME]](
+func.func @transposed(%x: tensor<200x300xf32>, %w: tensor<400x300xf32>) -> tensor<200x400xf32> {
+  %t = core.transpose %w [1, 0] : (tensor<400x300xf32>) -> tensor<300x400xf32>
+  %y = core.matmul %x, %t : (tensor<200x300xf32>, tensor<300x400xf32>) -> tensor<200x400xf32>
+  func.return %y : tensor<200x400xf32>
+}
+
+// -----
+
+// but not if the transposed one is a result, too.
+// CHECK-LABEL: @transposed_is_read
+// CHECK:         core.transpose
+// CHECK:         core.kernel @[[NAME:.*]]_pack_1
+// CHECK-NOT:     core.transpose
+// CHECK:         core.kernel @[[NAME]](
+func.func @transposed_is_read(%x: tensor<200x300xf32>, %w: tensor<400x300xf32>) -> (tensor<200x400xf32>, tensor<300x400xf32>) {
+  %t = core.transpose %w [1, 0] : (tensor<400x300xf32>) -> tensor<300x400xf32>
+  %y = core.matmul %x, %t : (tensor<200x300xf32>, tensor<300x400xf32>) -> tensor<200x400xf32>
+  func.return %y, %t : tensor<200x400xf32>, tensor<300x400xf32>
+}
+
+// -----
+
 // Rows of 100 columns: most vectors lie in two lines, so that tiles have many rows and few of
 // them.
 // CHECK-LABEL: @split

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import TransposeOp
+from lowerdeck.lowering.strategies.tiled_matmul import PANELS, WIDTH
 
 from ..programs import symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
@@ -137,3 +141,35 @@ def test_streamed_products(tmp_path: Path, target: str) -> None:
         add(suite, target, _types([x, w]), MatmulOp, x, w)
         add(suite, target, _types([x, w]), lambda x, w: e.NegOp(MatmulOp(x, w).result), x, w)
     suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_panels_of_transposed(tmp_path: Path, target: str) -> None:
+    """The panels are made of the matrix before it is transposed, and of what a map makes of it."""
+    suite = suite_for(target, tmp_path)
+
+    def product(x: Any, w: Any) -> Any:
+        order = [*range(len(w.type.get_shape()) - 2), -1, -2]
+        order = [axis % len(order) for axis in order]
+        return MatmulOp(x, TransposeOp(e.AbsOp(w).result, order).result)
+
+    for left, right in (
+        ((9, 33), (50, 33)),
+        ((20, 40), (96, 40)),
+        ((2, 7, 17), (2, 65, 17)),
+    ):
+        for dtype in (np.float32, np.float64):
+            x, w = values(*left).astype(dtype), values(*right, seed=1).astype(dtype)
+            add(suite, target, _types([x, w]), product, x, w, change=_in_panels)
+    suite.check()
+    if target != "c99":
+        text = "".join(artifact.files[f"{artifact.name}.c"] for artifact in suite.artifacts)
+        # Some have too few columns for panels.
+        assert text.count("_pack_1(") > text.count("_transpose_0(")
+
+
+def _in_panels(schedule: Schedule) -> Schedule:
+    """The same with a right matrix in panels, where it may be."""
+    if schedule.strategy != "tiled_matmul" or schedule.get(WIDTH) is not None:
+        return schedule
+    return replace(schedule, parameters=((PANELS, 1),))
