@@ -94,8 +94,8 @@ _ADDED: Mapping[str, list[str]] = {
     "kernels": [
         "pack-products",
         "widen-half",
-        "repeat-channels",
         "spread-phases",
+        "repeat-channels",
         "split-products",
         "settle-indices",
         "form-kernels",

@@ -138,7 +138,9 @@ class LayoutPlan:
             return "plain"
         if index in asked.linked:
             return "linked"
-        return "image" if index == asked.image else "free"
+        if index != asked.image:
+            return "free"
+        return "plain" if asked.works_on_rows else "image"
 
     def block(self, value: SSAValue) -> int:
         """The block size of a value, if it is blocked."""

@@ -1,11 +1,11 @@
-"""`spread-phases`: transposed convolutions with few filters as convolutions of their phases."""
+"""`spread-phases`: transposed convolutions as convolutions of their phases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
-from math import prod
+from itertools import groupby, product
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, Transpo
 from lowerdeck.dialects.core.types import dims_of, f32, f64, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.strategies.facts import is_of
+from lowerdeck.lowering.strategies.transposed import Phase, is_narrow, phases_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.context import options_of, recorder_of
@@ -29,67 +30,77 @@ from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
 Array = NDArray[Any]
 
+LEAST_WASTE = 2
+"""Vectors of filters that hold so many times as many elements as there are filters."""
+
 
 @dataclass(frozen=True)
-class _Axis:
+class _Line:
     """
-    A spatial dimension: output `q * stride + p` is the sum over t below `taps` of input
-    `q + shift(p) + t - before` times tap `tap(p, t)`.
+    Phases of one dimension that have as many taps: output q of a phase is output `q + shift` of a
+    convolution with so much padding.
     """
 
-    stride: int
-    taps: int
-    begin: int
-    count: Expr
-    """Of outputs of a phase."""
+    phases: Sequence[Phase]
+    before: int
     end: int
-    """Padding behind the input, so that each phase has all of its outputs."""
 
     @property
-    def before(self) -> int:
-        """Padding before the input."""
-        return self.taps - 1 - self.begin // self.stride
-
-    def shift(self, phase: int) -> int:
-        """How many outputs of the convolution come before the first one of a phase: one or none."""
-        return (phase + self.begin) // self.stride - self.begin // self.stride
+    def taps(self) -> int:
+        return self.phases[0].taps
 
     @property
-    def shifts(self) -> int:
-        """The largest of them."""
-        return self.shift(self.stride - 1)
+    def dilation(self) -> int:
+        return self.phases[0].back
 
-    def tap(self, phase: int, number: int) -> int:
-        """The tap of the transposed convolution that `number` of a phase is."""
-        return (phase + self.begin) % self.stride + (self.taps - 1 - number) * self.stride
+    def shift(self, phase: Phase) -> int:
+        return _lowest(phase) + self.before
+
+    @staticmethod
+    def of(phases: Sequence[Phase], size: Expr, count: Expr) -> _Line | None:
+        """Of an input of this size, with so many outputs of each; None if that is not enough."""
+        before = max(0, *(-_lowest(phase) for phase in phases))
+        behind = max(_lowest(phase) for phase in phases) + count + _reach(phases[0]) - size
+        return None if behind.value is None else _Line(phases, before, max(0, behind.value))
 
 
-def axes_of(op: ConvTransposeOp) -> list[_Axis] | None:
+def _reach(phase: Phase) -> int:
+    """How far the last input that an output is computed of is behind the first one."""
+    return (phase.taps - 1) * phase.back
+
+
+def _lowest(phase: Phase) -> int:
+    """The first input that output 0 of a phase is computed of."""
+    return phase.first - _reach(phase)
+
+
+def lines_of(op: ConvTransposeOp) -> list[list[_Line]] | None:
     """
-    The spatial dimensions; None if some phases have other taps than others, or it is not known how
-    far they reach.
+    The phases of each spatial dimension, together with those that have as many taps; None if some
+    have none, or it is not known how far they reach.
     """
-    taps, pads = static_shape(op.weight), constants((*op.pads_begin.data, *op.pads_end.data))
-    if taps is None or pads is None or any(d != 1 for d in ints(op.dilations)):
+    known = (dims_of(op.weight), op.pads_begin.data)
+    if any(constants(values) is None for values in known):
         return None
-    found: list[_Axis] = []
-    sizes = zip(dims_of(op.input)[2:], dims_of(op.result)[2:], strict=True)
-    for k, (before, after) in enumerate(sizes):
-        stride = ints(op.strides)[k]
-        if taps[k + 2] % stride:
+    found: list[list[_Line]] = []
+    for size, own in zip(dims_of(op.input)[2:], phases_of(op), strict=True):
+        by_taps = sorted(own, key=lambda phase: phase.taps)
+        groups = [list(group) for _, group in groupby(by_taps, lambda phase: phase.taps)]
+        lines = [_Line.of(group, size, own[0].count) for group in groups]
+        if not groups or not groups[0][0].taps or None in lines:
             return None
-        count = after // stride
-        axis = _Axis(stride, taps[k + 2] // stride, pads[k], count, 0)
-        end = (count + axis.shifts + axis.taps - 1 - axis.before - before).value
-        if count * stride != after or end is None or end < 0 or axis.before < 0:
-            return None
-        found.append(_Axis(stride, axis.taps, pads[k], count, end))
+        found.append([line for line in lines if line is not None])
     return found
+
+
+def _is_one_phase(op: ConvTransposeOp) -> bool:
+    """True if every output has the same taps, but for those beyond the borders."""
+    return all(stride == 1 for stride in ints(op.strides))
 
 
 @dataclass(frozen=True)
 class _Plan:
-    axes: Sequence[_Axis]
+    lines: Sequence[Sequence[_Line]]
     weight: Array
     bias: Array | None
 
@@ -104,12 +115,9 @@ class SpreadPhases(Pattern[_Plan]):
         self._lanes = target.lanes
 
     def match(self, op: ConvTransposeOp) -> Match[_Plan] | None:
-        shape = static_shape(op.weight)
-        if shape is None or op.groups.data != 1 or not is_of(op, f32, f64):
+        if static_shape(op.weight) is None or not is_of(op, f32, f64) or not self._pays(op):
             return None
-        if shape[1] * 2 > self._lanes or all(stride == 1 for stride in ints(op.strides)):
-            return None
-        if (axes := axes_of(op)) is None:
+        if (lines := lines_of(op)) is None:
             return None
         try:
             weight = constant_array(op.weight)
@@ -118,71 +126,143 @@ class SpreadPhases(Pattern[_Plan]):
             return None  # nothing is compiled then
         if weight is None or (op.bias is not None and bias is None):
             return None
-        number = prod(axis.stride for axis in axes)
-        return Match((op,), f"{shape[1]} filters of {number} phases", _Plan(axes, weight, bias))
+        number = prod(ints(op.strides))
+        reason = f"{weight.shape[1]} filters of {number} phases"
+        return Match((op,), reason, _Plan(lines, weight, bias))
+
+    def _pays(self, op: ConvTransposeOp) -> bool:
+        """True if filters fill no vectors, or there is only one phase."""
+        if self._lanes == 1:
+            return False
+        if _is_one_phase(op):
+            return True
+        filters = dims_of(op.weight)[1].value or 1
+        waste = -(-filters // self._lanes) * self._lanes / filters
+        if not is_of(op, f32) or is_narrow(op, self._lanes):
+            waste = inf
+        elif op.groups.data > 1:
+            waste = 1
+        return waste >= LEAST_WASTE
 
     def rewrite(self, match: Match[_Plan], rewriter: Rewriter) -> None:
-        op, axes = match.root, match.data.axes
+        op, plan = match.root, match.data
         assert isinstance(op, ConvTransposeOp)
-        weight, bias = _stacked(match.data)
-        conv = ConvOp(
-            op.input,
-            rewriter.add(ConstantOp.of(weight)).result,
-            rewriter.add(ConstantOp.of(bias)).result,
-            strides=[1] * len(axes),
-            dilations=[1] * len(axes),
-            pads_begin=[axis.before for axis in axes],
-            pads_end=[axis.end for axis in axes],
-        )
-        batch, filters, *sizes = dims_of(op.result)
-        value = rewriter.add(conv).result
-        if any(axis.shifts for axis in axes):
-            value = rewriter.add(ConcatOp(list(self._parts(value, axes, rewriter)), 1)).result
-        counts = [axis.count for axis in axes]
-        strides = [axis.stride for axis in axes]
-        value = rewriter.add(ReshapeOp(value, [batch, *strides, filters, *counts])).result
-        rank = len(axes)
-        pairs = [(rank + 2 + k, 1 + k) for k in range(rank)]
-        order = [0, rank + 1, *(axis for pair in pairs for axis in pair)]
-        value = rewriter.add(TransposeOp(value, order)).result
-        rewriter.replace(op, rewriter.add(ReshapeOp(value, [batch, filters, *sizes])).result)
-
-    def _parts(
-        self, value: SSAValue, axes: Sequence[_Axis], rewriter: Rewriter
-    ) -> Iterator[SSAValue]:
-        """The outputs of each phase, which begin one later in some."""
-        batch, channels, *_ = dims_of(value)
-        phases = list(product(*(range(axis.stride) for axis in axes)))
-        each = channels // len(phases)
-        for number, phase in enumerate(phases):
-            shifts = [axis.shift(p) for axis, p in zip(axes, phase, strict=True)]
-            sizes = [batch, each, *(axis.count for axis in axes)]
-            yield rewriter.add(SliceOp(value, [0, each * number, *shifts], sizes)).result
+        phases = phases_of(op)
+        counts = [own[0].count for own in phases]
+        ways = list(product(*plan.lines))
+        convs = [_conv(op, plan, lines, rewriter) for lines in ways]
+        value = convs[0]
+        if len(ways) > 1 or _is_cut(convs[0], ways[0], counts):
+            parts: dict[tuple[int, ...], SSAValue] = {}
+            for lines, conv in zip(ways, convs, strict=True):
+                parts |= _parts(conv, lines, counts, rewriter)
+            value = parts[min(parts)]
+            if len(parts) > 1:
+                ordered = [parts[phase] for phase in sorted(parts)]
+                value = rewriter.add(ConcatOp(ordered, _axis_of_filters(op))).result
+        batch, channels, *sizes = dims_of(op.result)
+        numbers = [len(own) for own in phases]
+        if prod(numbers) > 1:
+            value = _interleaved(op, value, numbers, rewriter)
+        counts = [count * number for count, number in zip(counts, numbers, strict=True)]
+        whole: list[Expr] = [batch, channels, *counts]
+        if whole != list(dims_of(value)):
+            value = rewriter.add(ReshapeOp(value, whole)).result
+        if counts != sizes:
+            value = rewriter.add(SliceOp(value, [0] * len(whole), [batch, channels, *sizes])).result
+        rewriter.replace(op, value)
 
 
-def _stacked(plan: _Plan) -> tuple[Array, Array]:
-    """Filters of all phases, those of one phase side by side, and their biases."""
+def _axis_of_filters(op: ConvTransposeOp) -> int:
+    """Of the results of convolutions, which have several groups of several phases apart."""
+    return 1 if op.groups.data == 1 or _is_one_phase(op) else 2
+
+
+def _conv(
+    op: ConvTransposeOp, plan: _Plan, lines: Sequence[_Line], rewriter: Rewriter
+) -> SSAValue:
+    """All combinations of some phases, those of a group side by side."""
+    weight, bias = _stacked(op.groups.data, plan, lines)
+    conv = ConvOp(
+        op.input,
+        rewriter.add(ConstantOp.of(weight)).result,
+        rewriter.add(ConstantOp.of(bias)).result,
+        strides=[1] * len(lines),
+        dilations=[line.dilation for line in lines],
+        pads_begin=[line.before for line in lines],
+        pads_end=[line.end for line in lines],
+        groups=op.groups.data,
+    )
+    value, groups = rewriter.add(conv).result, op.groups.data
+    if groups == 1 or _is_one_phase(op):
+        return value
+    batch, channels, *sizes = dims_of(value)
+    return rewriter.add(ReshapeOp(value, [batch, groups, channels // groups, *sizes])).result
+
+
+def _is_cut(conv: SSAValue, lines: Sequence[_Line], counts: Sequence[Expr]) -> bool:
+    """True if the phases of a convolution do not begin and end with it."""
+    is_shifted = any(line.shift(phase) for line in lines for phase in line.phases)
+    return is_shifted or list(dims_of(conv)[-len(counts) :]) != list(counts)
+
+
+def _parts(
+    conv: SSAValue, lines: Sequence[_Line], counts: Sequence[Expr], rewriter: Rewriter
+) -> dict[tuple[int, ...], SSAValue]:
+    """The outputs of each combination of phases, by where these start."""
+    parts: dict[tuple[int, ...], SSAValue] = {}
+    *outer, filters = dims_of(conv)[: -len(counts)]
+    ways = list(product(*(line.phases for line in lines)))
+    each = filters // len(ways)
+    for number, phases in enumerate(ways):
+        shifts = [line.shift(phase) for line, phase in zip(lines, phases, strict=True)]
+        starts = [*(Expr.const(0) for _ in outer), each * number, *shifts]
+        part = SliceOp(conv, starts, [*outer, each, *counts])
+        parts[tuple(phase.start for phase in phases)] = rewriter.add(part).result
+    return parts
+
+
+def _interleaved(
+    op: ConvTransposeOp, value: SSAValue, numbers: Sequence[int], rewriter: Rewriter
+) -> SSAValue:
+    """[..., phases and filters, outputs of a phase] as [..., filters, outputs, phases, ...]."""
+    axis, rank = _axis_of_filters(op), len(numbers)
+    dims = dims_of(value)
+    filters = dims[axis] // prod(numbers)
+    apart = [*dims[:axis], *numbers, filters, *dims[axis + 1 :]]
+    value = rewriter.add(ReshapeOp(value, apart)).result
+    pairs = [(axis + rank + 1 + k, axis + k) for k in range(rank)]
+    order = [*range(axis), axis + rank, *(place for pair in pairs for place in pair)]
+    return rewriter.add(TransposeOp(value, order)).result
+
+
+def _stacked(groups: int, plan: _Plan, lines: Sequence[_Line]) -> tuple[Array, Array]:
+    """Filters of all combinations of phases, those of a group side by side, and their biases."""
+    depth, filters = plan.weight.shape[0] // groups, plan.weight.shape[1]
     parts: list[Array] = []
-    for phase in product(*(range(axis.stride) for axis in plan.axes)):
-        places = [
-            [axis.tap(p, number) for number in range(axis.taps)]
-            for axis, p in zip(plan.axes, phase, strict=True)
+    for phases in product(*(line.phases for line in lines)):
+        taps = [
+            [phase.tap + (phase.taps - 1 - number) * phase.step for number in range(phase.taps)]
+            for phase in phases
         ]
-        every = range(plan.weight.shape[0]), range(plan.weight.shape[1])
-        parts.append(plan.weight[np.ix_(*every, *places)].swapaxes(0, 1))
-    filters = plan.weight.shape[1]
-    bias = np.zeros(filters, plan.weight.dtype) if plan.bias is None else plan.bias
-    return np.concatenate(parts), np.tile(bias, len(parts))
+        every = range(plan.weight.shape[0]), range(filters)
+        own = plan.weight[np.ix_(*every, *taps)]
+        parts.append(own.reshape(groups, depth, *own.shape[1:]).swapaxes(1, 2))
+    weight = np.concatenate(parts, axis=1)
+    bias = np.zeros(groups * filters, weight.dtype) if plan.bias is None else plan.bias
+    biases = np.tile(bias.reshape(groups, filters), (1, len(parts)))
+    return weight.reshape(-1, *weight.shape[2:]), biases.reshape(-1)
 
 
 @dataclass(frozen=True)
 class SpreadPhasesPass(ModulePass):
     """
     conv_transpose(x, w, b) -> reshape(transpose(concat_p(conv(x, w_p, b)[shift_p :])))
-        [w, b constant; one group, no dilation, the stride divides the taps and the result along
-         each dimension; so few filters that they fill less than half of a vector]
+        [w, b constant; a stride of 1, or filters, of a group if there are several, that fill less
+         than half of a vector]
 
-    w_p has the taps of phase p in reverse. The lanes are then columns, not filters.
+    w_p has the taps of phase p in reverse: phases with as many taps are one convolution. The lanes
+    are then columns or groups, not filters. With a stride of 1 there is one phase, and it is all.
     """
 
     name = "spread-phases"

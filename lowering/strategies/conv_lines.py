@@ -13,6 +13,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests.lower import KernelLowering
@@ -38,6 +39,7 @@ from lowerdeck.lowering.strategies.costs import (
     likely_shape,
 )
 from lowerdeck.lowering.strategies.facts import (
+    anchors_of,
     is_constant,
     layout_in,
     layout_out,
@@ -72,8 +74,7 @@ class ConvLines(Strategy):
         image = position_of(kernel, op.input)
         if image is None or is_depthwise(op) or setting.target.lanes == 1:
             return None
-        leaves = not any(isinstance(use.operation, KernelOp) for use in kernel.results[0].uses)
-        if not leaves or isinstance(kernel.inputs[image].owner, KernelOp):
+        if not (_comes_plain(kernel.inputs[image]) and _leaves_plain(kernel.results[0])):
             return None
         plan, in_blocks = plan_lines(op, setting.target), _cycles_in_blocks(kernel, op, setting)
         if plan is None or plan.cycles / setting.threads > in_blocks:
@@ -104,6 +105,28 @@ class ConvLines(Strategy):
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         _lower(BandLoops(k, the(ConvOp, k.kernel), schedule))
+
+
+def _comes_plain(image: SSAValue) -> bool:
+    """True for a value that no kernel makes, or a map of such values."""
+    source = image.owner
+    if not isinstance(source, KernelOp):
+        return True
+    are_plain = not any(isinstance(value.owner, KernelOp) for value in source.inputs)
+    return are_plain and not anchors_of(source)
+
+
+def _leaves_plain(result: SSAValue) -> bool:
+    """True for a value that no kernel reads, or but maps and concatenations that are such."""
+    for user in [use.operation for use in result.uses]:
+        if not isinstance(user, KernelOp):
+            continue
+        if any(not isinstance(op, ConcatOp) for op in anchors_of(user)):
+            return False
+        uses = [use for value in user.results for use in value.uses]
+        if any(isinstance(use.operation, KernelOp) for use in uses):
+            return False
+    return True
 
 
 def _cycles_in_blocks(kernel: KernelOp, op: ConvOp, setting: Setting) -> float:

@@ -59,9 +59,7 @@ class Transposed(Strategy):
         parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
         if not has_phases(op) or not all(can_be_packed(kernel, value) for value in parameters):
             return None
-        size = dims_of(op.weight)[1].value or 0
-        is_narrow = gcd(size, setting.target.lanes) < FEWEST_LANES
-        if op.groups.data > 1 and is_narrow and not is_depthwise_transposed(op):
+        if is_narrow(op, setting.target.lanes):
             return None
         begin, end = transposed_border(op)
         border = (0, 0, *begin, 0, 0, *end)
@@ -106,6 +104,13 @@ class Transposed(Strategy):
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         _lower_blocks(k, the(ConvTransposeOp, k.kernel))
+
+
+def is_narrow(op: ConvTransposeOp, lanes: int) -> bool:
+    """True if there are several groups, which fill no whole parts of vectors with their filters."""
+    if op.groups.data == 1 or is_depthwise_transposed(op):
+        return False
+    return gcd(dims_of(op.weight)[1].value or 0, lanes) < FEWEST_LANES
 
 
 def packed_weight(op: ConvTransposeOp, block: int, lanes: int, count: int) -> LayoutAttr:

@@ -126,16 +126,16 @@ func.func @operands(%x: tensor<1x16x4x4xf32>, %y: tensor<1x12x4x4xf32>, %m: tens
 // CHECK-NEXT:      %{{.*}} = core.kernel @mul_0(%[[ROWS]])
 // CHECK-NOT:     core.kernel
 // CHECK:         func.return %{{.*}}, %[[ROWS]]
-func.func @branches(%x: tensor<1x16x4xf32>, %c: tensor<i1>) -> (tensor<1x8x4xf32>, tensor<1x8x4xf32>) {
-  %w = core.constant dense<0.1> : tensor<8x16x1xf32>
-  %a = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x4xf32>, tensor<8x16x1xf32>) -> tensor<1x8x4xf32>
-  %y = core.if %c : tensor<i1> -> tensor<1x8x4xf32> {
-    core.yield %a : tensor<1x8x4xf32>
+func.func @branches(%x: tensor<1x16x3xf32>, %c: tensor<i1>) -> (tensor<1x64x3xf32>, tensor<1x64x3xf32>) {
+  %w = core.constant dense<0.1> : tensor<64x16x1xf32>
+  %a = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x3xf32>, tensor<64x16x1xf32>) -> tensor<1x64x3xf32>
+  %y = core.if %c : tensor<i1> -> tensor<1x64x3xf32> {
+    core.yield %a : tensor<1x64x3xf32>
   } else {
-    %b = core.mul %a, %a : (tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> tensor<1x8x4xf32>
-    core.yield %b : tensor<1x8x4xf32>
+    %b = core.mul %a, %a : (tensor<1x64x3xf32>, tensor<1x64x3xf32>) -> tensor<1x64x3xf32>
+    core.yield %b : tensor<1x64x3xf32>
   }
-  func.return %y, %a : tensor<1x8x4xf32>, tensor<1x8x4xf32>
+  func.return %y, %a : tensor<1x64x3xf32>, tensor<1x64x3xf32>
 }
 
 // -----

@@ -34,39 +34,80 @@ func.func @side_by_side(%x: tensor<?x4x?xf32, #core.tensor<dims = [n, 4, w]>>) -
 
 // -----
 
-// Phases of different taps, phases of different lengths, many filters, groups, taps apart, a stride
-// of one and computed weights stay.
+// Phases with one tap and with two are convolutions of their own; the last output is none.
 // CHECK-LABEL: @uneven
-// CHECK-NOT:     core.conv %
+// CHECK:         %[[A:.+]] = core.conv %x, {{.*}} pads [0] [1] {{.*}}tensor<2x4x1xf32>{{.*}} -> tensor<1x2x6xf32>
+// CHECK:         %[[B:.+]] = core.conv %x, {{.*}} pads [1] [1] {{.*}}tensor<2x4x2xf32>{{.*}} -> tensor<1x2x6xf32>
+// CHECK-NEXT:    %[[C:.+]] = core.slice %[[A]]
+// CHECK-NEXT:    %[[D:.+]] = core.slice %[[B]]
+// CHECK-NEXT:    core.concat %[[D]], %[[C]] axis 1
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 2, 6]
+// CHECK-NEXT:    core.transpose %{{.*}} [0, 2, 3, 1]
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 12]
+// CHECK-NEXT:    core.slice %{{.*}} [0, 0, 0] [1, 2, 11]
 func.func @uneven(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
   %w = core.constant dense<1.0> : tensor<4x2x3xf32>
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x3xf32>) -> tensor<1x2x11xf32>
   func.return %y : tensor<1x2x11xf32>
 }
+
+// -----
+
+// The second phase begins one input later than the first one.
+// CHECK-LABEL: @cut
+// CHECK:         %[[C:.+]] = core.conv %x, {{.*}} pads [1] [2] {{.*}} -> tensor<1x4x7xf32>
+// CHECK-NEXT:    core.slice %[[C]] [0, 0, 0] [1, 2, 6]
+// CHECK-NEXT:    core.slice %[[C]] [0, 2, 1] [1, 2, 6]
+// CHECK:         core.slice %{{.*}} [0, 0, 0] [1, 2, 11]
 func.func @cut(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
   %w = core.constant dense<1.0> : tensor<4x2x4xf32>
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [1] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x4xf32>) -> tensor<1x2x11xf32>
   func.return %y : tensor<1x2x11xf32>
 }
+
+// -----
+
+// Groups of few filters: all phases of one group side by side.
+// CHECK-LABEL: @grouped
+// CHECK:         %[[W:.+]] = core.constant dense<{{\[}}{{\[}}{{\[}}1.0], [5.0]], {{\[}}{{\[}}3.0], [7.0]], {{\[}}{{\[}}2.0], [6.0]], {{\[}}{{\[}}4.0], [8.0]], {{\[}}{{\[}}9.0], [13.0]]
+// CHECK:         core.conv %x, %[[W]], {{.*}} groups 2 : {{.*}} -> tensor<1x8x5xf32>
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 4, 5]
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 2, 2, 5]
+// CHECK-NEXT:    core.transpose %{{.*}} [0, 1, 3, 4, 2]
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 4, 10]
+func.func @grouped(%x: tensor<1x4x5xf32>) -> tensor<1x4x10xf32> {
+  %w = core.constant dense<[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 10.0], [11.0, 12.0]], [[13.0, 14.0], [15.0, 16.0]]]> : tensor<4x2x2xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 2 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x4x10xf32>
+  func.return %y : tensor<1x4x10xf32>
+}
+
+// -----
+
+// A stride of one: the convolution alone, with its taps in reverse.
+// CHECK-LABEL: @one_phase
+// CHECK:         %[[W:.+]] = core.constant dense<{{\[}}{{\[}}{{\[}}2.0, 1.0], [4.0, 3.0], [6.0, 5.0]]]> : tensor<1x3x2xf32>
+// CHECK:         %[[Y:.+]] = core.conv %x, %[[W]], {{.*}} dilations [3] pads [3] [3] groups 1 : {{.*}} -> tensor<1x1x8xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @one_phase(%x: tensor<1x3x5xf32>) -> tensor<1x1x8xf32> {
+  %w = core.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]], [[5.0, 6.0]]]> : tensor<3x1x2xf32>
+  %y = core.conv_transpose %x, %w strides [1] dilations [3] pads [0] [0] output_padding [0] groups 1 : (tensor<1x3x5xf32>, tensor<3x1x2xf32>) -> tensor<1x1x8xf32>
+  func.return %y : tensor<1x1x8xf32>
+}
+
+// -----
+
+// Filters that fill half of a vector, phases without taps and computed weights stay.
+// CHECK-LABEL: @many
+// CHECK-NOT:     core.conv %
 func.func @many(%x: tensor<1x4x5xf32>) -> tensor<1x9x10xf32> {
   %w = core.constant dense<1.0> : tensor<4x9x2xf32>
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x9x2xf32>) -> tensor<1x9x10xf32>
   func.return %y : tensor<1x9x10xf32>
 }
-func.func @grouped(%x: tensor<1x4x5xf32>) -> tensor<1x4x10xf32> {
-  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
-  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 2 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x4x10xf32>
-  func.return %y : tensor<1x4x10xf32>
-}
 func.func @apart(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
   %w = core.constant dense<1.0> : tensor<4x2x2xf32>
   %y = core.conv_transpose %x, %w strides [2] dilations [2] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x11xf32>
   func.return %y : tensor<1x2x11xf32>
-}
-func.func @one_phase(%x: tensor<1x4x5xf32>) -> tensor<1x2x6xf32> {
-  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
-  %y = core.conv_transpose %x, %w strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x6xf32>
-  func.return %y : tensor<1x2x6xf32>
 }
 func.func @computed(%x: tensor<1x4x5xf32>, %w: tensor<4x2x2xf32>) -> tensor<1x2x10xf32> {
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x10xf32>
