@@ -482,7 +482,7 @@ class Model:
         error names the node and what it has found.
         """
         if len(inputs) == 1 and isinstance(inputs[0], (dict, Mapping)):
-            named = cast(Mapping[str, Array], inputs[0])
+            named = cast("Mapping[str, Array]", inputs[0])  # what is quoted takes no time here
             results = self._run(self._in_order(named))
             return dict(zip(self._output_names, results, strict=True))
         if len(inputs) != len(self._names):
