@@ -61,8 +61,8 @@ def convolution(
 def network(x: SSAValue) -> list[SSAValue]:
     """
     A convolution whose result a depthwise one reads, a concatenation of which a part is used,
-    softmaxes, products of halves and of bytes, two filters for each channel, and a transposed
-    convolution.
+    softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, and a
+    transposed convolution.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -85,7 +85,8 @@ def network(x: SSAValue) -> list[SSAValue]:
         pads_end=[0, 0],
         output_padding=[0, 0],
     ).result
-    return [joined, soft, square, sums, convolution(x, (8, 16), 3, 6, groups=8), larger]
+    repeated, scaled = (convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1)))
+    return [joined, soft, square, sums, repeated, scaled, larger]
 
 
 def products(x: SSAValue) -> list[SSAValue]:
