@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from math import inf, prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,16 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
-from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, TransposeOp, ints
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
 from lowerdeck.dialects.core.types import dims_of, f32, f64, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.strategies.facts import is_of
@@ -32,6 +40,12 @@ Array = NDArray[Any]
 
 LEAST_WASTE = 2
 """Vectors of filters that hold so many times as many elements as there are filters."""
+
+LEAST_DEPTH = 16
+"""Channels from which on products take more time than sums of their results."""
+
+MOST_GROWTH = 4
+"""How much larger than the image the products with all taps may be."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +90,18 @@ def _lowest(phase: Phase) -> int:
 
 def lines_of(op: ConvTransposeOp) -> list[list[_Line]] | None:
     """
-    The phases of each spatial dimension, together with those that have as many taps; None if some
-    have none, or it is not known how far they reach.
+    The phases of each spatial dimension that have taps, together with those that have as many; None
+    if there are none, or it is not known how far they reach.
     """
     known = (dims_of(op.weight), op.pads_begin.data)
     if any(constants(values) is None for values in known):
         return None
     found: list[list[_Line]] = []
     for size, own in zip(dims_of(op.input)[2:], phases_of(op), strict=True):
-        by_taps = sorted(own, key=lambda phase: phase.taps)
+        by_taps = sorted((p for p in own if p.taps), key=lambda phase: phase.taps)
         groups = [list(group) for _, group in groupby(by_taps, lambda phase: phase.taps)]
         lines = [_Line.of(group, size, own[0].count) for group in groups]
-        if not groups or not groups[0][0].taps or None in lines:
+        if not lines or None in lines:
             return None
         found.append([line for line in lines if line is not None])
     return found
@@ -149,17 +163,18 @@ class SpreadPhases(Pattern[_Plan]):
         assert isinstance(op, ConvTransposeOp)
         phases = phases_of(op)
         counts = [own[0].count for own in phases]
-        ways = list(product(*plan.lines))
-        convs = [_conv(op, plan, lines, rewriter) for lines in ways]
-        value = convs[0]
-        if len(ways) > 1 or _is_cut(convs[0], ways[0], counts):
-            parts: dict[tuple[int, ...], SSAValue] = {}
-            for lines, conv in zip(ways, convs, strict=True):
-                parts |= _parts(conv, lines, counts, rewriter)
-            value = parts[min(parts)]
-            if len(parts) > 1:
-                ordered = [parts[phase] for phase in sorted(parts)]
-                value = rewriter.add(ConcatOp(ordered, _axis_of_filters(op))).result
+        if _are_products_apart(op, plan):
+            value = _joined(op, _sums(op, plan, counts, rewriter), rewriter)
+        else:
+            ways = list(product(*plan.lines))
+            convs = [_conv(op, plan, lines, rewriter) for lines in ways]
+            value = convs[0]
+            number = sum(len(line.phases) for line in ways[0])
+            if number < sum(map(len, phases)) or _is_cut(value, ways[0], counts):
+                parts: _Parts = _without_taps(op, plan, counts, rewriter)
+                for lines, conv in zip(ways, convs, strict=True):
+                    parts |= _parts(conv, lines, counts, rewriter)
+                value = _joined(op, parts, rewriter)
         batch, channels, *sizes = dims_of(op.result)
         numbers = [len(own) for own in phases]
         if prod(numbers) > 1:
@@ -173,14 +188,87 @@ class SpreadPhases(Pattern[_Plan]):
         rewriter.replace(op, value)
 
 
+_Parts: TypeAlias = dict[tuple[int, ...], SSAValue]
+"""The outputs of each combination of phases, by where these start."""
+
+
+def _joined(op: ConvTransposeOp, parts: _Parts, rewriter: Rewriter) -> SSAValue:
+    """All phases, in order."""
+    ordered = [parts[phase] for phase in sorted(parts)]
+    if len(ordered) == 1:
+        return ordered[0]
+    return rewriter.add(ConcatOp(ordered, _axis_of_filters(op))).result
+
+
+def _are_products_apart(op: ConvTransposeOp, plan: _Plan) -> bool:
+    """True if all taps are filters of one convolution with one tap, whose results are added up."""
+    depth, *filters = plan.weight.shape
+    is_deep = depth >= LEAST_DEPTH and prod(filters) <= MOST_GROWTH * depth
+    return is_deep and op.groups.data == 1 and not _is_one_phase(op)
+
+
+def _sums(op: ConvTransposeOp, plan: _Plan, counts: Sequence[Expr], rewriter: Rewriter) -> _Parts:
+    """Of the products of the image, with zeros around it, with all taps."""
+    depth, filters, *taps = plan.weight.shape
+    weight = np.moveaxis(plan.weight, (0, 1), (-1, -2)).reshape(-1, depth, *(1 for _ in taps))
+    before = [max(line.before for line in lines) for lines in plan.lines]
+    ones = [1 for _ in taps]
+    conv = ConvOp(
+        op.input,
+        rewriter.add(ConstantOp.of(np.ascontiguousarray(weight))).result,
+        strides=ones,
+        dilations=ones,
+        pads_begin=before,
+        pads_end=[max(line.end for line in lines) for lines in plan.lines],
+    )
+    products = rewriter.add(conv).result
+    batch = dims_of(products)[0]
+    sums: _Parts = _without_taps(op, plan, counts, rewriter)
+    for phases in product(*phases_of(op)):
+        if not all(phase.taps for phase in phases):
+            continue
+        total = None
+        for number in np.ndindex(*(phase.taps for phase in phases)):
+            place = [phase.tap + j * phase.step for phase, j in zip(phases, number, strict=True)]
+            inputs = [phase.first - j * phase.back for phase, j in zip(phases, number, strict=True)]
+            channel = int(np.ravel_multi_index(place, taps)) * filters
+            starts = [0, channel, *(at + pad for at, pad in zip(inputs, before, strict=True))]
+            part = rewriter.add(SliceOp(products, starts, [batch, filters, *counts])).result
+            total = part if total is None else rewriter.add(AddOp(total, part)).result
+        assert total is not None
+        if plan.bias is not None:
+            bias = rewriter.add(ConstantOp.of(plan.bias.reshape(filters, *ones))).result
+            total = rewriter.add(AddOp(total, bias)).result
+        sums[tuple(phase.start for phase in phases)] = total
+    return sums
+
+
+def _without_taps(
+    op: ConvTransposeOp, plan: _Plan, counts: Sequence[Expr], rewriter: Rewriter
+) -> _Parts:
+    """Of the phases that are computed of no input: the bias alone."""
+    filters, groups = plan.weight.shape[1], op.groups.data
+    apart = [groups, filters] if _axis_of_filters(op) == 2 else [filters * groups]
+    found: _Parts = {}
+    for phases in product(*phases_of(op)):
+        if all(phase.taps for phase in phases):
+            continue
+        bias = np.zeros(apart, plan.weight.dtype) if plan.bias is None else plan.bias
+        bias = bias.reshape(*apart, *(1 for _ in counts))
+        value = rewriter.add(ConstantOp.of(bias)).result
+        dims = [dims_of(op.result)[0], *apart, *counts]
+        found[tuple(phase.start for phase in phases)] = rewriter.add(
+            BroadcastOp(value, dims)
+        ).result
+    return found
+
+
 def _axis_of_filters(op: ConvTransposeOp) -> int:
     """Of the results of convolutions, which have several groups of several phases apart."""
     return 1 if op.groups.data == 1 or _is_one_phase(op) else 2
 
 
-def _conv(
-    op: ConvTransposeOp, plan: _Plan, lines: Sequence[_Line], rewriter: Rewriter
-) -> SSAValue:
+def _conv(op: ConvTransposeOp, plan: _Plan, lines: Sequence[_Line], rewriter: Rewriter) -> SSAValue:
     """All combinations of some phases, those of a group side by side."""
     weight, bias = _stacked(op.groups.data, plan, lines)
     conv = ConvOp(
@@ -263,6 +351,8 @@ class SpreadPhasesPass(ModulePass):
 
     w_p has the taps of phase p in reverse: phases with as many taps are one convolution. The lanes
     are then columns or groups, not filters. With a stride of 1 there is one phase, and it is all.
+    Many channels are multiplied with all taps by one convolution of one tap, and phase p is a sum
+    of parts of its result.
     """
 
     name = "spread-phases"

@@ -85,7 +85,9 @@ def network(x: SSAValue) -> list[SSAValue]:
         pads_end=[0, 0],
         output_padding=[0, 0],
     ).result
-    repeated, scaled = (convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1)))
+    repeated, scaled = (
+        convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1))
+    )
     return [joined, soft, square, sums, repeated, scaled, larger]
 
 

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
 from lowerdeck.passes.context import LowerdeckContext
@@ -31,15 +32,18 @@ def _transposed(rng: Random, x: SSAValue, rank: int, dtype: Any) -> SSAValue:
     """Any strides, taps, padding, groups and filters; some that are none of the pass."""
     numbers = np.random.default_rng(rng.randrange(1000))
     strides = [rng.choice([1, 2, 2, 3]) for _ in range(rank)]
-    taps = [max(1, stride * rng.choice([1, 2, 2]) + rng.choice([0, 0, 1, -1])) for stride in strides]
+    taps = [
+        max(1, stride * rng.choice([0, 1, 2, 2]) + rng.choice([0, 0, 1, -1])) for stride in strides
+    ]
     dilations = [rng.choice([1, 1, 1, 2]) for _ in range(rank)]
     begin = [rng.randrange(tap + 1) for tap in taps]
     groups = rng.choice([1, 1, 2, 3, 6])
     end = [
         rng.choice([stride - b % stride, b, 0]) for stride, b in zip(strides, begin, strict=True)
     ]
-    filters = rng.choice([1, 2, 3, 4])
-    weight = numbers.standard_normal((6, filters, *taps)).astype(dtype)
+    filters, depth = rng.choice([1, 2, 3, 4]), dims_of(x)[1].value
+    assert depth is not None
+    weight = numbers.standard_normal((depth, filters, *taps)).astype(dtype)
     bias = ConstantOp.of(numbers.standard_normal(filters * groups).astype(dtype)).result
     return ConvTransposeOp(
         x,
@@ -61,8 +65,9 @@ def test_any_phases(rank: int, dtype: Any) -> None:
     spread = 0
     for seed in range(60):
         rng = Random(seed)
-        shape = [rng.choice([1, 2]), 6, *(rng.randint(4, 6) for _ in range(rank))]
-        dims = [symbol("n"), 6, *(symbol(f"s{k}") for k in range(rank))]
+        depth = rng.choice([6, 6, 18])
+        shape = [rng.choice([1, 2]), depth, *(rng.randint(4, 6) for _ in range(rank))]
+        dims = [symbol("n"), depth, *(symbol(f"s{k}") for k in range(rank))]
 
         def body(x: SSAValue, rng: Random = rng) -> SSAValue:
             return _transposed(rng, x, rank, dtype)
@@ -80,7 +85,7 @@ def test_any_phases(rank: int, dtype: Any) -> None:
         np.testing.assert_allclose(
             np.asarray(found), np.asarray(expected), rtol=tolerance, atol=tolerance
         )
-    assert 20 < spread < 60
+    assert spread > 30
 
 
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3"])
@@ -89,7 +94,7 @@ def test_compiled(tmp_path: Path, target: str) -> None:
     suite = suite_for(target, tmp_path)
     for seed in range(16):
         rng = Random(seed + 100)
-        x = values(2, 6, 9, 18, seed=seed)
+        x = values(2, [6, 18][seed % 2], 9, 18, seed=seed)
 
         def body(x: SSAValue, rng: Random = rng) -> SSAValue:
             return _transposed(rng, x, 2, np.float32)

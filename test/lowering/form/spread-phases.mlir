@@ -96,18 +96,43 @@ func.func @one_phase(%x: tensor<1x3x5xf32>) -> tensor<1x1x8xf32> {
 
 // -----
 
-// Filters that fill half of a vector, phases without taps and computed weights stay.
+// Every other output is computed of no input.
+// CHECK-LABEL: @apart
+// CHECK:         %[[C:.+]] = core.conv %x, {{.*}} dilations [1] pads [1] [1] {{.*}} -> tensor<1x2x6xf32>
+// CHECK:         %[[Z:.+]] = core.broadcast %{{.*}} [1, 2, 6]
+// CHECK-NEXT:    %[[P:.+]] = core.slice %[[C]] [0, 0, 0] [1, 2, 6]
+// CHECK-NEXT:    core.concat %[[P]], %[[Z]] axis 1
+func.func @apart(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
+  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [2] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x11xf32>
+  func.return %y : tensor<1x2x11xf32>
+}
+
+// -----
+
+// Many channels: all taps are filters, and what belongs to one output is added up.
+// CHECK-LABEL: @deep
+// CHECK:         %[[P:.+]] = core.conv %x, %{{.*}} strides [1] dilations [1] pads [0] [1] groups 1 : {{.*}}tensor<6x16x1xf32>) -> tensor<1x6x6xf32>
+// CHECK-NEXT:    core.slice %[[P]] [0, 2, 0] [1, 2, 5]
+// CHECK-NEXT:    %[[A:.+]] = core.slice %[[P]] [0, 0, 1] [1, 2, 5]
+// CHECK-NEXT:    %[[B:.+]] = core.slice %[[P]] [0, 4, 0] [1, 2, 5]
+// CHECK-NEXT:    core.add %[[A]], %[[B]]
+// CHECK-NEXT:    core.concat
+func.func @deep(%x: tensor<1x16x5xf32>) -> tensor<1x2x10xf32> {
+  %w = core.constant dense<1.0> : tensor<16x2x3xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [1] [1] output_padding [1] groups 1 : (tensor<1x16x5xf32>, tensor<16x2x3xf32>) -> tensor<1x2x10xf32>
+  func.return %y : tensor<1x2x10xf32>
+}
+
+// -----
+
+// Filters that fill half of a vector and computed weights stay.
 // CHECK-LABEL: @many
 // CHECK-NOT:     core.conv %
 func.func @many(%x: tensor<1x4x5xf32>) -> tensor<1x9x10xf32> {
   %w = core.constant dense<1.0> : tensor<4x9x2xf32>
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x9x2xf32>) -> tensor<1x9x10xf32>
   func.return %y : tensor<1x9x10xf32>
-}
-func.func @apart(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
-  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
-  %y = core.conv_transpose %x, %w strides [2] dilations [2] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x11xf32>
-  func.return %y : tensor<1x2x11xf32>
 }
 func.func @computed(%x: tensor<1x4x5xf32>, %w: tensor<4x2x2xf32>) -> tensor<1x2x10xf32> {
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x10xf32>
