@@ -39,7 +39,14 @@ class Conversion:
             bool({self.source, self.target} & {f16, bf16})
             or self._is_resizing
             or self._instruction is not None
+            or self._goes_by_words
         )
+
+    @property
+    def _goes_by_words(self) -> bool:
+        """True for what few processors do in vectors, but for numbers that are not large."""
+        is_long = isinstance(self.target, IntegerType) and self._sizes[1] == 8
+        return is_long and self.source in (f32, f64) and self.lanes == _LANES_OF_WORDS
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -90,6 +97,8 @@ class Conversion:
 
     def _plain(self, target: str) -> list[str]:
         before, after = self._sizes
+        if self._goes_by_words:
+            return [*_BY_WORDS.format(target=target).splitlines(), *self._by_steps(target)]
         if not self._is_resizing or max(before, after) * self.lanes != 16:
             return self._by_steps(target)
         # Bytes that are moved: into the upper part of their new lanes, which is shifted down.
@@ -148,6 +157,16 @@ class Conversion:
     def _vector(self, size: int) -> str:
         return f"__attribute__((vector_size({size * self.lanes})))"
 
+
+_LANES_OF_WORDS = 4
+_BY_WORDS = """#if defined(__AVX2__) && !defined(__AVX512DQ__)
+  typedef int32_t words __attribute__((vector_size(16)));
+  typedef int64_t halves __attribute__((vector_size(16)));
+  const words whole = __builtin_convertvector(x, words);
+  const halves large = (halves)(whole == INT32_MIN);
+  if ((large[0] | large[1]) == 0) return __builtin_convertvector(whole, {target});
+#endif"""
+"""Each lane that is too large for a word becomes the lowest one."""
 
 _LETTERS = {1: "b", 2: "w", 4: "d", 8: "q"}
 _WIDENING: Mapping[tuple[Attribute, Attribute, bool], tuple[str, Mapping[int, str]]] = {
