@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from math import inf, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.tensor import (
@@ -27,22 +24,24 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
     ints,
 )
-from lowerdeck.dialects.core.types import dims_of, f32, f64, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, static_shape
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.lowering.strategies.facts import is_of
+from lowerdeck.lowering.strategies.facts import assumed_size, is_of
 from lowerdeck.lowering.strategies.transposed import Phase, is_narrow, phases_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
-
-Array = NDArray[Any]
+from lowerdeck.passes.fold_constants import FoldConstants
 
 LEAST_WASTE = 2
 """Vectors of filters that hold so many times as many elements as there are filters."""
 
 LEAST_DEPTH = 16
 """Channels from which on products take more time than sums of their results."""
+
+LEAST_IMAGE = 256
+"""Positions."""
 
 MOST_GROWTH = 4
 """How much larger than the image the products with all taps may be."""
@@ -107,19 +106,21 @@ def lines_of(op: ConvTransposeOp) -> list[list[_Line]] | None:
     return found
 
 
+def _is_large(op: ConvTransposeOp) -> bool:
+    """True if weights are read so often that it does not matter what it takes to turn them."""
+    return prod(map(assumed_size, dims_of(op.result)[2:])) >= LEAST_IMAGE
+
+
 def _is_one_phase(op: ConvTransposeOp) -> bool:
     """True if every output has the same taps, but for those beyond the borders."""
     return all(stride == 1 for stride in ints(op.strides))
 
 
-@dataclass(frozen=True)
-class _Plan:
-    lines: Sequence[Sequence[_Line]]
-    weight: Array
-    bias: Array | None
+_Lines: TypeAlias = Sequence[Sequence[_Line]]
+"""By spatial dimension."""
 
 
-class SpreadPhases(Pattern[_Plan]):
+class SpreadPhases(Pattern[_Lines]):
     """conv_transpose(x, w) -> interleave(conv(x, taps of each phase))"""
 
     name = "spread-phases"
@@ -128,27 +129,19 @@ class SpreadPhases(Pattern[_Plan]):
     def __init__(self, target: Target) -> None:
         self._lanes = target.lanes
 
-    def match(self, op: ConvTransposeOp) -> Match[_Plan] | None:
+    def match(self, op: ConvTransposeOp) -> Match[_Lines] | None:
         if static_shape(op.weight) is None or not is_of(op, f32, f64) or not self._pays(op):
             return None
         if (lines := lines_of(op)) is None:
             return None
-        try:
-            weight = constant_array(op.weight)
-            bias = None if op.bias is None else constant_array(op.bias)
-        except ElidedBlobError:
-            return None  # nothing is compiled then
-        if weight is None or (op.bias is not None and bias is None):
-            return None
         number = prod(ints(op.strides))
-        reason = f"{weight.shape[1]} filters of {number} phases"
-        return Match((op,), reason, _Plan(lines, weight, bias))
+        return Match((op,), f"{dims_of(op.weight)[1]} filters of {number} phases", lines)
 
     def _pays(self, op: ConvTransposeOp) -> bool:
         """True if filters fill no vectors, or there is only one phase."""
         if self._lanes == 1:
             return False
-        if _is_one_phase(op):
+        if _is_one_phase(op) and (isinstance(op.weight.owner, ConstantOp) or _is_large(op)):
             return True
         filters = dims_of(op.weight)[1].value or 1
         waste = -(-filters // self._lanes) * self._lanes / filters
@@ -158,20 +151,20 @@ class SpreadPhases(Pattern[_Plan]):
             waste = 1
         return waste >= LEAST_WASTE
 
-    def rewrite(self, match: Match[_Plan], rewriter: Rewriter) -> None:
-        op, plan = match.root, match.data
+    def rewrite(self, match: Match[_Lines], rewriter: Rewriter) -> None:
+        op, lines_of_axes = match.root, match.data
         assert isinstance(op, ConvTransposeOp)
         phases = phases_of(op)
         counts = [own[0].count for own in phases]
-        if _are_products_apart(op, plan):
-            value = _joined(op, _sums(op, plan, counts, rewriter), rewriter)
+        if _are_products_apart(op):
+            value = _joined(op, _sums(op, lines_of_axes, counts, rewriter), rewriter)
         else:
-            ways = list(product(*plan.lines))
-            convs = [_conv(op, plan, lines, rewriter) for lines in ways]
+            ways = list(product(*lines_of_axes))
+            convs = [_conv(op, lines, rewriter) for lines in ways]
             value = convs[0]
             number = sum(len(line.phases) for line in ways[0])
             if number < sum(map(len, phases)) or _is_cut(value, ways[0], counts):
-                parts: _Parts = _without_taps(op, plan, counts, rewriter)
+                parts: _Parts = _without_taps(op, counts, rewriter)
                 for lines, conv in zip(ways, convs, strict=True):
                     parts |= _parts(conv, lines, counts, rewriter)
                 value = _joined(op, parts, rewriter)
@@ -200,66 +193,81 @@ def _joined(op: ConvTransposeOp, parts: _Parts, rewriter: Rewriter) -> SSAValue:
     return rewriter.add(ConcatOp(ordered, _axis_of_filters(op))).result
 
 
-def _are_products_apart(op: ConvTransposeOp, plan: _Plan) -> bool:
+def _are_products_apart(op: ConvTransposeOp) -> bool:
     """True if all taps are filters of one convolution with one tap, whose results are added up."""
-    depth, *filters = plan.weight.shape
+    depth, *filters = _shape(op.weight)
     is_deep = depth >= LEAST_DEPTH and prod(filters) <= MOST_GROWTH * depth
     return is_deep and op.groups.data == 1 and not _is_one_phase(op)
 
 
-def _sums(op: ConvTransposeOp, plan: _Plan, counts: Sequence[Expr], rewriter: Rewriter) -> _Parts:
+def _shape(weight: SSAValue) -> tuple[int, ...]:
+    shape = static_shape(weight)
+    assert shape is not None
+    return shape
+
+
+def _sums(
+    op: ConvTransposeOp, lines_of_axes: _Lines, counts: Sequence[Expr], rewriter: Rewriter
+) -> _Parts:
     """Of the products of the image, with zeros around it, with all taps."""
-    depth, filters, *taps = plan.weight.shape
-    weight = np.moveaxis(plan.weight, (0, 1), (-1, -2)).reshape(-1, depth, *(1 for _ in taps))
-    before = [max(line.before for line in lines) for lines in plan.lines]
+    depth, filters, *taps = _shape(op.weight)
+    before = [max(line.before for line in lines) for lines in lines_of_axes]
     ones = [1 for _ in taps]
+    order = [*range(2, len(taps) + 2), 1, 0]
+    turned = rewriter.add(TransposeOp(op.weight, order)).result
     conv = ConvOp(
         op.input,
-        rewriter.add(ConstantOp.of(np.ascontiguousarray(weight))).result,
+        rewriter.add(ReshapeOp(turned, [filters * prod(taps), depth, *ones])).result,
         strides=ones,
         dilations=ones,
         pads_begin=before,
-        pads_end=[max(line.end for line in lines) for lines in plan.lines],
+        pads_end=[max(line.end for line in lines) for lines in lines_of_axes],
     )
     products = rewriter.add(conv).result
     batch = dims_of(products)[0]
-    sums: _Parts = _without_taps(op, plan, counts, rewriter)
+    sums: _Parts = _without_taps(op, counts, rewriter)
     for phases in product(*phases_of(op)):
         if not all(phase.taps for phase in phases):
             continue
         total = None
-        for number in np.ndindex(*(phase.taps for phase in phases)):
+        for number in product(*(range(phase.taps) for phase in phases)):
             place = [phase.tap + j * phase.step for phase, j in zip(phases, number, strict=True)]
             inputs = [phase.first - j * phase.back for phase, j in zip(phases, number, strict=True)]
-            channel = int(np.ravel_multi_index(place, taps)) * filters
+            channel = _flat(place, taps) * filters
             starts = [0, channel, *(at + pad for at, pad in zip(inputs, before, strict=True))]
             part = rewriter.add(SliceOp(products, starts, [batch, filters, *counts])).result
             total = part if total is None else rewriter.add(AddOp(total, part)).result
         assert total is not None
-        if plan.bias is not None:
-            bias = rewriter.add(ConstantOp.of(plan.bias.reshape(filters, *ones))).result
+        if op.bias is not None:
+            bias = rewriter.add(ReshapeOp(op.bias, [filters, *ones])).result
             total = rewriter.add(AddOp(total, bias)).result
         sums[tuple(phase.start for phase in phases)] = total
     return sums
 
 
-def _without_taps(
-    op: ConvTransposeOp, plan: _Plan, counts: Sequence[Expr], rewriter: Rewriter
-) -> _Parts:
+def _flat(place: Sequence[int], sizes: Sequence[int]) -> int:
+    """The number of an element in row-major order."""
+    number = 0
+    for index, size in zip(place, sizes, strict=True):
+        number = number * size + index
+    return number
+
+
+def _without_taps(op: ConvTransposeOp, counts: Sequence[Expr], rewriter: Rewriter) -> _Parts:
     """Of the phases that are computed of no input: the bias alone."""
-    filters, groups = plan.weight.shape[1], op.groups.data
+    filters, groups = _shape(op.weight)[1], op.groups.data
     apart = [groups, filters] if _axis_of_filters(op) == 2 else [filters * groups]
     found: _Parts = {}
     for phases in product(*phases_of(op)):
         if all(phase.taps for phase in phases):
             continue
-        bias = np.zeros(apart, plan.weight.dtype) if plan.bias is None else plan.bias
-        bias = bias.reshape(*apart, *(1 for _ in counts))
-        value = rewriter.add(ConstantOp.of(bias)).result
-        dims = [dims_of(op.result)[0], *apart, *counts]
-        found[tuple(phase.start for phase in phases)] = rewriter.add(
-            BroadcastOp(value, dims)
-        ).result
+        bias = op.bias
+        if bias is None:
+            bias = rewriter.add(scalar(0, element_type(op.result))).result
+        else:
+            bias = rewriter.add(ReshapeOp(bias, [*apart, *(1 for _ in counts)])).result
+        value = BroadcastOp(bias, [dims_of(op.result)[0], *apart, *counts])
+        found[tuple(phase.start for phase in phases)] = rewriter.add(value).result
     return found
 
 
@@ -268,13 +276,13 @@ def _axis_of_filters(op: ConvTransposeOp) -> int:
     return 1 if op.groups.data == 1 or _is_one_phase(op) else 2
 
 
-def _conv(op: ConvTransposeOp, plan: _Plan, lines: Sequence[_Line], rewriter: Rewriter) -> SSAValue:
+def _conv(op: ConvTransposeOp, lines: Sequence[_Line], rewriter: Rewriter) -> SSAValue:
     """All combinations of some phases, those of a group side by side."""
-    weight, bias = _stacked(op.groups.data, plan, lines)
+    weight, bias = _stacked(op, lines, rewriter)
     conv = ConvOp(
         op.input,
-        rewriter.add(ConstantOp.of(weight)).result,
-        rewriter.add(ConstantOp.of(bias)).result,
+        weight,
+        bias,
         strides=[1] * len(lines),
         dilations=[line.dilation for line in lines],
         pads_begin=[line.before for line in lines],
@@ -324,29 +332,38 @@ def _interleaved(
     return rewriter.add(TransposeOp(value, order)).result
 
 
-def _stacked(groups: int, plan: _Plan, lines: Sequence[_Line]) -> tuple[Array, Array]:
+def _stacked(
+    op: ConvTransposeOp, lines: Sequence[_Line], rewriter: Rewriter
+) -> tuple[SSAValue, SSAValue | None]:
     """Filters of all combinations of phases, those of a group side by side, and their biases."""
-    depth, filters = plan.weight.shape[0] // groups, plan.weight.shape[1]
-    parts: list[Array] = []
-    for phases in product(*(line.phases for line in lines)):
-        taps = [
-            [phase.tap + (phase.taps - 1 - number) * phase.step for number in range(phase.taps)]
-            for phase in phases
-        ]
-        every = range(plan.weight.shape[0]), range(filters)
-        own = plan.weight[np.ix_(*every, *taps)]
-        parts.append(own.reshape(groups, depth, *own.shape[1:]).swapaxes(1, 2))
-    weight = np.concatenate(parts, axis=1)
-    bias = np.zeros(groups * filters, weight.dtype) if plan.bias is None else plan.bias
-    biases = np.tile(bias.reshape(groups, filters), (1, len(parts)))
-    return weight.reshape(-1, *weight.shape[2:]), biases.reshape(-1)
+    inputs, filters, *_ = _shape(op.weight)
+    groups = op.groups.data
+    ways = list(product(*(line.phases for line in lines)))
+    taps, rank = [line.taps for line in lines], len(lines) + 2
+    parts: list[SSAValue] = []
+    for phases in ways:
+        last = [phase.tap + (phase.taps - 1) * phase.step for phase in phases]
+        steps = [-phase.step for phase in phases]
+        part = SliceOp(op.weight, [0, 0, *last], [inputs, filters, *taps], [1, 1, *steps])
+        dims = [groups, inputs // groups, filters, *taps]
+        apart = rewriter.add(ReshapeOp(rewriter.add(part).result, dims)).result
+        order = [0, 2, 1, *range(3, rank + 1)]
+        parts.append(rewriter.add(TransposeOp(apart, order)).result)
+    value = parts[0] if len(parts) == 1 else rewriter.add(ConcatOp(parts, 1)).result
+    number = groups * len(ways) * filters
+    weight = rewriter.add(ReshapeOp(value, [number, inputs // groups, *taps])).result
+    if op.bias is None or len(ways) == 1:
+        return weight, op.bias
+    bias = rewriter.add(ReshapeOp(op.bias, [groups, 1, filters])).result
+    bias = rewriter.add(BroadcastOp(bias, [groups, len(ways), filters])).result
+    return weight, rewriter.add(ReshapeOp(bias, [number])).result
 
 
 @dataclass(frozen=True)
 class SpreadPhasesPass(ModulePass):
     """
     conv_transpose(x, w, b) -> reshape(transpose(concat_p(conv(x, w_p, b)[shift_p :])))
-        [w, b constant; a stride of 1, or filters, of a group if there are several, that fill less
+        [a stride of 1, or filters, of a group if there are several, that fill less
          than half of a vector]
 
     w_p has the taps of phase p in reverse: phases with as many taps are one convolution. The lanes
@@ -360,4 +377,6 @@ class SpreadPhasesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pattern = SpreadPhases(target_named(options_of(ctx).target))
-        apply_patterns(op, [pattern], recorder_of(ctx), pass_name=self.name, recursive=False)
+        # What is made of constant weights is constant.
+        patterns = [pattern, FoldConstants()]
+        apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name)

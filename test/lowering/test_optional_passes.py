@@ -17,8 +17,14 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, GatherOp, SliceOp
+from lowerdeck.dialects.core.reduce import PoolOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import (
+    ConcatOp,
+    GatherElementsOp,
+    GatherOp,
+    ReshapeOp,
+    SliceOp,
+)
 from lowerdeck.dialects.core.types import f16, f32, i8, i32, i64
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
@@ -61,8 +67,8 @@ def convolution(
 def network(x: SSAValue) -> list[SSAValue]:
     """
     A convolution whose result a depthwise one reads, a concatenation of which a part is used,
-    softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, and a
-    transposed convolution.
+    softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, a
+    transposed convolution, and a pool of deep windows.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -88,7 +94,18 @@ def network(x: SSAValue) -> list[SSAValue]:
     repeated, scaled = (
         convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1))
     )
-    return [joined, soft, square, sums, repeated, scaled, larger]
+    none, ones = [0] * 3, [1] * 3
+    planes = ReshapeOp(x, [1, 2, 4, 9, 9]).result
+    pool = PoolOp(
+        "max",
+        planes,
+        kernel=[3, 4, 4],
+        strides=ones,
+        dilations=ones,
+        pads_begin=none,
+        pads_end=none,
+    ).result
+    return [joined, soft, square, sums, repeated, scaled, larger, pool]
 
 
 def products(x: SSAValue) -> list[SSAValue]:

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.elementwise import CosOp, MulOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
+from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
 from lowerdeck.passes.context import LowerdeckContext
@@ -28,7 +31,9 @@ from .strategies.blocked import values  # noqa: TID251  (as above)
 from .targets import suite_for  # noqa: TID251  (as above)
 
 
-def _transposed(rng: Random, x: SSAValue, rank: int, dtype: Any) -> SSAValue:
+def _transposed(
+    rng: Random, x: SSAValue, rank: int, dtype: Any, *, computed: bool = False
+) -> SSAValue:
     """Any strides, taps, padding, groups and filters; some that are none of the pass."""
     numbers = np.random.default_rng(rng.randrange(1000))
     strides = [rng.choice([1, 2, 2, 3]) for _ in range(rank)]
@@ -47,7 +52,7 @@ def _transposed(rng: Random, x: SSAValue, rank: int, dtype: Any) -> SSAValue:
     bias = ConstantOp.of(numbers.standard_normal(filters * groups).astype(dtype)).result
     return ConvTransposeOp(
         x,
-        ConstantOp.of(weight).result,
+        _times_one(x, weight) if computed else ConstantOp.of(weight).result,
         rng.choice([bias, None]),
         strides=strides,
         dilations=dilations,
@@ -58,9 +63,17 @@ def _transposed(rng: Random, x: SSAValue, rank: int, dtype: Any) -> SSAValue:
     ).result
 
 
+def _times_one(x: SSAValue, weight: NDArray[Any]) -> SSAValue:
+    """A number times that of an input which is not known, but is 1."""
+    size = SliceOp(x, [0] * len(dims_of(x)), [1] * len(dims_of(x))).result
+    one = ReshapeOp(CosOp(MulOp(size, scalar(0, element_type(x)).result).result).result, []).result
+    return MulOp(ConstantOp.of(weight).result, one).result
+
+
+@pytest.mark.parametrize("computed", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_any_phases(rank: int, dtype: Any) -> None:
+def test_any_phases(rank: int, dtype: Any, computed: bool) -> None:
     """The same numbers in the reference, infinite ones and NaN included, of sizes open or not."""
     spread = 0
     for seed in range(60):
@@ -70,11 +83,11 @@ def test_any_phases(rank: int, dtype: Any) -> None:
         dims = [symbol("n"), depth, *(symbol(f"s{k}") for k in range(rank))]
 
         def body(x: SSAValue, rng: Random = rng) -> SSAValue:
-            return _transposed(rng, x, rank, dtype)
+            return _transposed(rng, x, rank, dtype, computed=computed)
 
         module = module_of([typed(dtype, *(dims if seed % 3 == 0 else shape))], body)
         x = values(*shape, seed=seed).astype(dtype)
-        x.flat[seed % x.size] = [np.inf, np.nan, 1.0][seed % 3]
+        x.flat[1 + seed % (x.size - 1)] = [np.inf, np.nan, 1.0][seed % 3]
         (expected,) = Interpreter().call(find_function(module, "main"), [x])
         context = LowerdeckContext(options=CompileOptions(target="x86-64-v4"))
         PASSES["spread-phases"]()().apply(context, module)
@@ -97,7 +110,7 @@ def test_compiled(tmp_path: Path, target: str) -> None:
         x = values(2, [6, 18][seed % 2], 9, 18, seed=seed)
 
         def body(x: SSAValue, rng: Random = rng) -> SSAValue:
-            return _transposed(rng, x, 2, np.float32)
+            return _transposed(rng, x, 2, np.float32, computed=seed % 4 == 3)
 
         module = module_of([typed(np.float32, *x.shape)], body)
         suite.programs.append(

@@ -3,8 +3,7 @@
 // Of four taps two belong to each phase; every other output begins one input later.
 // CHECK-LABEL: @images
 // CHECK:         %[[W:.+]] = core.constant {{.*}} : tensor<12x1x2x2xf32>
-// CHECK:         %[[B:.+]] = core.constant {{.*}} : tensor<12xf32>
-// CHECK-NEXT:    %[[C:.+]] = core.conv %x, %[[W]], %[[B]] strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : {{.*}} -> tensor<1x12x6x7xf32>
+// CHECK-NEXT:    %[[C:.+]] = core.conv %x, %[[W]] strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : {{.*}} -> tensor<1x12x6x7xf32>
 // CHECK-NEXT:    core.slice %[[C]] [0, 0, 0, 0] [1, 3, 5, 6]
 // CHECK-NEXT:    core.slice %[[C]] [0, 3, 0, 1] [1, 3, 5, 6]
 // CHECK-NEXT:    core.slice %[[C]] [0, 6, 1, 0] [1, 3, 5, 6]
@@ -70,7 +69,7 @@ func.func @cut(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
 // Groups of few filters: all phases of one group side by side.
 // CHECK-LABEL: @grouped
 // CHECK:         %[[W:.+]] = core.constant dense<{{\[}}{{\[}}{{\[}}1.0], [5.0]], {{\[}}{{\[}}3.0], [7.0]], {{\[}}{{\[}}2.0], [6.0]], {{\[}}{{\[}}4.0], [8.0]], {{\[}}{{\[}}9.0], [13.0]]
-// CHECK:         core.conv %x, %[[W]], {{.*}} groups 2 : {{.*}} -> tensor<1x8x5xf32>
+// CHECK:         core.conv %x, %[[W]] {{.*}} groups 2 : {{.*}} -> tensor<1x8x5xf32>
 // CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 4, 5]
 // CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 2, 2, 5]
 // CHECK-NEXT:    core.transpose %{{.*}} [0, 1, 3, 4, 2]
@@ -86,7 +85,7 @@ func.func @grouped(%x: tensor<1x4x5xf32>) -> tensor<1x4x10xf32> {
 // A stride of one: the convolution alone, with its taps in reverse.
 // CHECK-LABEL: @one_phase
 // CHECK:         %[[W:.+]] = core.constant dense<{{\[}}{{\[}}{{\[}}2.0, 1.0], [4.0, 3.0], [6.0, 5.0]]]> : tensor<1x3x2xf32>
-// CHECK:         %[[Y:.+]] = core.conv %x, %[[W]], {{.*}} dilations [3] pads [3] [3] groups 1 : {{.*}} -> tensor<1x1x8xf32>
+// CHECK:         %[[Y:.+]] = core.conv %x, %[[W]] {{.*}} dilations [3] pads [3] [3] groups 1 : {{.*}} -> tensor<1x1x8xf32>
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @one_phase(%x: tensor<1x3x5xf32>) -> tensor<1x1x8xf32> {
   %w = core.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]], [[5.0, 6.0]]]> : tensor<3x1x2xf32>
@@ -99,7 +98,7 @@ func.func @one_phase(%x: tensor<1x3x5xf32>) -> tensor<1x1x8xf32> {
 // Every other output is computed of no input.
 // CHECK-LABEL: @apart
 // CHECK:         %[[C:.+]] = core.conv %x, {{.*}} dilations [1] pads [1] [1] {{.*}} -> tensor<1x2x6xf32>
-// CHECK:         %[[Z:.+]] = core.broadcast %{{.*}} [1, 2, 6]
+// CHECK:         %[[Z:.+]] = core.constant {{.*}} : tensor<1x2x6xf32>
 // CHECK-NEXT:    %[[P:.+]] = core.slice %[[C]] [0, 0, 0] [1, 2, 6]
 // CHECK-NEXT:    core.concat %[[P]], %[[Z]] axis 1
 func.func @apart(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
@@ -126,7 +125,22 @@ func.func @deep(%x: tensor<1x16x5xf32>) -> tensor<1x2x10xf32> {
 
 // -----
 
-// Filters that fill half of a vector and computed weights stay.
+// Computed weights are parts of what is computed, in reverse.
+// CHECK-LABEL: @computed
+// CHECK:         %[[A:.+]] = core.slice %w [0, 0, 2] [4, 2, 2] [1, 1, -2]
+// CHECK:         core.transpose %{{.*}} [0, 2, 1, 3]
+// CHECK:         core.slice %w [0, 0, 3] [4, 2, 2] [1, 1, -2]
+// CHECK:         core.concat
+// CHECK:         core.broadcast %{{.*}} [1, 2, 2]
+// CHECK:         core.conv %x
+func.func @computed(%x: tensor<1x4x5xf32>, %w: tensor<4x2x4xf32>, %b: tensor<2xf32>) -> tensor<1x2x12xf32> {
+  %y = core.conv_transpose %x, %w, %b strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x4xf32>, tensor<2xf32>) -> tensor<1x2x12xf32>
+  func.return %y : tensor<1x2x12xf32>
+}
+
+// -----
+
+// Filters that fill half of a vector stay, and computed weights that are read but a few times.
 // CHECK-LABEL: @many
 // CHECK-NOT:     core.conv %
 func.func @many(%x: tensor<1x4x5xf32>) -> tensor<1x9x10xf32> {
@@ -134,7 +148,7 @@ func.func @many(%x: tensor<1x4x5xf32>) -> tensor<1x9x10xf32> {
   %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x9x2xf32>) -> tensor<1x9x10xf32>
   func.return %y : tensor<1x9x10xf32>
 }
-func.func @computed(%x: tensor<1x4x5xf32>, %w: tensor<4x2x2xf32>) -> tensor<1x2x10xf32> {
-  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x10xf32>
-  func.return %y : tensor<1x2x10xf32>
+func.func @few(%x: tensor<1x4x5xf32>, %w: tensor<4x16x3xf32>) -> tensor<1x16x7xf32> {
+  %y = core.conv_transpose %x, %w strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x16x3xf32>) -> tensor<1x16x7xf32>
+  func.return %y : tensor<1x16x7xf32>
 }
