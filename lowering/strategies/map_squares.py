@@ -6,7 +6,7 @@ transposed in registers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import log2, prod
+from math import gcd, log2, prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -47,8 +47,8 @@ SIDE, ALONG, OVERLAP = "side", "along", "overlap"
 along which inputs are contiguous, and 1 if the last square along it ends with it and shares
 elements with the one before."""
 
-FEWEST_BYTES = 32
-"""Half of a line of the cache: vectors of fewer are not stored in lines far apart."""
+LINE_BYTES, SETS, WAYS = 64, 64, 8
+"""Of the L1 cache: lines, sets of lines, and lines of one set."""
 
 
 class MapSquares(Strategy):
@@ -141,16 +141,31 @@ def _are_inside(result: SSAValue, layout: LayoutAttr, along: int, side: int) -> 
     contiguous along them.
 
     Around them there is enough to share between threads, and no vector of the result that is no
-    whole block. Within them the result is stored side by side, or large parts of lines of the cache
-    are: what is left of a line is stored much later.
+    whole block. Within them lines of the result are written in pieces, and around them lines of the
+    input are read in pieces: whichever stay in the cache until their next piece, or more of them.
     """
     dims, across = dims_of(result), layout.data.pieces[-1].axis
-    is_large = side * numpy_dtype(element_type(result)).itemsize >= FEWEST_BYTES
-    fits = is_large if can_overlap_across(layout) else dims[across] % side == 0
-    if layout.data.pieces[-2].axis != along or not fits:
+    if layout.data.pieces[-2].axis != along:
         return False
+    if not can_overlap_across(layout):
+        if dims[across] % side != 0:
+            return False
+    elif side * (size := numpy_dtype(element_type(result)).itemsize) < LINE_BYTES:
+        lines, columns = assumed_size(dims[along]), assumed_size(dims[across])
+        written = _excess(lines, columns * size, own=2)
+        if written > 1 and written > _excess(columns, lines * size):
+            return False
     others = [size for axis, size in enumerate(dims) if axis not in (along, across)]
     return prod(map(assumed_size, [*others, dims[across] // side])) >= FEWEST_TO_SHARE
+
+
+def _excess(count: int, step: int, own: int = 1) -> float:
+    """
+    Lines that are so many bytes apart, as a share of those that fit into the L1 cache. Where they
+    crowd into some of its sets, those that are written take the place of `own` lines.
+    """
+    sets = SETS * LINE_BYTES // max(gcd(step, SETS * LINE_BYTES), LINE_BYTES)
+    return count * (own if sets < SETS else 1) / (sets * WAYS)
 
 
 def _columns(size: Expr, side: int) -> Iterator[tuple[Expr, Expr, Expr]]:

@@ -44,8 +44,8 @@ func.func @main(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 // CHECK: arith.extf
 // CHECK-NOT: math.tanh
 // CHECK: arith.divf
-// CHECK-NEXT: arith.addf
-// CHECK: arith.ori
+// CHECK-NEXT: arith.bitcast
+// CHECK-NEXT: arith.ori
 // CHECK: arith.bitcast
 // CHECK-NEXT: arith.truncf
 func.func @main(%x: tensor<8xf16>) -> tensor<8xf16> {

@@ -76,3 +76,66 @@ func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   } {layouts = [#core.layout<0, 1/4, 2, 3, 1 mod 4>, #core.layout<0, 1, 2, 3>]}
   func.return %y : tensor<1x8x3x8xf32>
 }
+
+// -----
+
+// Few rows far apart, whose halves of lines stay in the cache: what they give is written whole.
+// CHECK-LABEL: buffer.func @wide
+// CHECK:         buffer.for <[0, 392, 1]>
+// CHECK:           buffer.for <[0, 8, 1]>
+// CHECK:             buffer.transpose
+func.func @main(%x: tensor<64x3136xf32>) -> tensor<3136x64xf32> {
+  %y = core.kernel @wide(%x) : (tensor<64x3136xf32>) -> tensor<3136x64xf32> {
+  ^bb0(%a: tensor<64x3136xf32>):
+    %b = core.transpose %a [1, 0] : (tensor<64x3136xf32>) -> tensor<3136x64xf32>
+    core.yield %b : tensor<3136x64xf32>
+  }
+  func.return %y : tensor<3136x64xf32>
+}
+
+// -----
+
+// The other way around: few rows are written.
+// CHECK-LABEL: buffer.func @high
+// CHECK:         buffer.for <[0, 392, 1]>
+// CHECK:           buffer.for <[0, 8, 1]>
+// CHECK:             buffer.load {{.*}} <[d0 * 8, d1 * 8]> : {{.*}} -> vector<8xf32>
+func.func @main(%x: tensor<3136x64xf32>) -> tensor<64x3136xf32> {
+  %y = core.kernel @high(%x) : (tensor<3136x64xf32>) -> tensor<64x3136xf32> {
+  ^bb0(%a: tensor<3136x64xf32>):
+    %b = core.transpose %a [1, 0] : (tensor<3136x64xf32>) -> tensor<64x3136xf32>
+    core.yield %b : tensor<64x3136xf32>
+  }
+  func.return %y : tensor<64x3136xf32>
+}
+
+// -----
+
+// Rows that are short and far apart, but all in the same sets of the cache: as if they were many.
+// CHECK-LABEL: buffer.func @crowded
+// CHECK:         buffer.for <[0, 25, 1]>
+// CHECK:           buffer.for <[0, 256, 1]>
+func.func @main(%x: tensor<2048x200xf32>) -> tensor<200x2048xf32> {
+  %y = core.kernel @crowded(%x) : (tensor<2048x200xf32>) -> tensor<200x2048xf32> {
+  ^bb0(%a: tensor<2048x200xf32>):
+    %b = core.transpose %a [1, 0] : (tensor<2048x200xf32>) -> tensor<200x2048xf32>
+    core.yield %b : tensor<200x2048xf32>
+  }
+  func.return %y : tensor<200x2048xf32>
+}
+
+// -----
+
+// Six columns: two squares of four, which share two of them.
+// CHECK-LABEL: buffer.func @narrow
+// CHECK:         buffer.load {{.*}} <[d0 * 4, 0]> : {{.*}} -> vector<4xf32>
+// CHECK:         buffer.load {{.*}} <[d0 * 4, 2]> : {{.*}} -> vector<4xf32>
+// CHECK:         schedule = #core.schedule<map_squares, side = 4, along = 0, overlap = 1>
+func.func @main(%x: tensor<400x6xf32>) -> tensor<6x400xf32> {
+  %y = core.kernel @narrow(%x) : (tensor<400x6xf32>) -> tensor<6x400xf32> {
+  ^bb0(%a: tensor<400x6xf32>):
+    %b = core.transpose %a [1, 0] : (tensor<400x6xf32>) -> tensor<6x400xf32>
+    core.yield %b : tensor<6x400xf32>
+  }
+  func.return %y : tensor<6x400xf32>
+}
