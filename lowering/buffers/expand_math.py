@@ -72,6 +72,11 @@ LOG = (
 """ln(1 + f) / f for -1/3 <= f <= 1/3."""
 ASIN = (0.166667536, 0.0749524161, 0.0454770960, 0.0241476111, 0.0422185473)
 """(asin(s) / s - 1) / s^2 as a polynomial of s^2 for s <= 1 / 2: 2^-27 of asin(s)."""
+ATAN = (
+    *(-0.333331525, 0.199937731, -0.142110556, 0.106660031),
+    *(-0.0755221099, 0.0432118215, -0.016367903, 0.0029206858),
+)
+"""(atan(t) / t - 1) / t^2 as a polynomial of t^2 for t <= 1; of atan(t), 2^-25.8."""
 HALF_PI, HALF_PI_LOW = 1.57079637, -4.37113883e-8
 """Half of pi in two parts."""
 
@@ -232,6 +237,22 @@ def expand_acos(e: Expansion, x: SSAValue) -> SSAValue:
     return _angle_from(e, (whole(HALF_PI), whole(HALF_PI_LOW)), k, s, r)
 
 
+def expand_atan(e: Expansion, x: SSAValue) -> SSAValue:
+    """
+    An odd polynomial of |x| or, where that is less, of 1 / |x|, which half of pi is the rest of.
+
+    1.53 ulp, 1.7 without fma.
+    """
+    sign, magnitude = e.split_sign(x)
+    one = e.real(1.0)
+    is_large = e.compare("ogt", magnitude, one)
+    t = e.over(e.select(is_large, one, magnitude), e.select(is_large, magnitude, one))
+    square = e.times(t, t)
+    angle = e.fma(e.times(e.polynomial(square, ATAN), square), t, t)
+    rest = e.plus(e.real(HALF_PI), e.minus(e.real(HALF_PI_LOW), angle))
+    return e.with_sign(sign, e.select(is_large, rest, angle))
+
+
 def narrow_to_half(type_: Attribute, wide: Expansion, x: SSAValue) -> SSAValue | None:
     """
     An f64 as f16 or bf16 by way of f32, which is rounded to odd: what is cut off leaves a last bit
@@ -261,6 +282,7 @@ EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
     (math.LogOp, f32): expand_log,
     (math.AsinOp, f32): expand_asin,
     (math.AcosOp, f32): expand_acos,
+    (math.AtanOp, f32): expand_atan,
     **{(arith.TruncFOp, half): partial(narrow_to_half, half) for half in (f16, bf16)},
     **{(op, f32): expand for op, expand in BY_F64.items()},
     **{(op, f64): expand for op, expand in OF_F64.items()},
@@ -297,11 +319,11 @@ class ExpandMathPass(ModulePass):
     """
     Rewrite functions in every kernel to arithmetic, which has a vector form for every op.
 
-    Of f32, all of them: exp, erf, log, asin and acos are at most 1.4 ulp off, tanh is at most 2,
-    and 1 / (1 + exp(-x)) at most 2.5; the others are computed in f64, and rounded once; powers with
-    small integers are products there, and remainders exact; f64 becomes f16 and bf16 by f32,
-    rounded to odd. Of f64, exp, log, tanh, sin, cos, atan and third powers, at most 1.5 ulp
-    off; the others stay as they are.
+    Of f32, all of them: exp, erf, log, asin and acos are at most 1.4 ulp off, atan and tanh at most
+    2, and 1 / (1 + exp(-x)) at most 2.5; the others are computed in f64, and rounded once; powers
+    with small integers are products there, and remainders exact; f64 becomes f16 and bf16 by f32,
+    rounded to odd. Of f64, exp, log, tanh, sin, cos, atan and third powers, at most 1.5 ulp off;
+    the others stay as they are.
 
     NaN, infinities and the sign of zero come out as the C library has them.
     """

@@ -41,13 +41,6 @@ TAN = (
     *(0.005044660209129147, -0.00064463974033811, 0.0020600447108362384),
 )
 """tan(r) / r as a polynomial of r^2: 2^-33."""
-ATAN = (
-    *(0.9999999999992447, -0.3333333327692249, 0.19999993053555706, -0.14285386553749221),
-    *(0.1110345690890113, -0.08992552905733463, 0.06974197684664424, -0.03765510597758158),
-)
-"""atan(z) / z as a polynomial of z^2 for |z| <= tan(pi / 8): 2^-40."""
-ATAN_ENDS = (0.41421356237309503, 2.414213562373095)
-"""tan(pi / 8) and tan(3 pi / 8)."""
 SINH = (
     *(0.9999999999999205, 0.16666666667239327, 0.008333333266545869),
     *(0.00019841298317149254, 2.755183485237489e-06, 2.5538205221156536e-08),
@@ -219,23 +212,6 @@ def _tan(e: Expansion, x: SSAValue) -> SSAValue:
     return e.select(_is_odd(e, quarter), e.over(e.real(-1.0), value), value)
 
 
-def _atan(e: Expansion, x: SSAValue) -> SSAValue:
-    """That of z on top of that of c = 0, 1 or infinity, with z = (|x| - c) / (1 + c |x|)."""
-    magnitude, one = e.magnitude(x), e.real(1.0)
-    top, bottom, start = magnitude, one, e.real(0.0)
-    beside = (e.minus(magnitude, one), e.plus(magnitude, one), e.real(PI / 4))
-    beyond = (e.real(-1.0), magnitude, e.real(PI / 2))
-    for end, part in zip(ATAN_ENDS, (beside, beyond), strict=True):
-        is_above = e.compare("ogt", magnitude, e.real(end))
-        top, bottom, start = (
-            e.select(is_above, new, old)
-            for new, old in zip(part, (top, bottom, start), strict=True)
-        )
-    z = e.over(top, bottom)
-    value = e.fma(z, e.polynomial(e.times(z, z), ATAN), start)
-    return e.add(math.CopySignOp(value, x))
-
-
 def _sinh(e: Expansion, x: SSAValue) -> SSAValue:
     magnitude = e.magnitude(x)
     small = e.times(x, e.polynomial(e.times(x, x), SINH))
@@ -344,7 +320,6 @@ BY_F64: Mapping[type[Operation], Callable[..., SSAValue]] = {
     math.SinOp: _wide(_sin),
     math.CosOp: _wide(_cos),
     math.TanOp: _wide(_tan),
-    math.AtanOp: _wide(_atan),
     math.SinhOp: _wide(_sinh),
     math.CoshOp: _wide(_cosh),
     math.AsinhOp: _wide(_asinh),
