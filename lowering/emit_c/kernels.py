@@ -63,12 +63,23 @@ def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()
         if stride in c.used
     ]
     head = f"LOWERDECK_KERNEL void {name}({', '.join(parameters) or 'void'}) {{"
-    c.lines = [*strides, *c.lines]
+    c.lines = [*_known_of_parts(function, c), *strides, *c.lines]
     # A dimension may stand in types only.
     unused = [c.name(argument) for argument in arguments if not argument.uses]
     unused += [symbol for symbol in c.symbols.values() if symbol not in c.used]
     voids = [f"  (void){parameter};" for parameter in unused]
     return "\n".join([_comment(function), head, *voids, *c.lines, "}", ""])
+
+
+def _known_of_parts(function: kernel.FuncOp, c: CWriter) -> list[str]:
+    """What makes divisions of the indices of a part as simple as those of a whole loop."""
+    names = [symbol.data for symbol in function.symbols]
+    if function.parallel is None:
+        return []
+    part, parts = (
+        c.symbols[str(parameter(names.index(name)))] for name in (kernel.PART, kernel.PARTS)
+    )
+    return [f"  LOWERDECK_KNOWN({part} >= 0 && {parts} > 0);"]
 
 
 def needs_status(function: kernel.FuncOp) -> bool:

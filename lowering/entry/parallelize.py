@@ -53,13 +53,18 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
     return loops if are_independent([*loads, *loops]) else []
 
 
-def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
+FEW_PARTS = 8
+"""For each thread: of fewer, one that is left over is much of the work."""
+
+
+def collapsed(loop: kernel.ForOp, threads: int) -> kernel.ForOp:
     """
-    A parallel loop of unknown trip count, possibly one, collapsed with the labeled loop that is its
-    whole body: the iterations of both are independent. Any other loop is returned as it is.
+    A parallel loop of unknown trip count, possibly one, or of few iterations that cannot be divided
+    evenly, collapsed with the labeled loop that is its whole body: the iterations of both are
+    independent. Any other loop is returned as it is.
     """
     inner = loop.body.block.first_op
-    if constants(loop.range.data) is not None or not isinstance(inner, kernel.ForOp):
+    if not isinstance(inner, kernel.ForOp) or not _may_be_uneven(loop, inner, threads):
         return loop
     is_nest = inner.next_op is loop.body.block.last_op and inner.label is not None
     if not is_nest or inner.inits or loop.body.block.args[0] in inner.indices:
@@ -90,6 +95,16 @@ def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
     loop.detach()
     loop.erase()
     return new
+
+
+def _may_be_uneven(loop: kernel.ForOp, inner: kernel.ForOp, threads: int) -> bool:
+    if (bounds := constants(loop.range.data)) is None:
+        return True
+    lower, upper, step = bounds
+    trips = -(-(upper - lower) // step)
+    # A division for each vector would take longer than what it saves.
+    has_loops = any(isinstance(op, kernel.ForOp) for op in inner.body.block.ops)
+    return has_loops and trips % threads != 0 and trips < FEW_PARTS * threads
 
 
 def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs: Costs) -> None:
@@ -345,7 +360,8 @@ class ParallelizePass(ModulePass):
         functions = lowered_functions(op, self.name)
         entry.takes_pool = UnitAttr()
         repeated = _called_in_loops(entry)
-        costs = target_named(options_of(ctx).target).costs
+        options = options_of(ctx)
+        costs = target_named(options.target).costs
         fewest = costs.shared_steps if self.worth is None else self.worth
         steps = {name: steps_of_block(f.body.block, costs) for name, f in functions.items()}
         calls = (op for op in entry.walk() if isinstance(op, entry_ops.CallOp))
@@ -361,7 +377,8 @@ class ParallelizePass(ModulePass):
                 if sum(map(estimated_trips, loops)) < 2:
                     continue
                 if steps_of_block(part.body.block, costs) >= worth:
-                    split_function(part, [collapsed(loop) for loop in loops], costs)
+                    loops = [collapsed(loop, options.threads) for loop in loops]
+                    split_function(part, loops, costs)
 
         def is_shared(call: entry_ops.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None

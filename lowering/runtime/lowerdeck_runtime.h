@@ -147,6 +147,16 @@ static inline int64_t lowerdeck_mul(int64_t a, int64_t b) {
 static inline bool lowerdeck_equal(int64_t a, int64_t b) { return a == b && a != LOWERDECK_BEYOND; }
 static inline bool lowerdeck_within(int64_t a, int64_t b) { return a <= b && a != LOWERDECK_BEYOND; }
 
+/* What compilers may rely on. */
+#if defined(__GNUC__)
+#define LOWERDECK_KNOWN(condition) \
+  do { \
+    if (!(condition)) __builtin_unreachable(); \
+  } while (0)
+#else
+#define LOWERDECK_KNOWN(condition) ((void)0)
+#endif
+
 /* Rounded toward minus infinity; a zero divisor, which only an empty dimension gives, gives zero. */
 static inline int64_t lowerdeck_floordiv(int64_t a, int64_t b) {
   if (b == 0) return 0;

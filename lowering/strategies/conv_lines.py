@@ -76,7 +76,8 @@ class ConvLines(Strategy):
             return None
         if not (_comes_plain(kernel.inputs[image]) and _leaves_plain(kernel.results[0])):
             return None
-        plan, in_blocks = plan_lines(op, setting.target), _cycles_in_blocks(kernel, op, setting)
+        plan = plan_lines(op, setting.target, setting.threads)
+        in_blocks = _cycles_in_blocks(kernel, op, setting)
         if plan is None or plan.cycles / setting.threads > in_blocks:
             return None
         if dims_of(op.result)[-1].value is None and in_blocks < inf:
@@ -92,7 +93,7 @@ class ConvLines(Strategy):
         layouts = (layout_in(kernel, op.input), layout_out(kernel))
         if any(layout.data.pieces != plain for layout in layouts):
             return
-        if (plan := plan_lines(op, setting.target)) is not None:
+        if (plan := plan_lines(op, setting.target, setting.threads)) is not None:
             yield Candidate(plan.cycles / setting.threads, plan.schedule(self.name))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:

@@ -46,6 +46,9 @@ BAND_BYTES = 16 << 10
 MOST_BYTES = 1 << 18
 """Of the inputs under a band of one row: they lie on the stack."""
 
+FEW_PARTS = 8
+"""Bands for each thread: of more, it does not matter if one is left over."""
+
 OPEN_ROWS, OPEN_COLUMNS = 16, 64
 """Of a band, where the image has an unknown number of them."""
 
@@ -156,8 +159,11 @@ class _Sums:
                     yield 1, below, number
 
 
-def plan_lines(op: ConvOp, target: Target) -> Plan | None:
-    """The best plan for a convolution of row-major images; None if there is none."""
+def plan_lines(op: ConvOp, target: Target, threads: int = 1) -> Plan | None:
+    """
+    The best plan for a convolution of row-major images, whose bands so many threads can share
+    evenly; None if there is none.
+    """
     weight, windows = static_shape(op.weight), windows_of(op)
     if weight is None or windows is None or 0 in weight or not is_of(op, f32, f64):
         return None
@@ -173,7 +179,8 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
     line = line_of(windows, apart=not is_written_out)
     if (band := _band(op, windows, line, (weight[1], lanes, size))) is None:
         return None
-    rows, columns = band
+    outer = shape[0] * groups * prod(shape[2:-2])
+    rows, columns = band = _shared(op, band, (outer, lanes, threads))
     filters, vectors = weight[0] // groups, -(-columns // lanes)
     bytes_ = weight[1] * rows * columns * size, filters * prod(weight[1:]) * size
     sums = _Sums(target, (filters, rows, vectors), weight[1:], bytes_)
@@ -188,9 +195,8 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
         each, tile = least(scored(sums.tiles(), lambda tile: _cycles(op, windows, sums, tile)))
     if is_copied(windows):
         each += _copy_cycles(windows, line, band, lanes, sums)
-    bands = prod(shape[2:-2]) * -(-shape[-1] // columns)
-    bands *= -(-shape[-2] // rows) if len(windows) > 1 else 1
-    cycles = shape[0] * groups * bands * each
+    bands = -(-shape[-1] // columns) * (-(-shape[-2] // rows) if len(windows) > 1 else 1)
+    cycles = outer * bands * each
     return Plan(cycles, lanes, rows, columns, tile, sums.filters_last(tile))
 
 
@@ -262,6 +268,34 @@ def _unrolled_cycles(
             )
             cycles += rows * columns * (step + costs.tile_cycles / 2 + sums)
     return cycles
+
+
+def _shared(op: ConvOp, band: tuple[int, int], numbers: tuple[int, int, int]) -> tuple[int, int]:
+    """
+    A band that is smaller if threads could not share bands evenly, by how often there are as many,
+    the lanes and the threads.
+    """
+    (rows, columns), (outer, lanes, threads) = band, numbers
+    sizes = [dim.value for dim in dims_of(op.result)[2:]]
+    height, width = sizes[-2] if len(sizes) > 1 else 1, sizes[-1]
+    if height is None or width is None:
+        return band
+    below, beside = -(-height // rows), -(-width // columns)
+    for number in range(below, min(below + threads, height + 1)):
+        if -(-height // -(-height // number)) == number and _is_even(
+            outer * number * beside, threads
+        ):
+            return -(-height // number), columns
+    for number in range(beside, beside + threads):
+        wide = -(-width // (number * lanes)) * lanes
+        if -(-width // wide) == number and _is_even(outer * below * number, threads):
+            return rows, min(wide, columns)
+    return band
+
+
+def _is_even(parts: int, threads: int) -> bool:
+    """True if threads have work until the end, or nearly."""
+    return parts % threads == 0 or parts >= FEW_PARTS * threads
 
 
 def _band(
