@@ -1,5 +1,8 @@
 """Pools of deep windows, as pools of planes: the same numbers, and the same ones of equal zeros."""
 
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from pathlib import Path
