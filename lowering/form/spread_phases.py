@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from math import inf, prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
@@ -359,12 +361,23 @@ def _stacked(
     return weight, rewriter.add(ReshapeOp(bias, [number])).result
 
 
+class _FoldNew(FoldConstants):
+    """What is made of constant weights is constant; what was there before stays as it was meant."""
+
+    def __init__(self, known: Container[Operation]) -> None:
+        super().__init__()
+        self._known = known
+
+    def match(self, op: CoreOp) -> Match[list[NDArray[Any]]] | None:
+        return None if op in self._known else super().match(op)
+
+
 @dataclass(frozen=True)
 class SpreadPhasesPass(ModulePass):
     """
     conv_transpose(x, w, b) -> reshape(transpose(concat_p(conv(x, w_p, b)[shift_p :])))
-        [a stride of 1, or filters, of a group if there are several, that fill less
-         than half of a vector]
+        [a stride of 1, or filters, of a group if there are several, that fill less than half of a
+         vector; of computed weights with a stride of 1, 256 results of a channel]
 
     w_p has the taps of phase p in reverse: phases with as many taps are one convolution. The lanes
     are then columns or groups, not filters. With a stride of 1 there is one phase, and it is all.
@@ -376,7 +389,10 @@ class SpreadPhasesPass(ModulePass):
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = set(op.walk())
+        if not any(isinstance(each, ConvTransposeOp) for each in known):
+            return
         pattern = SpreadPhases(target_named(options_of(ctx).target))
-        # What is made of constant weights is constant.
-        patterns = [pattern, FoldConstants()]
-        apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name)
+        recorder = recorder_of(ctx)
+        apply_patterns(op, [pattern], recorder, pass_name=self.name, recursive=False)
+        apply_patterns(op, [_FoldNew(known)], recorder, pass_name=self.name)
