@@ -157,13 +157,13 @@ func.func @few(%x: tensor<1x4x5xf32>, %w: tensor<4x16x3xf32>) -> tensor<1x16x7xf
 
 // What a constant is made into for others stays as it was meant, as where weights have to be small.
 // CHECK-LABEL: @beside
-// CHECK:         core.cast %{{.*}} : (tensor<2xf16>) -> tensor<2xf32>
+// CHECK:         core.cast %{{.*}} to f32
 // CHECK-NOT:     core.cast
 // CHECK-NOT:     core.slice
 // CHECK:         core.conv %x
 func.func @beside(%x: tensor<1x4x5xf32>) -> (tensor<1x2x6xf32>, tensor<2xf32>) {
   %h = core.constant dense<1.0> : tensor<2xf16>
-  %c = core.cast %h : (tensor<2xf16>) -> tensor<2xf32>
+  %c = core.cast %h to f32 : (tensor<2xf16>) -> tensor<2xf32>
   %w = core.constant dense<1.0> : tensor<4x2x2xf32>
   %y = core.conv_transpose %x, %w strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x6xf32>
   func.return %y, %c : tensor<1x2x6xf32>, tensor<2xf32>
