@@ -111,7 +111,7 @@ CASES = [
     Case((1, 16, 15, 4), 16, 2, stride=(3, 1), begin=(0, 0), end=(0, 0)),
     Case((1, 17, 12, 5), 31, 2, stride=(3, 3), begin=(0, 0), end=(0, 0)),
     # Rows and columns that nothing reads.
-    Case((1, 16, 8, 9), 16, 2, taps=(1, 1), stride=(2, 2), begin=(0, 0), end=(0, 0)),
+    Case((1, 16, 8, 11), 16, 2, taps=(1, 2), stride=(2, 3), begin=(0, 0), end=(0, 0)),
     # Whole bands of padding.
     Case((1, 2, 2, 3), 19, 1, taps=(7, 3), begin=(5, 0), end=(5, 2)),
     Case((1, 16, 5, 3), 16, 9, taps=(2, 3), begin=(0, 1), end=(1, 1)),
