@@ -169,18 +169,14 @@ class Expansion:
         shifted = self.plus(x, shift)
         return shifted, self.minus(shifted, shift)
 
-    def power_of_two(self, shifted: SSAValue, times: int = 1, plus: int = 0) -> SSAValue:
-        """
-        2^(times n + plus) for `shifted` = ROUND + n, where `times` is 1 or 2: zero for an exponent
-        of -127, of f32.
-        """
+    def power_of_two(self, shifted: SSAValue, plus: int = 0) -> SSAValue:
+        """2^(n + plus) for `shifted` = ROUND + n: zero for an exponent of -127, of f32."""
         digits, bias = (
             (MANTISSA_BITS, EXPONENT_BIAS)
             if self.type == f32
             else (MANTISSA_BITS_F64, EXPONENT_BIAS_F64)
         )
-        left = self.integer(digits + times - 1)
-        exponent = self.add(arith.ShLIOp(self.bits(shifted), left))
+        exponent = self.add(arith.ShLIOp(self.bits(shifted), self.integer(digits)))
         return self.number(self.add(arith.AddiOp(exponent, self.integer((bias + plus) << digits))))
 
 

@@ -73,9 +73,9 @@ def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()
 
 def _known_of_parts(function: kernel.FuncOp, c: CWriter) -> list[str]:
     """What makes divisions of the indices of a part as simple as those of a whole loop."""
-    names = [symbol.data for symbol in function.symbols]
     if function.parallel is None:
         return []
+    names = [symbol.data for symbol in function.symbols]
     part, parts = (
         c.symbols[str(parameter(names.index(name)))] for name in (kernel.PART, kernel.PARTS)
     )

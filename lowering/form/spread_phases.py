@@ -43,7 +43,7 @@ LEAST_DEPTH = 16
 """Channels from which on products take more time than sums of their results."""
 
 LEAST_IMAGE = 256
-"""Positions."""
+"""Results of a channel, each of which reads the taps of computed weights."""
 
 MOST_GROWTH = 4
 """How much larger than the image the products with all taps may be."""
@@ -306,9 +306,9 @@ def _is_cut(conv: SSAValue, lines: Sequence[_Line], counts: Sequence[Expr]) -> b
 
 def _parts(
     conv: SSAValue, lines: Sequence[_Line], counts: Sequence[Expr], rewriter: Rewriter
-) -> dict[tuple[int, ...], SSAValue]:
-    """The outputs of each combination of phases, by where these start."""
-    parts: dict[tuple[int, ...], SSAValue] = {}
+) -> _Parts:
+    """Those of one convolution."""
+    parts: _Parts = {}
     *outer, filters = dims_of(conv)[: -len(counts)]
     ways = list(product(*(line.phases for line in lines)))
     each = filters // len(ways)

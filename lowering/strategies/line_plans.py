@@ -281,12 +281,14 @@ def _shared(op: ConvOp, band: tuple[int, int], numbers: tuple[int, int, int]) ->
     if height is None or width is None:
         return band
     below, beside = -(-height // rows), -(-width // columns)
-    for number in range(below, min(below + threads, height + 1)):
+    if _is_even(outer * below * beside, threads):
+        return band
+    for number in range(below + 1, min(below + threads, height + 1)):
         if -(-height // -(-height // number)) == number and _is_even(
             outer * number * beside, threads
         ):
             return -(-height // number), columns
-    for number in range(beside, beside + threads):
+    for number in range(beside + 1, beside + threads):
         wide = -(-width // (number * lanes)) * lanes
         if -(-width // wide) == number and _is_even(outer * below * number, threads):
             return rows, min(wide, columns)
