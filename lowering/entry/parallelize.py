@@ -31,7 +31,7 @@ from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, 
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import Costs
+from lowerdeck.lowering.targets.base import FEW_PARTS, Costs
 from lowerdeck.passes.context import options_of
 
 _AT_ONCE = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp, entry_ops.RequireOp)
@@ -51,10 +51,6 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
             return []
     # There is no barrier within a function.
     return loops if are_independent([*loads, *loops]) else []
-
-
-FEW_PARTS = 8
-"""For each thread: of fewer, one that is left over is much of the work."""
 
 
 def collapsed(loop: kernel.ForOp, threads: int) -> kernel.ForOp:

@@ -32,7 +32,7 @@ from lowerdeck.lowering.strategies.line_windows import (
     pitch_of,
     windows_of,
 )
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+from lowerdeck.lowering.targets.base import FEW_PARTS, FEWEST_LANES, Target
 
 VECTOR, BAND_ROWS, BAND_COLUMNS = "vector", "rows", "columns"
 """Parameters of a schedule: the lanes, and the rows and columns of results in a band."""
@@ -45,9 +45,6 @@ BAND_BYTES = 16 << 10
 
 MOST_BYTES = 1 << 18
 """Of the inputs under a band of one row: they lie on the stack."""
-
-FEW_PARTS = 8
-"""Bands for each thread: of more, it does not matter if one is left over."""
 
 OPEN_ROWS, OPEN_COLUMNS = 16, 64
 """Of a band, where the image has an unknown number of them."""

@@ -217,6 +217,9 @@ Lanes of the shortest vectors, used for blocks of few channels and for remainder
 elements are computed one by one.
 """
 
+FEW_PARTS = 8
+"""Parts of work for each thread: of fewer, one that is left over is much of the work."""
+
 
 @dataclass(frozen=True)
 class Target:
