@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp, StoreOp
+from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import interval
 from lowerdeck.lowering.loops.indices import Cloner, Indices
@@ -94,13 +95,15 @@ class Peeler:
         return new
 
     def _bends(self, places: Values) -> set[int]:
-        """The iterations before which an index begins to go another way."""
+        """The iterations before which an address begins to go another way."""
         cuts: set[int] = set()
         for op in self._loop.body.walk():
             if isinstance(op, LoadOp | StoreOp):
-                for expr in self._indices.read(op.map.data, op.indices):
-                    for atom in self._bent(expr):
-                        cuts |= _bends(_of_atom(atom, places))
+                # Of rows in line, the bends of one index make up for those of another.
+                buffer = ref_type(op.ref)
+                offset = buffer.offset(self._indices.read(op.map.data, op.indices))
+                for atom in self._bent(offset):
+                    cuts |= _bends(_of_atom(atom, places))
         return cuts
 
     def _changes(self, places: Values) -> set[int]:

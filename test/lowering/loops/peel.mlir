@@ -82,3 +82,32 @@ buffer.func @turning {
   } {parallel = true}
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<2>}
+
+// -----
+
+// Rows that lie in line are one straight line; rows with a gap between them are not.
+// CHECK-LABEL: buffer.func @rows
+// CHECK:       buffer.for <[0, 24, 1]> {
+// CHECK:         buffer.load %x(%{{.*}}) <[d0 floordiv 8, d0 - (d0 floordiv 8) * 8]>
+// CHECK:       buffer.for <[0, 8, 1]> {
+// CHECK:         buffer.load %z(%{{.*}}) <[0, d0]>
+// CHECK:       buffer.for <[0, 8, 1]> {
+// CHECK:         buffer.load %z(%{{.*}}) <[1, d0]>
+// CHECK:       buffer.for <[0, 8, 1]> {
+// CHECK:         buffer.load %z(%{{.*}}) <[2, d0]>
+buffer.func @rows {
+^bb0(%x: !buffer.ref<[3, 8] x f32>, %z: !buffer.ref<[3, 8] x f32, [9, 1]>, %y: !buffer.ref<[24] x f32>, %w: !buffer.ref<[24] x f32>):
+  buffer.for <[0, 24, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 floordiv 8, d0 - (d0 floordiv 8) * 8]> : !buffer.ref<[3, 8] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[24] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[0, 24, 1]> {
+  ^bb2(%j: index):
+    %b = buffer.load %z(%j) <[d0 floordiv 8, d0 - (d0 floordiv 8) * 8]> : !buffer.ref<[3, 8] x f32, [9, 1]> -> f32
+    buffer.store %b, %w(%j) <[d0]> : f32, !buffer.ref<[24] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
