@@ -260,10 +260,11 @@ class PoolOp(CoreOp):
 
     Padding never takes part in max or sum. The maximum passes over NaN, and is -infinity if there
     is nothing else, or with `from_lowest` never less than the lowest finite number; with
-    `keeps_first` it is NaN if the first element of the window is. Of equal elements, such as zeros,
-    it is the first. An average divides by the number of elements in the window; with `count_pads`
-    padding counts, except for the last `overhang` of `pads_end`, which only makes room for a last
-    window that hangs over. Where nothing counts, the average is NaN, and 0 of integers.
+    `keeps_first` it is NaN if the first element of the window is. Of zeros of either sign it is
+    any, with one of the two attributes the first. An average divides by the number of elements in
+    the window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`,
+    which only makes room for a last window that hangs over. Where nothing counts, the average is
+    NaN, and 0 of integers.
 
     Constraints:
 
@@ -355,6 +356,11 @@ class PoolOp(CoreOp):
             "C3",
         )
         return [tensor(element_type(self.input), [*dims[:2], *sizes])]
+
+    @property
+    def finds_first(self) -> bool:
+        """True if of equal elements, such as zeros of either sign, the result is the first."""
+        return bool(self.keeps_first.value.data or self.from_lowest.value.data)
 
 
 REDUCE: tuple[type[CoreOp], ...] = (ReduceOp, ArgReduceOp, SoftmaxOp, CumulativeOp, PoolOp)

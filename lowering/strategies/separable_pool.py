@@ -65,9 +65,8 @@ class SeparablePool(Strategy):
     """
     Of row-major images, whose columns are the lanes, or of channels in blocks, which are.
 
-    Sums, and extrema of integers, first go down the columns of all windows, so that there is one
-    line to go along. Of equal floats the first one counts, zeros with their sign: those go along
-    the rows first.
+    Windows first go down their columns, so that there is one line to go along; where of equal
+    elements the first one counts, as of zeros with their sign, first along the rows.
     """
 
     name = "separable_pool"
@@ -146,8 +145,7 @@ def _ways(op: PoolOp) -> Iterator[Way]:
         return  # there may be a window that has no first element
     if not is_cut and prod(kernel) <= UNROLLED_TAPS:
         yield Way.AT_ONCE
-    keeps_first = op.kind.data == PoolKind.MAX and is_float(element_type(op.result))
-    if prod(kernel[:-1]) == 1 or not keeps_first:
+    if prod(kernel[:-1]) == 1 or not op.finds_first:
         yield Way.DOWN_FIRST
     else:
         yield Way.ALONG_FIRST
