@@ -24,10 +24,9 @@ ROWS = 8
 
 CHUNK = "chunk"
 """The parameter of a schedule: columns that one part has."""
-LONGEST_CHUNK = 1024
-"""Columns whose sums so far stay in the L1 cache."""
-SHORTEST_CHUNK = 512
-"""The fewest columns of a part that is made shorter for threads to share."""
+CHUNKS = (4096, 2048, 1024, 512)
+"""Columns whose sums so far stay in the L1 cache, and parts of them for threads to share: the longer
+the streams of memory, the faster they are."""
 PARTS_OF_A_THREAD = 4
 """The parts that each thread should have, so that one that is left over is not much."""
 
@@ -61,10 +60,9 @@ class StreamedMatmul(Strategy):
         group = vectors * (ROWS * costs.l2_line_cycles + 3)
         cycles = depth / ROWS * max(group, ROWS * costs.latency_cycles + costs.row_cycles)
         matrices = prod(assumed_shape(op.result)[:-1])
-        chunk = LONGEST_CHUNK
-        if setting.threads > 1:
-            parts = matrices * (columns // chunk)
-            chunk = SHORTEST_CHUNK if parts < PARTS_OF_A_THREAD * setting.threads else chunk
+        fewest = PARTS_OF_A_THREAD * setting.threads if setting.threads > 1 else 0
+        enough = (size for size in CHUNKS if matrices * (columns // size) >= fewest)
+        chunk = next(enough, CHUNKS[-1])
         own = Schedule(self.name, lanes=((COLUMN, target.lanes),), parameters=((CHUNK, chunk),))
         yield Candidate(matrices * cycles, own)
 

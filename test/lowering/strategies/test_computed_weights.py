@@ -21,7 +21,8 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import TransposeOp
 from lowerdeck.lowering.strategies.tiled_matmul import PANELS, WIDTH
 
-from ..programs import symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
+from ..choosing import with_numbers  # noqa: TID251  (these are tests, not the folder of sources)
+from ..programs import symbol, typed  # noqa: TID251  (as above)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
 
@@ -138,9 +139,14 @@ def test_streamed_products(tmp_path: Path, target: str) -> None:
         ((2, 1, 20), (20, 16)),
     ):
         x, w = values(*left), values(*right, seed=1)
-        add(suite, target, _types([x, w]), MatmulOp, x, w)
+        add(suite, target, _types([x, w]), MatmulOp, x, w, change=_in_chunks)
         add(suite, target, _types([x, w]), lambda x, w: e.NegOp(MatmulOp(x, w).result), x, w)
     suite.check()
+
+
+def _in_chunks(schedule: Schedule) -> Schedule:
+    """The same with few columns in one part."""
+    return schedule if schedule.get("chunk") is None else with_numbers(schedule, chunk=32)
 
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
