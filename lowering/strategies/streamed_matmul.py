@@ -25,8 +25,8 @@ ROWS = 8
 CHUNK = "chunk"
 """The parameter of a schedule: columns that one part has."""
 CHUNKS = (4096, 2048, 1024, 512)
-"""Columns whose sums so far stay in the L1 cache, and parts of them for threads to share: the longer
-the streams of memory, the faster they are."""
+"""Columns of a part, whose sums so far stay in the L1 cache; shorter ones for threads to share. The
+longer streams of memory are, the faster they are read."""
 PARTS_OF_A_THREAD = 4
 """The parts that each thread should have, so that one that is left over is not much."""
 
