@@ -35,6 +35,7 @@ from lowerdeck.dialects.buffer.kernel import (
     RemfOp,
     ReturnOp,
     ScratchOp,
+    SigmoidOp,
     StoreOp,
     YieldOp,
 )
@@ -69,6 +70,7 @@ Buffer = Dialect(
         CheckIndexOp,
         ScratchOp,
         RemfOp,
+        SigmoidOp,
         InvokeOp,
         CompareOp,
         AnyOp,

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     AnyFloatConstr,
     ArrayAttr,
     BoolAttr,
+    Float32Type,
     IndexType,
     IntAttr,
     IntegerType,
@@ -714,6 +715,28 @@ class RemfOp(IRDLOperation):
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue):
         super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+
+@irdl_op_definition
+class SigmoidOp(IRDLOperation):
+    """
+    1 / (1 + exp(-x)) of f32.
+
+    Example:
+
+    ```mlir
+    %s = buffer.sigmoid %x : f32
+    ```
+    """
+
+    name = "buffer.sigmoid"
+    input = operand_def(Float32Type)
+    result = result_def(Float32Type)
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` type($result)"
+
+    def __init__(self, x: SSAValue):
+        super().__init__(operands=[x], result_types=[x.type])
 
 
 def _fits(type_: Attribute, element: Attribute) -> bool:

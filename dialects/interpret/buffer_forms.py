@@ -274,6 +274,7 @@ FORMS: dict[type[Operation], Form] = {
     arith.ExtUIOp: _extend_unsigned,
     arith.TruncIOp: _truncate,
     kernel.RemfOp: _function("np.fmod"),
+    kernel.SigmoidOp: _plain("1 / (1 + np.exp(-{0}))"),
     math.AbsFOp: _plain("abs({0})"),
     math.ExpOp: _function("np.exp"),
     math.LogOp: _function("np.log"),

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FuncOp
+from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FuncOp, SigmoidOp
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.lowering.buffers.expansion import (
     EXPONENT_BIAS,
@@ -117,24 +117,38 @@ def expand_exp_at_most_one(e: Expansion, x: SSAValue) -> SSAValue:
     return e.times(p, scale)
 
 
+def expand_sigmoid(e: Expansion, x: SSAValue) -> SSAValue:
+    """
+    2^n / (2^n + exp(-s)) for x = n ln(2) + s: zero where 2^n is, and nothing overflows.
+
+    2.49 ulp, with fma and without.
+    """
+    limited = e.add(arith.MaximumfOp(x, e.real(-88.0)))
+    limited = e.add(arith.MinimumfOp(limited, e.real(88.0)))
+    shifted = e.fma(limited, e.real(LOG2_E), e.real(ROUND))
+    # In terms of s, the signs of the coefficients alternate.
+    mirrored = [c * (-1) ** power for power, c in enumerate(EXP_SHORT)]
+    p = e.polynomial(_reduced(e, limited, shifted), mirrored)
+    scale = e.power_of_two(shifted)
+    return e.over(scale, e.plus(scale, p))
+
+
 def expand_tanh(e: Expansion, x: SSAValue) -> SSAValue:
     """
-    For |x| = s - k ln(2) / 2 with an integer k <= 0, and u = (1 - exp(-2 s)) / 2:
-    (1 - 2^k + 2^(k + 1) u) / (1 + 2^k - 2^(k + 1) u). Both are summed from exact numbers, so that
-    neither has the error of the other.
+    For |x| = s + k ln(2) / 2 with an integer k, h = 2^(k - 1), and u = (1 - exp(-2 s)) / 2:
+    (h - 1/2 + u) / (h + 1/2 - u). Both are summed from exact numbers, so that neither has the error
+    of the other.
 
     1.93 ulp, 1.96 without fma: the worst of all x of f32.
     """
     sign, magnitude = e.split_sign(x)
     limited = e.add(arith.MinimumfOp(magnitude, e.real(TANH_ONE)))
-    shifted = e.fma(limited, e.real(-2.0 * LOG2_E), e.real(ROUND))
+    shifted = e.fma(limited, e.real(2.0 * LOG2_E), e.real(ROUND))
     k = e.minus(shifted, e.real(ROUND))
-    s = e.fma(k, e.real(0.5 * LN2), limited)
+    s = e.fma(k, e.real(-0.5 * LN2), limited)
     u = e.fma(e.polynomial(s, TANH), e.times(s, s), s)
-    power, twice = e.power_of_two(shifted), e.power_of_two(shifted, plus=1)
-    numerator = e.fma(twice, u, e.minus(e.real(1.0), power))
-    minus = e.add(arith.NegfOp(u))
-    denominator = e.fma(twice, minus, e.plus(e.real(1.0), power))
+    power, half = e.power_of_two(shifted, plus=-1), e.real(0.5)
+    numerator, denominator = e.plus(e.minus(power, half), u), e.minus(e.plus(power, half), u)
     return e.with_sign(sign, e.over(numerator, denominator))
 
 
@@ -277,6 +291,7 @@ Expand: TypeAlias = Callable[..., SSAValue | None]
 
 EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
     (math.ExpOp, f32): expand_exp,
+    (SigmoidOp, f32): expand_sigmoid,
     (math.TanhOp, f32): expand_tanh,
     (math.ErfOp, f32): expand_erf,
     (math.LogOp, f32): expand_log,

@@ -14,7 +14,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, RemfOp, value_type
+from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, RemfOp, SigmoidOp, value_type
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -279,6 +279,8 @@ def _extremum(op: Callable[..., Operation]) -> Rule:
 
 
 def _sigmoid(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    if values[0].type == f32:
+        return b.add(SigmoidOp(values[0]))
     one = constant(b, 1, element)
     exponential = b.add(math.ExpOp(b.add(arith.NegfOp(values[0]))))
     return b.add(arith.DivfOp(one, b.add(arith.AddfOp(one, exponential))))
