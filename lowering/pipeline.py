@@ -54,6 +54,7 @@ PASSES: dict[str, PassFactory] = {
     "vectorize-lanes": lazy("lowering.loops.vectorize_lanes", "VectorizeLanesPass"),
     "unroll-tiles": lazy("lowering.loops.unroll_tiles", "UnrollTilesPass"),
     "prefetch": lazy("lowering.loops.prefetch", "PrefetchPass"),
+    "interleave": lazy("lowering.loops.interleave", "InterleavePass"),
     "compute-in-place": lazy("lowering.entry.compute_in_place", "ComputeInPlacePass"),
     "merge-functions": lazy("lowering.entry.merge_functions", "MergeFunctionsPass"),
     "pack-weights": lazy("lowering.buffers.pack_weights", "PackWeightsPass"),
@@ -86,11 +87,12 @@ _SCHEDULING = [
     "unroll-tiles",
     "prefetch",
     "compute-in-place",
+    "interleave",
     "merge-functions",
 ]
 """What a kernel's schedule asks for, each step on what the one before has made; which results may
-lie over operands, which the loops as they are then decide; and which functions are the same but for
-some numbers, which must not change what is decided before."""
+lie over operands, which the loops as they are then decide; then what changes no decision: the order
+of ops; and which functions are the same but for some numbers."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [

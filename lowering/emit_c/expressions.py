@@ -307,6 +307,10 @@ def _remainder(op: Operation, a: str, b: str) -> str:
     return _library("fmod")(op, a, b)
 
 
+def _sigmoid(op: Operation, x: str) -> str:
+    return f"1.0f / (1.0f + {_library('exp')(op, f'-{x}')})"
+
+
 EXPRESSIONS: dict[type[Operation], Form] = {
     arith.AddiOp: _wrapping("+"),
     arith.SubiOp: _wrapping("-"),
@@ -345,6 +349,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     arith.ExtUIOp: _extend_unsigned,
     arith.TruncIOp: _truncate,
     kernel.RemfOp: _remainder,
+    kernel.SigmoidOp: _sigmoid,
     arith.BitcastOp: _reinterpret,
     math.FmaOp: _fma,
     BroadcastOp: _splat,

@@ -99,6 +99,8 @@ class Conversion:
         before, after = self._sizes
         if self._goes_by_words:
             return [*_BY_WORDS.format(target=target).splitlines(), *self._by_steps(target)]
+        if self._is_resizing and before * self.lanes == 32 and after * self.lanes in (8, 16):
+            return self._by_halves(target)
         if not self._is_resizing or max(before, after) * self.lanes != 16:
             return self._by_steps(target)
         # Bytes that are moved: into the upper part of their new lanes, which is shifted down.
@@ -130,6 +132,30 @@ class Conversion:
             f"  const {word} bits = ((words)packed)[0];",
             f"  {target} r;",
             "  memcpy(&r, &bits, sizeof r);",
+            "  return r;",
+        ]
+
+    def _by_halves(self, target: str) -> list[str]:
+        """The bytes that stay, at the beginning of each half of a register, and these together."""
+        before, after = self._sizes
+        part = after * self.lanes // 2
+        places = [
+            half * 16 + lane * before + byte
+            for half in range(2)
+            for _ in range(16 // part)
+            for lane in range(self.lanes // 2)
+            for byte in range(after)
+        ]
+        words, count = "__attribute__((vector_size(32)))", 32 // part
+        parts = [number % 2 * (count // 2) for number in range(count)]
+        return [
+            f"  typedef int8_t octets {words}; typedef int{8 * part}_t words {words};",
+            "  const octets kept = __builtin_shufflevector(",
+            f"      (octets)x, (octets)x, {', '.join(map(str, places))});",
+            "  const words packed = __builtin_shufflevector(",
+            f"      (words)kept, (words)kept, {', '.join(map(str, parts))});",
+            f"  {target} r;",
+            "  memcpy(&r, &packed, sizeof r);",
             "  return r;",
         ]
 

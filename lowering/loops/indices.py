@@ -162,6 +162,14 @@ class Cloner:
             if isinstance(before.type, IndexType):
                 self.moved[str(self.indices.symbol(before))] = self.indices.symbol(after)
 
+    def take_over(self, op: Operation, other: Cloner) -> None:
+        """Use what another cloner, of the same indices, has made of an op."""
+        for result in op.results:
+            self.values[result] = other.values[result]
+            symbol = str(self.indices.symbol(result))
+            if symbol in other.moved:
+                self.moved[symbol] = other.moved[symbol]
+
     def operand(self, value: SSAValue, block: Block) -> SSAValue:
         """The replacement of a value as an operand: a moved index may have to be computed."""
         if isinstance(value.type, IndexType):

@@ -43,7 +43,9 @@ class Unroller:
                 continue
             if not _can_precede(op, run):
                 self._copy(run, copies, block)
-            self._share(op, copies, block)
+            copies[0].clone(op, block)
+            for copy in copies[1:]:
+                copy.take_over(op, copies[0])
         self._copy(run, copies, block)
 
     @staticmethod
@@ -52,17 +54,6 @@ class Unroller:
             for op in run:
                 copy.clone(op, block)
         run.clear()
-
-    def _share(self, op: Operation, copies: Sequence[Cloner], block: Block) -> None:
-        """One op for all copies."""
-        first = copies[0]
-        first.clone(op, block)
-        for copy in copies[1:]:
-            for result in op.results:
-                copy.values[result] = first.values[result]
-                symbol = str(first.indices.symbol(result))
-                if symbol in first.moved:
-                    copy.moved[symbol] = first.moved[symbol]
 
     def _can_merge(self, op: ForOp) -> bool:
         return not any(index in self._varying for index in op.indices)

@@ -9,7 +9,8 @@
 // CHECK-NEXT:      ^bb0(%b: index):
 // CHECK-NEXT:        %v = buffer.load %x(%a, %b) <[d0, d1]> : !buffer.ref<[4, s0] x f32> -> f32
 // CHECK-NEXT:        %w = buffer.remf %v, %v : f32
-// CHECK-NEXT:        buffer.store %w, %y(%a, %b) <[d0, d1]> : f32, !buffer.ref<[4, s0] x f32, [1, 4]>
+// CHECK-NEXT:        %q = buffer.sigmoid %w : f32
+// CHECK-NEXT:        buffer.store %q, %y(%a, %b) <[d0, d1]> : f32, !buffer.ref<[4, s0] x f32, [1, 4]>
 // CHECK-NEXT:        buffer.yield
 // CHECK-NEXT:      } {parallel = false}
 // CHECK-NEXT:      buffer.yield
@@ -34,7 +35,8 @@ buffer.func @map {
     ^bb2(%b : index):
       %v = buffer.load %x(%a, %b) <[d0, d1]> : !buffer.ref<[4, s0] x f32> -> f32
       %w = buffer.remf %v, %v : f32
-      buffer.store %w, %y(%a, %b) <[d0, d1]> : f32, !buffer.ref<[4, s0] x f32, [1, 4]>
+      %q = buffer.sigmoid %w : f32
+      buffer.store %q, %y(%a, %b) <[d0, d1]> : f32, !buffer.ref<[4, s0] x f32, [1, 4]>
       buffer.yield
     } {parallel = false}
     buffer.yield

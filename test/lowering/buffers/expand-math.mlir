@@ -56,14 +56,17 @@ func.func @main(%x: tensor<8xf16>) -> tensor<8xf16> {
 
 // -----
 
-// The sigmoid is 1 / (1 + exp(-x)), whose exponential is expanded.
+// The sigmoid is a power of two by the sum of it and an exponential.
 // CHECK-LABEL: buffer.func @sigmoid_0
-// CHECK: arith.negf
-// CHECK-NEXT: arith.maximumf
-// CHECK-NOT: math.exp
-// CHECK: arith.mulf
-// CHECK-NEXT: arith.addf
-// CHECK-NEXT: arith.divf
+// CHECK: %[[X:.*]] = buffer.load
+// CHECK-NEXT: %[[L:.*]] = arith.maximumf %[[X]], %{{.*}} : f32
+// CHECK-NEXT: arith.minimumf %[[L]], %{{.*}} : f32
+// CHECK-COUNT-9: math.fma
+// CHECK-NEXT: arith.bitcast %{{.*}} : f32 to i32
+// CHECK: %[[Q:.*]] = arith.bitcast %{{.*}} : i32 to f32
+// CHECK-NEXT: %[[D:.*]] = arith.addf %[[Q]], %{{.*}} : f32
+// CHECK-NEXT: arith.divf %[[Q]], %[[D]] : f32
+// CHECK-NEXT: buffer.store
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %y = core.sigmoid %x : (tensor<8xf32>) -> tensor<8xf32>
   func.return %y : tensor<8xf32>
