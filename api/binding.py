@@ -13,6 +13,7 @@ import math
 import mmap
 import os
 import re
+import sys
 import tempfile
 import time
 import weakref
@@ -46,6 +47,11 @@ _LINE = 64
 """Bytes of a line of the L1 cache, and of the longest vectors: slower where they cross two."""
 _LINES_FROM = 4096
 """Bytes from which results begin at such a line: for less the call is what takes time."""
+
+_UNUSED = 2
+"""References to what a list alone holds: its own, and that of the call that asks."""
+_MOST_KEPT = 2
+"""Results of which the memory is kept, for each output: who replaces one by the next needs two."""
 
 _MIN_PROFILED_RUNS = 5
 _NOT_PROFILED = "the model was not compiled with profile=True (--profile)"
@@ -231,6 +237,22 @@ class _Slot:
         self.words = (ctypes.c_int64 * size)()
         self.plan: _Plan | None = None
         self.workspace: Array = np.empty(0, np.uint8)
+        self._kept: dict[int, list[Array]] = {}
+
+    def memory(self, output: int, size: int) -> Array:
+        """
+        So many bytes for an output, those of an earlier call if nobody refers to them any more:
+        memory that the system has just given is slow to write for the first time.
+        """
+        kept = self._kept.get(output)
+        if kept is None:
+            kept = self._kept[output] = []
+        for k in range(len(kept)):
+            if kept[k].size == size and sys.getrefcount(kept[k]) == _UNUSED:
+                return kept[k]
+        del kept[: 1 - _MOST_KEPT]
+        kept.append(np.empty(size, np.uint8))
+        return kept[-1]
 
 
 class Dimension:
@@ -352,9 +374,7 @@ class Binding:
             outputs = self._call(plan, slot)
         else:
             for shape, dtype, position, room in plan.outputs:
-                array: Any = np.empty(
-                    shape if room == 0 else room, dtype if room == 0 else np.uint8
-                )
+                array: Any = slot.memory(position, room) if room else np.empty(shape, dtype)
                 address = _address_of(_first_of(array))
                 if room:
                     shift = -address % _LINE

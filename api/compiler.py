@@ -475,7 +475,7 @@ class Model:
 
     def __call__(self, *inputs: Any) -> dict[str, Array] | tuple[Array, ...]:
         """
-        Run the model.
+        Run the model. The memory of results is used by later calls once nothing refers to it.
 
         ValueError if the inputs are not those of the model, RunError if the run fails. Where sizes
         or indices computed from data do not fit, and the model was compiled from a file here, the

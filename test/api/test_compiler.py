@@ -120,6 +120,37 @@ def test_interface(model: lowerdeck.Model) -> None:
     assert [(o.name, o.shape) for o in model.outputs] == [("out/d", ("n", 3)), ("out/s", ("n",))]
 
 
+def test_memory_of_results(model: lowerdeck.Model) -> None:
+    """It is used again once nothing refers to it: not to the result, and not to a part of it."""
+    a, b = arrays(5000)
+
+    def difference(factor: int) -> Any:
+        return model(a * np.float32(factor), b)[0]
+
+    def place(array: Any) -> int:
+        return array.__array_interface__["data"][0]
+
+    first = place(difference(1))
+    assert place(difference(2)) == first
+    kept = [difference(factor) for factor in range(5)]
+    part, view = difference(7)[1:3, ::2], memoryview(difference(8))
+    for factor in range(20, 24):
+        difference(factor)
+    for factor, array in enumerate(kept):
+        np.testing.assert_array_equal(array, a * np.float32(factor) - b)
+    np.testing.assert_array_equal(part, (a * np.float32(7) - b)[1:3, ::2])
+    np.testing.assert_array_equal(np.asarray(view), a * np.float32(8) - b)
+    # Who replaces a result by the next one holds both during the call.
+    result, places = None, set[int]()
+    for factor in range(6):
+        result = difference(factor)
+        places.add(place(result))
+    assert len(places) == 2
+    # Another size takes other memory.
+    np.testing.assert_array_equal(model(a[:3000], b[:3000])[0], a[:3000] - b[:3000])
+    np.testing.assert_array_equal(result, a * np.float32(5) - b)
+
+
 def test_strided_and_misaligned_inputs(model: lowerdeck.Model) -> None:
     a, b = arrays(5)
     fortran = np.asfortranarray(a)
