@@ -53,22 +53,28 @@ def given(*shape: int, seed: int) -> SSAValue:
 
 
 def convolution(
-    x: SSAValue, channels: tuple[int, int], taps: int, seed: int, *, groups: int = 1
+    x: SSAValue,
+    channels: tuple[int, int],
+    taps: int,
+    seed: int,
+    *,
+    groups: int = 1,
+    stride: int = 1,
 ) -> SSAValue:
-    """One that keeps the size of the image."""
+    """One that keeps the size of the image but for a stride."""
     weight = given(channels[1], channels[0] // groups, taps, taps, seed=seed)
     pads = [taps // 2] * 2
-    ones = [1, 1]
+    strides, ones = [stride] * 2, [1, 1]
     return ConvOp(
-        x, weight, groups=groups, strides=ones, dilations=ones, pads_begin=pads, pads_end=pads
+        x, weight, groups=groups, strides=strides, dilations=ones, pads_begin=pads, pads_end=pads
     ).result
 
 
 def network(x: SSAValue) -> list[SSAValue]:
     """
     A convolution whose result a depthwise one reads, a concatenation of which a part is used,
-    softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, a
-    transposed convolution, and a pool of deep windows.
+    softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, one
+    tap with a stride, a transposed convolution, and a pool of deep windows.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -94,6 +100,7 @@ def network(x: SSAValue) -> list[SSAValue]:
     repeated, scaled = (
         convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1))
     )
+    strided = convolution(x, (8, 128), 1, 9, stride=2)
     none, ones = [0] * 3, [1] * 3
     planes = ReshapeOp(x, [1, 2, 4, 9, 9]).result
     pool = PoolOp(
@@ -105,7 +112,7 @@ def network(x: SSAValue) -> list[SSAValue]:
         pads_begin=none,
         pads_end=none,
     ).result
-    return [joined, soft, square, sums, repeated, scaled, larger, pool]
+    return [joined, soft, square, sums, repeated, scaled, strided, larger, pool]
 
 
 def products(x: SSAValue) -> list[SSAValue]:
