@@ -27,6 +27,7 @@ from lowerdeck.passes.provenance import source_file
 from lowerdeck.passes.stages import Stage
 
 PASSES: dict[str, PassFactory] = {
+    "pad-columns": lazy("lowering.form.pad_columns", "PadColumnsPass"),
     "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
     "widen-half": lazy("lowering.form.widen_half", "WidenHalfPass"),
     "repeat-channels": lazy("lowering.form.repeat_channels", "RepeatChannelsPass"),
@@ -103,6 +104,7 @@ _ADDED: Mapping[str, list[str]] = {
         "repeat-channels",
         "scale-channels",
         "slice-strides",
+        "pad-columns",
         "split-products",
         "split-pools",
         "settle-indices",

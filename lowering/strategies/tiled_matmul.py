@@ -54,8 +54,9 @@ WIDTH = "width"
 PANELS = "panels"
 """The parameter of a schedule whose right matrix is copied into panels first: 1."""
 
-MOST_OF_FEW = 8
-"""Vectors of columns beyond which it does not matter how the last one is computed."""
+MOST_OF_FEW = 16
+"""Vectors of columns beyond which it does not matter how the last one is computed; half as many of
+a right matrix that does not stay in the L2 cache, whose rows are far apart."""
 
 AHEAD = 2
 """Tiles of rows from which on the next panel is asked for while they read one."""
@@ -184,24 +185,27 @@ def _ways_of_few(
     width = target.lanes
     while width > max(columns, 1):
         width //= 2
-    if width < FEWEST_LANES or columns % width == 0 or columns > MOST_OF_FEW * target.lanes:
+    stays = depth * columns * 4 <= target.l2_bytes // 2
+    most = (MOST_OF_FEW if stays else MOST_OF_FEW // 2) * target.lanes
+    if width < FEWEST_LANES or columns % width == 0 or columns > most:
         return
     vectors = -(-columns // width)
     ways = [
         (height, count)
         for count in range(1, vectors + 1)
         for height in range(1, min(rows, target.registers) + 1)
-        if vectors % count == 0 and fits(target, height, count)
+        if fits(target, height, count)
     ]
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
         is_last = rows <= height
         return sum(
-            _trips(part)
-            * (vectors // count)
-            * _cycles((part.count, count), depth, target, is_last, columns)
-            for part in parts_of(Expr.const(rows), height, 1)
+            _trips(below)
+            * _trips(beside)
+            * _cycles((below.count, beside.count), depth, target, is_last, columns)
+            for below in parts_of(Expr.const(rows), height, 1)
+            for beside in parts_of(Expr.const(vectors), count, 1)
         )
 
     for cycles, (height, count) in scored(ways, cost):

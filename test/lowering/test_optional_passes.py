@@ -126,7 +126,7 @@ def products(x: SSAValue) -> list[SSAValue]:
         ConstantOp.of(i).result for i in (np.array([3, -1, 0, 7]), np.arange(24).repeat(2))
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
-    wide = MatmulOp(x, given(2304, 96, seed=8)).result
+    wide = MatmulOp(x, given(2304, 98, seed=8)).result
     scales = (ConstantOp.of(np.asarray(number, np.float32)).result for number in (0.3, 0.7))
     scaled = [e.MulOp(x, scale).result for scale in scales]
     return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *scaled]

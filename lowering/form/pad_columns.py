@@ -1,0 +1,98 @@
+"""`pad-columns`: constant matrices whose columns do not fill vectors get columns of zeros."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import SliceOp
+from lowerdeck.dialects.core.types import dims_of, f32, static_shape
+from lowerdeck.lowering.strategies.facts import is_of
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+from lowerdeck.passes.context import options_of, recorder_of
+from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+
+FEWEST_ROWS, FEWEST_TERMS = 6, 128
+"""Of a product, for which what it saves is more than what the copy of its result takes."""
+
+FEWEST_VECTORS, MOST_VECTORS = 4, 64
+"""Vectors of columns: of fewer the last one overlaps the one before, of more it does not matter."""
+
+
+def tiles_left(columns: int, lanes: int) -> int:
+    """What is computed behind the last whole vector of columns: shorter vectors, single columns."""
+    count, rest = 0, columns % lanes
+    while (lanes := lanes // 2) >= FEWEST_LANES:
+        count, rest = count + rest // lanes, rest % lanes
+    return count + rest
+
+
+class PadColumns(Pattern[NDArray[Any]]):
+    """x @ w -> (x @ pad(w))[:, :n]"""
+
+    name = "pad-columns"
+    roots = (MatmulOp,)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def match(self, op: MatmulOp) -> Match[NDArray[Any]] | None:
+        left, weight, lanes = static_shape(op.lhs), static_shape(op.rhs), self._target.lanes
+        if lanes == 1 or left is None or weight is None or not is_of(op, f32):
+            return None
+        if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or len(left) < 2:
+            return None
+        depth, columns = weight
+        if left[-2] < FEWEST_ROWS or depth < FEWEST_TERMS or not op.rhs.has_one_use():
+            return None
+        if not FEWEST_VECTORS * lanes <= columns <= MOST_VECTORS * lanes:
+            return None
+        if (count := tiles_left(columns, lanes)) < 2:
+            return None
+        try:
+            matrix = constant_array(op.rhs)
+        except ElidedBlobError:
+            # The weights are elided: nothing is compiled, and the text stays short.
+            return None
+        assert matrix is not None
+        return Match((op,), f"{columns} columns leave {count} narrow tiles", matrix)
+
+    def rewrite(self, match: Match[NDArray[Any]], rewriter: Rewriter) -> None:
+        op, matrix = match.root, match.data
+        assert isinstance(op, MatmulOp)
+        dims = dims_of(op.result)
+        padded = np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % self._target.lanes)))
+        weight = rewriter.add(ConstantOp.of(padded)).result
+        product = rewriter.add(MatmulOp(op.lhs, weight)).result
+        rewriter.replace(op, rewriter.add(SliceOp(product, [0] * len(dims), dims)).result)
+
+
+@dataclass(frozen=True)
+class PadColumnsPass(ModulePass):
+    """
+    x @ w -> (x @ pad(w))[:, :n]
+        [f32; w constant, with a last vector of columns that would take several narrow tiles]
+
+    A narrow tile takes as long as a whole vector of columns: its sums wait for each other. What
+    follows the product reads the slice where it lies.
+    """
+
+    name = "pad-columns"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = options_of(ctx)
+        if options.small_weights:
+            return
+        pattern = PadColumns(target_named(options.target))
+        apply_patterns(op, [pattern], recorder_of(ctx), pass_name=self.name, recursive=False)
