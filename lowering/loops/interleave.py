@@ -81,15 +81,17 @@ class Interleaver:
         replace(self._loop, block, values)
 
     def _are_apart(self) -> bool:
-        """True if what an iteration stores is not what another one loads."""
-        stores = [op for op in self._ops if isinstance(op, StoreOp)]
-        for load in self._ops:
-            if not isinstance(load, LoadOp):
-                continue
-            if load.volatile is not None:
-                return False
-            for store in stores:
-                if store.ref is load.ref and not self._are_same(load, store):
+        """True if no iteration loads what another one stores, or what it has stored itself."""
+        loads: list[LoadOp] = []
+        stored: set[SSAValue] = set()
+        for op in self._ops:
+            if isinstance(op, LoadOp):
+                if op.volatile is not None or op.ref in stored:
+                    return False
+                loads.append(op)
+            elif isinstance(op, StoreOp):
+                stored.add(op.ref)
+                if not all(self._are_same(load, op) for load in loads if load.ref is op.ref):
                     return False
         return True
 

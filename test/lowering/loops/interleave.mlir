@@ -306,3 +306,34 @@ buffer.func @shared {
   } {parallel = true}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// What is loaded depends on what has just been stored.
+// CHECK-LABEL: buffer.func @again
+// CHECK:       buffer.for <[0, 8, 1]> carry
+// CHECK-NOT:   buffer.for
+buffer.func @again {
+^bb0(%x: !buffer.ref<[32] x f32>, %y: !buffer.ref<[32] x f32>, %z: !buffer.ref<[32] x f32>):
+  %two = arith.constant dense<2.0> : vector<4xf32>
+  %end = buffer.for <[0, 8, 1]> carry %two : vector<4xf32> -> vector<4xf32> {
+  ^bb1(%i: index, %s: vector<4xf32>):
+    %v = buffer.load %x(%i) <[d0 * 4]> : !buffer.ref<[32] x f32> -> vector<4xf32>
+    %t = arith.addf %s, %v : vector<4xf32>
+    buffer.store %t, %y(%i) <[d0 * 4]> : vector<4xf32>, !buffer.ref<[32] x f32>
+    %a = buffer.load %y(%i) <[d0 * 4]> : !buffer.ref<[32] x f32> -> vector<4xf32>
+    %c0 = arith.mulf %a, %two : vector<4xf32>
+    %c1 = arith.mulf %c0, %two : vector<4xf32>
+    %c2 = arith.mulf %c1, %two : vector<4xf32>
+    %c3 = arith.mulf %c2, %two : vector<4xf32>
+    %c4 = arith.mulf %c3, %two : vector<4xf32>
+    %c5 = arith.mulf %c4, %two : vector<4xf32>
+    %c6 = arith.mulf %c5, %two : vector<4xf32>
+    %c7 = arith.mulf %c6, %two : vector<4xf32>
+    %c8 = arith.mulf %c7, %two : vector<4xf32>
+    %c9 = arith.mulf %c8, %two : vector<4xf32>
+    buffer.store %c9, %z(%i) <[d0 * 4]> : vector<4xf32>, !buffer.ref<[32] x f32>
+    buffer.yield %t : vector<4xf32>
+  } {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
