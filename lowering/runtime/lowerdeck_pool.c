@@ -134,6 +134,14 @@ static void move(pthread_t thread, const cpu_set_t *cores, const cpu_set_t *all)
     pthread_setaffinity_np(thread, sizeof *all, all);
   }
 }
+
+/* Have a thread that may run on several cores leave one of them. */
+static void move_off(pthread_t thread, int core, const cpu_set_t *all) {
+  cpu_set_t others = *all;
+  if (core < 0 || core >= CPU_SETSIZE) return;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) != 0) move(thread, &others, all);
+}
 #endif
 
 /*
@@ -144,12 +152,9 @@ static void leave_core_of_first(lowerdeck_team *team) {
 #if defined(__linux__)
   const int core = __atomic_load_n(&team->core, __ATOMIC_RELAXED);
   if (core < 0 || core >= CPU_SETSIZE || core != current_core()) return;
-  cpu_set_t all, others;
+  cpu_set_t all;
   if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return;
-  if (CPU_COUNT(&all) < team->threads) return;
-  others = all;
-  CPU_CLR(core, &others);
-  move(pthread_self(), &others, &all);
+  if (CPU_COUNT(&all) >= team->threads) move_off(pthread_self(), core, &all);
 #else
   (void)team;
 #endif
@@ -231,6 +236,8 @@ static void wait_for_worker(lowerdeck_team *team, int number, const padded_word 
     CPU_SET(core, &own);
     move(thread, &own, &all);
     wait_for_change(team, word, old, AT_ONCE);
+    /* It would come to this core's turn before it sees that it has to leave. */
+    move_off(thread, current_core(), &all);
     return;
   }
 #else
