@@ -1,4 +1,4 @@
-"""`pad-columns`: constant matrices whose columns do not fill vectors get columns of zeros."""
+"""`pad-columns`: right matrices whose columns do not fill vectors get columns of zeros."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.tensor import SliceOp
+from lowerdeck.dialects.core.tensor import PadOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.lowering.strategies.facts import is_of
 from lowerdeck.lowering.targets import target_named
@@ -24,6 +24,8 @@ from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
 FEWEST_ROWS, FEWEST_TERMS = 6, 128
 """Of a product, for which what it saves is more than what the copy of its result takes."""
+FEWEST_ROWS_OF_COMPUTED = 32
+"""The same with the copy of a right matrix that is not known before a run."""
 
 FEWEST_VECTORS, MOST_VECTORS = 4, 64
 """Vectors of columns: of fewer the last one overlaps the one before, of more it does not matter."""
@@ -37,7 +39,7 @@ def tiles_left(columns: int, lanes: int) -> int:
     return count + rest
 
 
-class PadColumns(Pattern[NDArray[Any]]):
+class PadColumns(Pattern[NDArray[Any] | None]):
     """x @ w -> (x @ pad(w))[:, :n]"""
 
     name = "pad-columns"
@@ -46,34 +48,41 @@ class PadColumns(Pattern[NDArray[Any]]):
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def match(self, op: MatmulOp) -> Match[NDArray[Any]] | None:
-        left, weight, lanes = static_shape(op.lhs), static_shape(op.rhs), self._target.lanes
-        if lanes == 1 or left is None or weight is None or not is_of(op, f32):
+    def match(self, op: MatmulOp) -> Match[NDArray[Any] | None] | None:
+        left, right, lanes = static_shape(op.lhs), static_shape(op.rhs), self._target.lanes
+        if lanes == 1 or left is None or right is None or not is_of(op, f32):
             return None
-        if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or len(left) < 2:
+        is_known = isinstance(op.rhs.owner, ConstantOp)
+        if len(left) < 2 or len(right) < 2 or (is_known and len(right) > 2):
             return None
-        depth, columns = weight
-        if left[-2] < FEWEST_ROWS or depth < FEWEST_TERMS or not op.rhs.has_one_use():
+        depth, columns = right[-2:]
+        rows = FEWEST_ROWS if is_known else FEWEST_ROWS_OF_COMPUTED
+        if left[-2] < rows or depth < FEWEST_TERMS or (is_known and not op.rhs.has_one_use()):
             return None
         if not FEWEST_VECTORS * lanes <= columns <= MOST_VECTORS * lanes:
             return None
         if (count := tiles_left(columns, lanes)) < 2:
             return None
         try:
-            matrix = constant_array(op.rhs)
+            matrix = constant_array(op.rhs) if is_known else None
         except ElidedBlobError:
             # The weights are elided: nothing is compiled, and the text stays short.
             return None
-        assert matrix is not None
         return Match((op,), f"{columns} columns leave {count} narrow tiles", matrix)
 
-    def rewrite(self, match: Match[NDArray[Any]], rewriter: Rewriter) -> None:
+    def rewrite(self, match: Match[NDArray[Any] | None], rewriter: Rewriter) -> None:
         op, matrix = match.root, match.data
         assert isinstance(op, MatmulOp)
-        dims = dims_of(op.result)
-        padded = np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % self._target.lanes)))
-        weight = rewriter.add(ConstantOp.of(padded)).result
-        product = rewriter.add(MatmulOp(op.lhs, weight)).result
+        dims, right = dims_of(op.result), dims_of(op.rhs)
+        assert right[-1].value is not None
+        zeros = -right[-1].value % self._target.lanes
+        if matrix is not None:
+            padded = rewriter.add(ConstantOp.of(np.pad(matrix, ((0, 0), (0, zeros))))).result
+        else:
+            none = [0] * (len(right) - 1)
+            pad = PadOp(op.rhs, [*none, 0], [*none, zeros], None, "constant")
+            padded = rewriter.add(pad).result
+        product = rewriter.add(MatmulOp(op.lhs, padded)).result
         rewriter.replace(op, rewriter.add(SliceOp(product, [0] * len(dims), dims)).result)
 
 
@@ -81,7 +90,8 @@ class PadColumns(Pattern[NDArray[Any]]):
 class PadColumnsPass(ModulePass):
     """
     x @ w -> (x @ pad(w))[:, :n]
-        [f32; w constant, with a last vector of columns that would take several narrow tiles]
+        [f32; a last vector of columns that would take several narrow tiles; w known before a run,
+        or at least 32 rows of x]
 
     A narrow tile takes as long as a whole vector of columns: its sums wait for each other. What
     follows the product reads the slice where it lies.

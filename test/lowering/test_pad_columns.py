@@ -1,4 +1,4 @@
-"""Constant matrices with columns of zeros: the same numbers."""
+"""Right matrices with columns of zeros: the same numbers."""
 
 # Bodies of programs are lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
@@ -68,4 +68,6 @@ def test_compiled(tmp_path: Path, target: str) -> None:
             lambda x, columns=columns: _product(x, columns),
             x,
         )
+        y, w = values(2, 33, 130), values(2, 130, columns, seed=3)
+        add(suite, target, [typed(v.dtype, *v.shape) for v in (y, w)], MatmulOp, y, w)
     suite.check()

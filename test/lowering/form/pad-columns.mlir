@@ -27,6 +27,18 @@ func.func @one(%x: tensor<6x128xf32>) -> (tensor<6x36xf32>, tensor<6x33xf32>) {
 
 // -----
 
+// A matrix that only a run knows is copied, for 32 rows and more.
+// CHECK-LABEL: @computed
+// CHECK:         %[[W:.+]] = core.pad constant %w [0, 0, 0] [0, 0, 3] : {{.*}} -> tensor<2x128x40xf32>
+// CHECK-NEXT:    %[[P:.+]] = core.matmul %x, %[[W]]
+// CHECK-NEXT:    core.slice %[[P]] [0, 0, 0] [2, 32, 37] [1, 1, 1]
+func.func @computed(%x: tensor<2x32x128xf32>, %w: tensor<2x128x37xf32>) -> tensor<2x32x37xf32> {
+  %y = core.matmul %x, %w : (tensor<2x32x128xf32>, tensor<2x128x37xf32>) -> tensor<2x32x37xf32>
+  func.return %y : tensor<2x32x37xf32>
+}
+
+// -----
+
 // Few rows, few terms, few and many columns, a matrix with another use and a computed one stay.
 // CHECK-LABEL: @others
 // CHECK-NOT:     core.slice
