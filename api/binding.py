@@ -48,8 +48,9 @@ _LINE = 64
 _LINES_FROM = 4096
 """Bytes from which results begin at such a line: for less the call is what takes time."""
 
-_UNUSED = 2
-"""References to what a list alone holds: its own, and that of the call that asks."""
+_ALONE: list[Array] = [np.empty(0, np.uint8)]
+_UNUSED = sys.getrefcount(_ALONE[0])
+"""References to what a list alone holds: its own, and what asking in this way adds."""
 _MOST_KEPT = 2
 """Results of which the memory is kept, for each output: who replaces one by the next needs two."""
 
@@ -248,6 +249,7 @@ class _Slot:
         if kept is None:
             kept = self._kept[output] = []
         for k in range(len(kept)):
+            # A variable for the array would be one more reference.
             if kept[k].size == size and sys.getrefcount(kept[k]) == _UNUSED:
                 return kept[k]
         del kept[: 1 - _MOST_KEPT]

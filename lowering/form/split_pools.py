@@ -85,8 +85,8 @@ class SplitPoolsPass(ModulePass):
     pool(x) -> reshape(pool(reshape(pool(reshape(x))) over depth))
         [max or sum of at least 32 elements, of more than one plane each]
 
-    The planes are combined once, not in every window that they are part of. Of equal elements the
-    maximum is still the first one: planes are in order, and elements are within them.
+    The planes are combined once, not in every window that they are part of. Where of equal elements
+    the first one counts, it still does: planes are in order, and elements within.
     """
 
     name = "split-pools"

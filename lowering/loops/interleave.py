@@ -28,7 +28,7 @@ LONG_CHAIN = 10
 FEW_CHAINS = 2.5
 """Of ops in a body for each one of the longest chain: more chains fill each other's gaps."""
 MOST_OPS = 100
-"""Ops of a body that is copied: a branch or a long function would make the code long."""
+"""Ops of a body that is copied: longer ones would make the code long."""
 
 
 class Interleaver:
@@ -81,7 +81,10 @@ class Interleaver:
         replace(self._loop, block, values)
 
     def _are_apart(self) -> bool:
-        """True if no iteration loads what another one stores, or what it has stored itself."""
+        """
+        True if no iteration loads what another one stores, or what it has stored itself, and stores
+        to a buffer keep their order.
+        """
         loads: list[LoadOp] = []
         stored: set[SSAValue] = set()
         for op in self._ops:
@@ -90,6 +93,8 @@ class Interleaver:
                     return False
                 loads.append(op)
             elif isinstance(op, StoreOp):
+                if op.ref in stored:
+                    return False
                 stored.add(op.ref)
                 if not all(self._are_same(load, op) for load in loads if load.ref is op.ref):
                     return False

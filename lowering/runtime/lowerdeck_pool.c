@@ -236,7 +236,7 @@ static void wait_for_worker(lowerdeck_team *team, int number, const padded_word 
     CPU_SET(core, &own);
     move(thread, &own, &all);
     wait_for_change(team, word, old, AT_ONCE);
-    /* It would come to this core's turn before it sees that it has to leave. */
+    /* Else it waits here for its turn, only to find then that it has to leave. */
     move_off(thread, current_core(), &all);
     return;
   }

@@ -337,3 +337,32 @@ buffer.func @again {
   } {parallel = false}
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// What an iteration stores second, the next one may store over.
+// CHECK-LABEL: buffer.func @twice
+// CHECK:       buffer.for <[0, 7, 1]> {
+// CHECK-NOT:   buffer.for
+buffer.func @twice {
+^bb0(%x: !buffer.ref<[32] x f32>, %y: !buffer.ref<[32] x f32>):
+  %two = arith.constant dense<2.0> : vector<4xf32>
+  buffer.for <[0, 7, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 * 4]> : !buffer.ref<[32] x f32> -> vector<4xf32>
+    %c0 = arith.mulf %a, %two : vector<4xf32>
+    %c1 = arith.mulf %c0, %two : vector<4xf32>
+    %c2 = arith.mulf %c1, %two : vector<4xf32>
+    %c3 = arith.mulf %c2, %two : vector<4xf32>
+    %c4 = arith.mulf %c3, %two : vector<4xf32>
+    %c5 = arith.mulf %c4, %two : vector<4xf32>
+    %c6 = arith.mulf %c5, %two : vector<4xf32>
+    %c7 = arith.mulf %c6, %two : vector<4xf32>
+    %c8 = arith.mulf %c7, %two : vector<4xf32>
+    %c9 = arith.mulf %c8, %two : vector<4xf32>
+    buffer.store %c9, %y(%i) <[d0 * 4]> : vector<4xf32>, !buffer.ref<[32] x f32>
+    buffer.store %c8, %y(%i) <[d0 * 4 + 4]> : vector<4xf32>, !buffer.ref<[32] x f32>
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
