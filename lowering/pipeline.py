@@ -56,6 +56,7 @@ PASSES: dict[str, PassFactory] = {
     "vectorize-lanes": lazy("lowering.loops.vectorize_lanes", "VectorizeLanesPass"),
     "unroll-tiles": lazy("lowering.loops.unroll_tiles", "UnrollTilesPass"),
     "prefetch": lazy("lowering.loops.prefetch", "PrefetchPass"),
+    "split-chains": lazy("lowering.loops.split_chains", "SplitChainsPass"),
     "interleave": lazy("lowering.loops.interleave", "InterleavePass"),
     "compute-in-place": lazy("lowering.entry.compute_in_place", "ComputeInPlacePass"),
     "merge-functions": lazy("lowering.entry.merge_functions", "MergeFunctionsPass"),
@@ -89,6 +90,7 @@ _SCHEDULING = [
     "unroll-tiles",
     "prefetch",
     "compute-in-place",
+    "split-chains",
     "interleave",
     "merge-functions",
 ]

@@ -25,7 +25,7 @@ from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.lowering.buffers.expansion import (
     EXPONENT_BIAS,
     MANTISSA_BITS,
-    ROUND,
+    ROUND_EXPONENT,
     Constants,
     Expansion,
     mark_exact,
@@ -85,8 +85,8 @@ SMALLEST_NORMAL, SUBNORMAL_SHIFT = 2.0**-126, 23
 
 
 def _reduced(e: Expansion, x: SSAValue, shifted: SSAValue) -> SSAValue:
-    """x - n ln(2) for `shifted` = ROUND + n."""
-    n = e.minus(shifted, e.real(ROUND))
+    """x - n ln(2) for `shifted` = ROUND_EXPONENT + n."""
+    n = e.minus(shifted, e.real(ROUND_EXPONENT))
     rest = e.fma(n, e.real(-LN2_HIGH), x)
     return e.fma(n, e.real(-LN2_LOW), rest)
 
@@ -99,15 +99,15 @@ def expand_exp(e: Expansion, x: SSAValue) -> SSAValue:
     """
     # Here 2^n is zero already; so the rest needs no care.
     x = e.add(arith.MaximumfOp(x, e.real(-88.0)))
-    shifted = e.fma(x, e.real(LOG2_E), e.real(ROUND))
-    shifted = e.add(arith.MinimumfOp(shifted, e.real(ROUND + EXPONENT_BIAS)))
+    shifted = e.fma(x, e.real(LOG2_E), e.real(ROUND_EXPONENT))
+    shifted = e.add(arith.MinimumfOp(shifted, e.real(ROUND_EXPONENT + EXPONENT_BIAS)))
     p = e.polynomial(_reduced(e, x, shifted), EXP_LONG)
     return e.add(arith.MulfOp(p, e.power_of_two(shifted)))
 
 
 def _small_exp(e: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """p and s with exp(x) = p s, for a power of two and -88 <= x < 87; s is zero at the end."""
-    shifted = e.fma(x, e.real(LOG2_E), e.real(ROUND))
+    shifted = e.fma(x, e.real(LOG2_E), e.real(ROUND_EXPONENT))
     return e.polynomial(_reduced(e, x, shifted), EXP_SHORT), e.power_of_two(shifted)
 
 
@@ -119,18 +119,20 @@ def expand_exp_at_most_one(e: Expansion, x: SSAValue) -> SSAValue:
 
 def expand_sigmoid(e: Expansion, x: SSAValue) -> SSAValue:
     """
-    2^n / (2^n + exp(-s)) for x = n ln(2) + s: zero where 2^n is, and nothing overflows.
+    2^n / ((2^n + (exp(-s) - 1)) + 1) for x = n ln(2) + s: zero where 2^n is, and nothing overflows.
+    exp(-s) - 1 is added first, and the sum with 1 is exact or nearly so, for either sign of x.
 
-    2.49 ulp, with fma and without.
+    2.0 ulp, with fma and without.
     """
     limited = e.add(arith.MaximumfOp(x, e.real(-88.0)))
     limited = e.add(arith.MinimumfOp(limited, e.real(88.0)))
-    shifted = e.fma(limited, e.real(LOG2_E), e.real(ROUND))
+    shifted = e.fma(limited, e.real(LOG2_E), e.real(ROUND_EXPONENT))
     # In terms of s, the signs of the coefficients alternate.
     mirrored = [c * (-1) ** power for power, c in enumerate(EXP_SHORT)]
-    p = e.polynomial(_reduced(e, limited, shifted), mirrored)
-    scale = e.power_of_two(shifted)
-    return e.over(scale, e.plus(scale, p))
+    s, scale = _reduced(e, limited, shifted), e.power_of_two(shifted)
+    # exp(-s) begins with one.
+    rest = e.fma(e.polynomial(s, mirrored[1:]), s, scale)
+    return e.over(scale, e.plus(rest, e.real(1.0)))
 
 
 def expand_tanh(e: Expansion, x: SSAValue) -> SSAValue:
@@ -143,11 +145,12 @@ def expand_tanh(e: Expansion, x: SSAValue) -> SSAValue:
     """
     sign, magnitude = e.split_sign(x)
     limited = e.add(arith.MinimumfOp(magnitude, e.real(TANH_ONE)))
-    shifted = e.fma(limited, e.real(2.0 * LOG2_E), e.real(ROUND))
-    k = e.minus(shifted, e.real(ROUND))
-    s = e.fma(k, e.real(-0.5 * LN2), limited)
-    u = e.fma(e.polynomial(s, TANH), e.times(s, s), s)
-    power, half = e.power_of_two(shifted, plus=-1), e.real(0.5)
+    shift, half = e.real(ROUND_EXPONENT - 1.0), e.real(0.5)
+    shifted = e.fma(limited, e.real(2.0 * LOG2_E), shift)
+    s = e.fma(e.minus(shifted, shift), e.real(-0.5 * LN2), limited)
+    square = e.times(s, s)
+    u = e.fma(e.polynomial_by_pairs(s, square, TANH), square, s)
+    power = e.power_of_two(shifted)
     numerator, denominator = e.plus(e.minus(power, half), u), e.minus(e.plus(power, half), u)
     return e.with_sign(sign, e.over(numerator, denominator))
 
@@ -334,8 +337,8 @@ class ExpandMathPass(ModulePass):
     """
     Rewrite functions in every kernel to arithmetic, which has a vector form for every op.
 
-    Of f32, all of them: exp, erf, log, asin and acos are at most 1.4 ulp off, atan and tanh at most
-    2, and 1 / (1 + exp(-x)) at most 2.5; the others are computed in f64, and rounded once; powers
+    Of f32, all of them: exp, erf, log, asin and acos are at most 1.4 ulp off, atan, tanh and
+    1 / (1 + exp(-x)) at most 2; the others are computed in f64, and rounded once; powers
     with small integers are products there, and remainders exact; f64 becomes f16 and bf16 by f32,
     rounded to odd. Of f64, exp, log, tanh, sin, cos, atan and third powers, at most 1.5 ulp off;
     the others stay as they are.

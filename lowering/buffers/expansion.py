@@ -30,6 +30,9 @@ ROUND_F64 = 1.5 * 2**52
 MANTISSA_BITS, EXPONENT_BIAS = 23, 127
 MANTISSA_BITS_F64, EXPONENT_BIAS_F64 = 52, 1023
 
+ROUND_EXPONENT = ROUND + EXPONENT_BIAS
+"""The bits of this plus an integer are, moved up to the exponent, two to the power of it."""
+
 
 @dataclass(eq=False)
 class Constants:
@@ -92,6 +95,19 @@ class Expansion:
         total = self.real(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
             total = self.fma(total, x, self.real(coefficient))
+        return total
+
+    def polynomial_by_pairs(
+        self, x: SSAValue, square: SSAValue, coefficients: Sequence[float]
+    ) -> SSAValue:
+        """(c0 + c1 x) + (c2 + c3 x) x^2 + ...: a shorter chain than one power after another."""
+        pairs = [
+            self.polynomial(x, coefficients[first : first + 2])
+            for first in range(0, len(coefficients), 2)
+        ]
+        total = pairs.pop()
+        while pairs:
+            total = self.fma(total, square, pairs.pop())
         return total
 
     def bits(self, x: SSAValue) -> SSAValue:
@@ -165,19 +181,23 @@ class Expansion:
 
     def rounded(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
         """ROUND + n for the integer n next to x, which is not large, and n."""
-        shift = self.real(ROUND if self.type == f32 else ROUND_F64)
+        return self._rounded(x, self.real(ROUND if self.type == f32 else ROUND_F64))
+
+    def exponent(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """2^n for the integer n next to x, within the range of exponents, and n."""
+        is_short = self.type == f32
+        shift = ROUND_EXPONENT if is_short else ROUND_F64 + EXPONENT_BIAS_F64
+        shifted, n = self._rounded(x, self.real(shift))
+        return self.power_of_two(shifted), n
+
+    def _rounded(self, x: SSAValue, shift: SSAValue) -> tuple[SSAValue, SSAValue]:
         shifted = self.plus(x, shift)
         return shifted, self.minus(shifted, shift)
 
-    def power_of_two(self, shifted: SSAValue, plus: int = 0) -> SSAValue:
-        """2^(n + plus) for `shifted` = ROUND + n: zero for an exponent of -127, of f32."""
-        digits, bias = (
-            (MANTISSA_BITS, EXPONENT_BIAS)
-            if self.type == f32
-            else (MANTISSA_BITS_F64, EXPONENT_BIAS_F64)
-        )
-        exponent = self.add(arith.ShLIOp(self.bits(shifted), self.integer(digits)))
-        return self.number(self.add(arith.AddiOp(exponent, self.integer((bias + plus) << digits))))
+    def power_of_two(self, shifted: SSAValue) -> SSAValue:
+        """2^n for `shifted` = ROUND_EXPONENT + n: zero for an exponent of -127, of f32."""
+        digits = MANTISSA_BITS if self.type == f32 else MANTISSA_BITS_F64
+        return self.number(self.add(arith.ShLIOp(self.bits(shifted), self.integer(digits))))
 
 
 def mark_exact(ops: Sequence[Operation]) -> None:

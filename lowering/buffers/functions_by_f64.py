@@ -116,8 +116,8 @@ def _wide(expand: Callable[..., SSAValue]) -> Callable[..., SSAValue]:
 def _exp(e: Expansion, x: SSAValue) -> SSAValue:
     """2^n p(x - n ln 2), zero and infinity where f32 has no number."""
     x = e.add(arith.MinimumfOp(e.add(arith.MaximumfOp(x, e.real(-700.0))), e.real(700.0)))
-    shifted, n = e.rounded(e.times(x, e.real(1 / LN2)))
-    return e.times(e.polynomial(e.fma(n, e.real(-LN2), x), EXP), e.power_of_two(shifted))
+    power, n = e.exponent(e.times(x, e.real(1 / LN2)))
+    return e.times(e.polynomial(e.fma(n, e.real(-LN2), x), EXP), power)
 
 
 def _exponent_and_quotient(e: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -282,8 +282,8 @@ def _pow(e: Expansion, x: SSAValue, y: SSAValue) -> SSAValue:
     exponent = e.choose("oeq", log2, zero, zero, e.times(y, log2))
     limited = e.add(arith.MaximumfOp(exponent, e.real(-LIMIT)))
     limited = e.add(arith.MinimumfOp(limited, e.real(LIMIT)))
-    shifted, n = e.rounded(limited)
-    power = e.times(e.polynomial(e.minus(limited, n), EXP2), e.power_of_two(shifted))
+    scale, n = e.exponent(limited)
+    power = e.times(e.polynomial(e.minus(limited, n), EXP2), scale)
     is_whole = e.compare("oeq", e.add(math.FloorOp(y)), y)
     half = e.times(y, e.real(0.5))
     is_odd = e.add(arith.AndIOp(is_whole, e.compare("une", e.add(math.FloorOp(half)), half)))

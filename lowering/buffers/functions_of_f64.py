@@ -88,9 +88,9 @@ def _exp(e: Expansion, x: SSAValue) -> SSAValue:
     _, n = e.rounded(e.times(x, e.real(python_math.log2(python_math.e))))
     r = e.fma(n, e.real(-LN2_LOW), e.fma(n, e.real(-LN2_HIGH), x))
     p = e.plus(e.real(1.0), e.fma(e.times(r, r), e.polynomial(r, EXP), r))
-    shifted, half = e.rounded(e.times(n, e.real(0.5)))
-    other, _ = e.rounded(e.minus(n, half))
-    return e.times(e.times(p, e.power_of_two(shifted)), e.power_of_two(other))
+    power, half = e.exponent(e.times(n, e.real(0.5)))
+    other, _ = e.exponent(e.minus(n, half))
+    return e.times(e.times(p, power), other)
 
 
 def _log(e: Expansion, x: SSAValue) -> SSAValue:

@@ -48,7 +48,13 @@ from lowerdeck.lowering.strategies.facts import (
 )
 from lowerdeck.lowering.strategies.line_bands import Band, BandLoops
 from lowerdeck.lowering.strategies.line_copies import copied_lines
-from lowerdeck.lowering.strategies.line_plans import BAND_COLUMNS, BAND_ROWS, VECTOR, plan_lines
+from lowerdeck.lowering.strategies.line_plans import (
+    BAND_COLUMNS,
+    BAND_ROWS,
+    COPIED,
+    VECTOR,
+    plan_lines,
+)
 from lowerdeck.lowering.strategies.line_sums import LineSums
 from lowerdeck.lowering.strategies.winograd import winograd_cycles
 
@@ -60,14 +66,15 @@ class ConvLines(Strategy):
     """
     A band of some rows at a time: the inputs under it are copied with their padding, those of
     strided windows apart by their place modulo the stride, so that every tap reads whole vectors.
-    Nothing is copied where windows neither reach beyond the image nor have a stride.
+    Where windows neither reach beyond the image nor have a stride, inputs are copied only if their
+    pages take longer to be found.
 
     For groups of any size, sizes known or not, and weights that may be computed.
     """
 
     name = "conv_lines"
     anchors = (ConvOp,)
-    parameters = (VECTOR, BAND_ROWS, BAND_COLUMNS)
+    parameters = (VECTOR, BAND_ROWS, BAND_COLUMNS, COPIED)
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         op = the(ConvOp, kernel)
@@ -149,6 +156,8 @@ def _cycles_in_blocks(kernel: KernelOp, op: ConvOp, setting: Setting) -> float:
         cycles *= lanes / lanes_of_conv(op, result)
     cycles = min(cycles, winograd_cycles(kernel, op, setting))
     # An input without a border is read as it lies.
+    if prod(weight[2:]) > 1:
+        cycles *= setting.target.costs.window_share
     moved = prod(likely_shape(op)) + (prod(likely_images(op.input)) if any(pads) else 0)
     return cycles + moved * conversion_cycles(setting.target) / setting.threads
 

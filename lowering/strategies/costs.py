@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import log2, prod
+from math import gcd, log2, prod
 from typing import TypeVar
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
-from lowerdeck.dialects.core.types import dims_of, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import assumed_shape
@@ -125,14 +125,42 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     return max(cycles, weight_bytes / costs.memory_bytes_per_cycle)
 
 
-def page_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) -> float:
+def rows_that_stay(pitch: int, target: Target) -> int:
     """
-    Cycles to find the pages of a row-major input: tiles read `depth` channels one after the other,
-    and `visits` in all. 0 if the pages of a tile are found without delay, or sizes are not known.
+    How many rows that lie `pitch` bytes apart the L1 cache can hold a line of: those whose distance
+    is a multiple of a page have one place, with as many ways.
+    """
+    return target.l1_ways * (target.page_bytes // gcd(target.page_bytes, pitch))
+
+
+def late_cycles(rows: int, pitch: int, target: Target) -> float:
+    """
+    What a line takes besides its load where lines of `rows`, `pitch` bytes apart, are read in turn,
+    again and again: 0 if the L1 cache can hold all of them. Pages may lie side by side in memory,
+    so that the L2 cache has as few places for them.
+    """
+    costs = target.costs
+    if not costs.apart_line_cycles or rows <= rows_that_stay(pitch, target):
+        return 0.0
+    way = target.l2_bytes // target.l2_ways
+    if rows < target.l2_ways * (way // gcd(way, pitch)):
+        return costs.apart_line_cycles
+    return target.line_bytes / costs.shared_bytes_per_cycle
+
+
+def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) -> float:
+    """
+    Cycles that it takes because channels of a row-major input lie apart: tiles read `depth` of them
+    one after the other, and `visits` in all. Their pages have to be found, and their lines may have
+    too few places in the caches. 0 if sizes are not known.
     """
     sizes = constants(dims_of(op.input)[2:])
-    new = 0.0 if sizes is None else min(prod(sizes) * 4 / target.page_bytes, 1)
-    return visits * new * target.costs.page_cycles if depth * new > target.pages else 0.0
+    if sizes is None:
+        return 0.0
+    pitch = prod(sizes) * numpy_dtype(element_type(op.input)).itemsize
+    new = min(pitch / target.page_bytes, 1)
+    found = new * target.costs.page_cycles if depth * new >= target.pages else 0.0
+    return visits * (found + late_cycles(depth, pitch, target))
 
 
 def conversion_cycles(target: Target) -> float:

@@ -34,8 +34,8 @@ from lowerdeck.lowering.strategies.conv_sums import (
 )
 from lowerdeck.lowering.strategies.costs import (
     direct_cycles,
+    distance_cycles,
     in_proportion,
-    page_cycles,
     window_sum_tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
@@ -158,7 +158,7 @@ class Direct(Strategy):
             if block == 1:
                 read = w[1] if part is None else part
                 visits = prod(shape[2:]) / (rows * columns) * -(-blocks // count) * w[1]
-                pages = page_cycles(op, target, depth=read, visits=shape[0] * visits)
+                pages = distance_cycles(op, target, depth=read, visits=shape[0] * visits)
                 cycles += pages / setting.threads
             yield Candidate(cycles, schedules[0])
             yield Candidate(cycles * target.costs.other_order, schedules[1])

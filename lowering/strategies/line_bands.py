@@ -20,11 +20,12 @@ from lowerdeck.lowering.strategies.line_plans import (
     BAND_COLUMNS,
     BAND_ROWS,
     COLUMNS,
+    COPIED,
     ROW,
     VECTOR,
 )
 from lowerdeck.lowering.strategies.line_windows import (
-    is_copied,
+    has_to_be_copied,
     is_unrolled,
     line_of,
     pitch_of,
@@ -89,10 +90,10 @@ class BandLoops:
         self.pitch = pitch_of(self.line, self.columns, self.lanes)
         width = self.dims[-1].value
         is_short = width is None or width < self.lanes
-        self.is_kept = self.is_unrolled and is_short and is_copied(windows)
+        self.is_kept = self.is_unrolled and is_short and has_to_be_copied(windows)
         self.filters = weight[0] // op.groups.data
         self.element = element_type(op.input)
-        self.is_copied = is_copied(windows)
+        self.is_copied = schedule.get(COPIED) is not None or has_to_be_copied(windows)
 
     def span(self, axis: int, number: Expr, size: int) -> Span:
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import TypeAlias
@@ -14,10 +14,11 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, numpy_dtype, static_shape
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.costs import (
+    Scored,
+    distance_cycles,
     fits,
     least,
     likely_shape,
-    page_cycles,
     reduction_cycles,
     scored,
     tiles,
@@ -26,7 +27,7 @@ from lowerdeck.lowering.strategies.facts import is_of
 from lowerdeck.lowering.strategies.line_windows import (
     MOST_UNROLLED,
     Window,
-    is_copied,
+    has_to_be_copied,
     is_unrolled,
     line_of,
     pitch_of,
@@ -36,6 +37,9 @@ from lowerdeck.lowering.targets.base import FEW_PARTS, FEWEST_LANES, Target
 
 VECTOR, BAND_ROWS, BAND_COLUMNS = "vector", "rows", "columns"
 """Parameters of a schedule: the lanes, and the rows and columns of results in a band."""
+
+COPIED = "copied"
+"""The parameter of a schedule that copies inputs though taps could read them as they lie: 1."""
 
 ROW, COLUMNS = "row", "v"
 """The labels of the loops over the rows of a band, and over vectors of columns."""
@@ -51,6 +55,12 @@ OPEN_ROWS, OPEN_COLUMNS = 16, 64
 
 FEW_INPUTS = 4
 """Vectors of a tile that compilers keep in registers, even if these are all in use."""
+
+WELL_DIVIDED = 1.03
+"""How many times as long as its multiply-adds alone a convolution takes where tiles suit it."""
+
+SURELY_BETTER = 1.05
+"""By how much another band than the largest one has to be better."""
 
 SPARE_REGISTERS = 3
 """That compilers do not use for a tile if they keep numbers for what follows it."""
@@ -70,6 +80,8 @@ class Plan:
     tile: Tile
     filters_last: bool
     """All filters of a tile of positions come before the next one."""
+    copied: bool
+    """Inputs are copied that need not be."""
 
     def schedule(self, name: str) -> Schedule:
         """With the tile as that of the innermost loops."""
@@ -82,6 +94,7 @@ class Plan:
                 (VECTOR, self.lanes),
                 (BAND_ROWS, self.rows),
                 (BAND_COLUMNS, self.columns),
+                *([(COPIED, 1)] if self.copied else []),
             ),
         )
 
@@ -156,6 +169,85 @@ class _Sums:
                     yield 1, below, number
 
 
+@dataclass(frozen=True)
+class _Planner:
+    """Finds the best tiles for bands of one convolution."""
+
+    op: ConvOp
+    target: Target
+    threads: int
+    windows: Sequence[Window]
+    weight: Sequence[int]
+    lanes: int
+
+    @property
+    def is_written_out(self) -> bool:
+        return is_unrolled(self.weight, self.op.groups.data)
+
+    @property
+    def _size(self) -> int:
+        """Of an element, in bytes."""
+        return numpy_dtype(element_type(self.op.result)).itemsize
+
+    def plan(self, bands: _Bands, band: tuple[int, int]) -> Plan:
+        """The tiles for bands of these rows and columns, or smaller ones that threads can share."""
+        op, target, lanes, weight = self.op, self.target, self.lanes, self.weight
+        shape, groups = likely_shape(op), op.groups.data
+        outer, filters = shape[0] * groups * prod(shape[2:-2]), weight[0] // groups
+        rows, columns = band = _shared(op, band, (outer, lanes, self.threads))
+        vectors = -(-columns // lanes)
+        bytes_ = weight[1] * rows * columns, filters * prod(weight[1:])
+        sums = _Sums(
+            target,
+            (filters, rows, vectors),
+            weight[1:],
+            (bytes_[0] * self._size, bytes_[1] * self._size),
+        )
+        each, tile = least(self._ways(bands, band, sums))
+        if bands.is_copied:
+            each += _copy_cycles(self.windows, bands.line, band, lanes, sums)
+        number = -(-shape[-1] // columns)
+        number *= -(-shape[-2] // rows) if len(self.windows) > 1 else 1
+        last = sums.filters_last(tile)
+        is_own = bands.is_copied and not has_to_be_copied(self.windows)
+        return Plan(outer * number * each, lanes, rows, columns, tile, last, is_own)
+
+    def _ways(self, bands: _Bands, band: tuple[int, int], sums: _Sums) -> Scored[Tile]:
+        """Tiles of a band with the cycles of its sums."""
+        if not self.is_written_out:
+            return scored(sums.tiles(), lambda tile: _cycles(bands, band, sums, tile))
+        width, (_, rows, vectors) = dims_of(self.op.result)[-1].value, sums.sizes
+        is_open = width is None
+        kept = 0.0
+        if bands.is_copied and (is_open or width < self.lanes):
+            kept = rows * (vectors * 4 + self.target.costs.row_cycles)
+
+        def cost(tile: Tile) -> float:
+            return kept + _unrolled_cycles(self.windows, (rows, vectors), tile, self.target)
+
+        return scored(sums.written_out(is_open=is_open), cost)
+
+    def better(self, plan: Plan, bands: _Bands) -> Plan:
+        """
+        Another plan, of bands that suit tiles or of inputs that are copied, if it is surely better,
+        and what it keeps stays in the L2 cache beside the filters of a tile.
+        """
+        shape, each_filter = likely_shape(self.op), prod(self.weight[1:])
+        products = prod(shape) * each_filter / self.lanes
+        least_cycles = products / self.target.costs.multiply_adds_per_cycle
+        if self.is_written_out or plan.cycles <= least_cycles * WELL_DIVIDED:
+            return plan
+        copied = replace(bands, is_copied=True)
+
+        def stays(plan: Plan) -> bool:
+            kept = copied.bytes_of(plan.rows, plan.columns)
+            return kept + plan.tile[0] * each_filter * self._size <= self.target.l2_bytes // 2
+
+        others = filter(stays, [self.plan(copied, band) for band in copied.others()])
+        best = min(others, key=lambda plan: plan.cycles, default=plan)
+        return best if best.cycles * SURELY_BETTER < plan.cycles else plan
+
+
 def plan_lines(op: ConvOp, target: Target, threads: int = 1) -> Plan | None:
     """
     The best plan for a convolution of row-major images, whose bands so many threads can share
@@ -164,37 +256,17 @@ def plan_lines(op: ConvOp, target: Target, threads: int = 1) -> Plan | None:
     weight, windows = static_shape(op.weight), windows_of(op)
     if weight is None or windows is None or 0 in weight or not is_of(op, f32, f64):
         return None
-    shape, width, groups = likely_shape(op), dims_of(op.result)[-1].value, op.groups.data
-    if 0 in shape or windows[-1].stride > LARGEST_STRIDE:
+    if 0 in likely_shape(op) or windows[-1].stride > LARGEST_STRIDE:
         return None
-    is_written_out = is_unrolled(weight, groups)
-    is_kept = is_written_out and is_copied(windows)
-    lanes = _lanes(op, target, is_kept=is_kept)
+    is_copied, is_written_out = has_to_be_copied(windows), is_unrolled(weight, op.groups.data)
+    lanes = _lanes(op, target, is_kept=is_written_out and is_copied)
     if lanes is None:
         return None
-    size = numpy_dtype(element_type(op.result)).itemsize
-    line = line_of(windows, apart=not is_written_out)
-    if (band := _band(op, windows, line, (weight[1], lanes, size))) is None:
+    planner = _Planner(op, target, threads, windows, weight, lanes)
+    bands = _Bands(op, windows, line_of(windows, apart=not is_written_out), lanes, is_copied)
+    if (band := bands.largest()) is None:
         return None
-    outer = shape[0] * groups * prod(shape[2:-2])
-    rows, columns = band = _shared(op, band, (outer, lanes, threads))
-    filters, vectors = weight[0] // groups, -(-columns // lanes)
-    bytes_ = weight[1] * rows * columns * size, filters * prod(weight[1:]) * size
-    sums = _Sums(target, (filters, rows, vectors), weight[1:], bytes_)
-    if is_written_out:
-        ways = sums.written_out(is_open=width is None)
-        each, tile = least(
-            scored(ways, lambda tile: _unrolled_cycles(windows, (rows, vectors), tile, target))
-        )
-        if is_kept and (width is None or width < lanes):
-            each += rows * (vectors * 4 + target.costs.row_cycles)
-    else:
-        each, tile = least(scored(sums.tiles(), lambda tile: _cycles(op, windows, sums, tile)))
-    if is_copied(windows):
-        each += _copy_cycles(windows, line, band, lanes, sums)
-    bands = -(-shape[-1] // columns) * (-(-shape[-2] // rows) if len(windows) > 1 else 1)
-    cycles = outer * bands * each
-    return Plan(cycles, lanes, rows, columns, tile, sums.filters_last(tile))
+    return planner.better(planner.plan(bands, band), bands)
 
 
 def _lanes(op: ConvOp, target: Target, *, is_kept: bool) -> int | None:
@@ -209,14 +281,21 @@ def _lanes(op: ConvOp, target: Target, *, is_kept: bool) -> int | None:
     return lanes if lanes >= min(FEWEST_LANES, max(most, 2)) else None
 
 
-def _cycles(op: ConvOp, windows: Sequence[Window], sums: _Sums, tile: Tile) -> float:
+def _cycles(bands: _Bands, band: tuple[int, int], sums: _Sums, tile: Tile) -> float:
     """Of the sums of a band, in tiles that are loops."""
     target, sizes, depth = sums.target, sums.sizes, sums.taps[0]
     cycles = reduction_cycles(target.costs, sizes, tile, prod(sums.taps), _loads)
-    if is_copied(windows):
+    visits = depth * prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
+    if not bands.is_copied:
+        return cycles + distance_cycles(bands.op, target, depth=depth, visits=visits)
+    # The more lines are kept for a band, the later they come; products hide that of few.
+    kept = bands.bytes_of(*band)
+    if kept <= target.l1_bytes // 2:
         return cycles
-    number = prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
-    return cycles + page_cycles(op, target, depth=depth, visits=number * depth)
+    costs = target.costs
+    each = costs.kept_line_cycles + costs.more_kept_line_cycles * kept / target.l2_bytes
+    late = visits * bands.lines_of(tile, target) * each - costs.hidden_share * cycles
+    return cycles + max(late, 0.0)
 
 
 def _copy_cycles(
@@ -297,42 +376,73 @@ def _is_even(parts: int, threads: int) -> bool:
     return parts % threads == 0 or parts >= FEW_PARTS * threads
 
 
-def _band(
-    op: ConvOp,
-    windows: Sequence[Window],
-    line: tuple[Window, int],
-    numbers: tuple[int, int, int],
-) -> tuple[int, int] | None:
-    """
-    Rows and columns of results at a time, by the channels of a group, the lanes and the bytes of an
-    element; None if the inputs under one row are too many.
-    """
-    depth, lanes, size = numbers
-    height, width = (None, *(dim.value for dim in dims_of(op.result)[2:]))[-2:]
-    is_line = len(windows) == 1
-    most_rows = 1 if is_line else OPEN_ROWS if height is None else height
-    columns = OPEN_COLUMNS if width is None else width
-    if not is_copied(windows):
-        return (most_rows if is_line or height is None else min(height, 64)), min(columns, 1 << 12)
-    lines = depth * prod(window.taps for window in windows[:-2])
+@dataclass(frozen=True)
+class _Bands:
+    """The rows and columns of results that may be computed at a time."""
 
-    def bytes_(rows: int, columns: int) -> int:
-        below = 1 if is_line else windows[-2].kept(rows)
-        return lines * below * len(line[0].phases) * pitch_of(line, columns, lanes) * size
+    op: ConvOp
+    windows: Sequence[Window]
+    line: tuple[Window, int]
+    lanes: int
+    is_copied: bool
+    """Inputs are."""
 
-    parts = 1
-    whole = columns
-    while bytes_(1, columns) > (MOST_BYTES if columns <= 4 * lanes else MOST_BYTES // 4):
-        if columns <= lanes:
-            return None
-        parts += 1
-        columns = max(-(-whole // (parts * lanes)) * lanes, lanes)
-    rows = most_rows
-    # Rows under the windows of two bands are copied twice.
-    while rows > 1 and bytes_(rows, columns) > (
-        BAND_BYTES if rows > 2 * windows[-2].taps else 8 * BAND_BYTES
-    ):
-        rows -= 1
-    if height is not None and not is_line:
-        rows = -(-height // -(-height // rows))
-    return rows, min(columns, whole)
+    @property
+    def _sizes(self) -> tuple[int | None, int | None]:
+        """The height and the width of the result: one row if it is a line."""
+        sizes = [dim.value for dim in dims_of(self.op.result)[2:]]
+        return sizes[-2] if len(sizes) > 1 else 1, sizes[-1]
+
+    def bytes_of(self, rows: int, columns: int) -> int:
+        """Of the lines that are kept for a band."""
+        below = 1 if len(self.windows) == 1 else self.windows[-2].kept(rows)
+        depth, element = dims_of(self.op.weight)[1].value or 0, element_type(self.op.result)
+        lines = depth * prod(window.taps for window in self.windows[:-2]) * below
+        pitch = pitch_of(self.line, columns, self.lanes)
+        return lines * len(self.line[0].phases) * pitch * numpy_dtype(element).itemsize
+
+    def lines_of(self, tile: Tile, target: Target) -> float:
+        """Lines of the cache that a tile reads of a channel."""
+        _, rows, vectors = tile
+        below = 1 if len(self.windows) == 1 else self.windows[-2].kept(rows)
+        outer = prod(window.taps for window in self.windows[:-2])
+        window, scale = self.line
+        read = vectors * self.lanes * scale + window.reach // window.stride
+        size = numpy_dtype(element_type(self.op.result)).itemsize
+        return outer * below * len(window.phases) * max(read * size / target.line_bytes, 1.0)
+
+    def largest(self) -> tuple[int, int] | None:
+        """As many as may be; None if the inputs under one row are too many."""
+        (height, width), lanes, is_line = self._sizes, self.lanes, len(self.windows) == 1
+        most_rows = OPEN_ROWS if height is None else height
+        columns = OPEN_COLUMNS if width is None else width
+        if not self.is_copied:
+            return min(most_rows, 64), min(columns, 1 << 12)
+        parts = 1
+        whole = columns
+        while self.bytes_of(1, columns) > (MOST_BYTES if columns <= 4 * lanes else MOST_BYTES // 4):
+            if columns <= lanes:
+                return None
+            parts += 1
+            columns = max(-(-whole // (parts * lanes)) * lanes, lanes)
+        rows = most_rows
+        # Rows under the windows of two bands are copied twice.
+        while rows > 1 and self.bytes_of(rows, columns) > (
+            BAND_BYTES if rows > 2 * self.windows[-2].taps else 8 * BAND_BYTES
+        ):
+            rows -= 1
+        if height is not None and not is_line:
+            rows = -(-height // -(-height // rows))
+        return rows, min(columns, whole)
+
+    def others(self) -> Iterator[tuple[int, int]]:
+        """
+        Those that may be better divided into tiles than the largest one: of an even number of rows,
+        of all columns, or of one or two vectors. None for images of unknown sizes.
+        """
+        (height, width), lanes, most = self._sizes, self.lanes, self.largest()
+        if height is None or width is None or most is None:
+            return
+        rows = {min(count, height) for count in (2, 4, most[0] // 2 * 2, most[0]) if count}
+        columns = {min(count, width) for count in (most[1], width, lanes, 2 * lanes)}
+        yield from product(sorted(rows), sorted(columns))

@@ -14,6 +14,9 @@ from lowerdeck.dialects.dims import Expr, constants
 MOST_UNROLLED = 400
 """Multiply-adds of a tile that is written out."""
 
+FEW_PLACES = 16
+"""Vectors of a line: lines that are a multiple of these apart have few places in the L1 cache."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -80,7 +83,7 @@ def is_unrolled(weight: Sequence[int], groups: int) -> bool:
     return weight[0] == groups and weight[1] == 1 and prod(weight[2:]) <= MOST_UNROLLED
 
 
-def is_copied(windows: Sequence[Window]) -> bool:
+def has_to_be_copied(windows: Sequence[Window]) -> bool:
     """True if the inputs under a band do not lie as taps read them."""
     return windows[-1].stride > 1 or any(window.is_padded for window in windows[-2:])
 
@@ -99,7 +102,8 @@ def pitch_of(line: tuple[Window, int], columns: int, lanes: int) -> int:
     window, scale = line
     results = -(-columns // lanes) * lanes
     used = shift_of(window, lanes) + results * scale + window.reach // window.stride
-    return -(-used // lanes) * lanes
+    vectors = -(-used // lanes)
+    return (vectors + (vectors % FEW_PLACES == 0)) * lanes
 
 
 def shift_of(window: Window, lanes: int) -> int:

@@ -24,9 +24,9 @@ from lowerdeck.lowering.strategies.conv_sums import (
     spatial_labels,
 )
 from lowerdeck.lowering.strategies.costs import (
+    distance_cycles,
     fits,
     likely_shape,
-    page_cycles,
     reduction_cycles,
     scored,
 )
@@ -88,7 +88,7 @@ class Rows(Strategy):
         for cycles, (channels, columns) in scored(ways, cost):
             visits = rows * -(-shape[1] // channels) * -(-vectors // columns) * w[1]
             yield Candidate(
-                rows * cycles + page_cycles(op, target, depth=w[1], visits=visits),
+                rows * cycles + distance_cycles(op, target, depth=w[1], visits=visits),
                 Schedule(
                     self.name,
                     ((OUTPUT_CHANNEL, channels), (last, columns)),

@@ -31,8 +31,8 @@ from lowerdeck.lowering.strategies.conv_sums import (
 )
 from lowerdeck.lowering.strategies.costs import (
     direct_cycles,
+    distance_cycles,
     in_proportion,
-    page_cycles,
     window_sum_tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
@@ -84,7 +84,7 @@ class Taps(Strategy):
             if is_plain:
                 number = shape[0] * prod(shape[2:-1]) * -(-shape[-1] // columns) * sizes[0] / count
                 visits = number * prod(w[1:]) * share
-                pages = page_cycles(op, setting.target, depth=w[1], visits=visits)
+                pages = distance_cycles(op, setting.target, depth=w[1], visits=visits)
                 estimate += pages / setting.threads
             yield Candidate(estimate, Schedule(self.name, tile))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import gcd, prod
+from math import prod
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -30,7 +30,14 @@ from lowerdeck.lowering.nests.contraction import add_product, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.costs import Scored, conversion_cycles, fits, scored
+from lowerdeck.lowering.strategies.costs import (
+    Scored,
+    conversion_cycles,
+    fits,
+    late_cycles,
+    rows_that_stay,
+    scored,
+)
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     assumed_size,
@@ -227,6 +234,7 @@ def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Targ
         lanes_by_element={"f32": target.lanes_of(element)},
         l1_bytes=target.l1_bytes * 4 // size,
         l2_bytes=target.l2_bytes * 4 // size,
+        page_bytes=target.page_bytes * 4 // size,
         line_bytes=target.line_bytes * 4 // numpy_dtype(element).itemsize,
         registers=target.registers - (2 if is_integer(element) else 0),
     )
@@ -333,22 +341,24 @@ def _cycles(
     """
     Estimated cycles of one tile: for multiply-adds or loads, but at least the latency of a sum, and
     at least the L2 time of a panel that does not fit in the L1 cache (or that no other tile reads:
-    `is_last`), and of rows that conflict in the cache because their distance is a multiple of a
-    page. Rows of a panel that is not packed are `pitch` columns apart: vectors may lie in two lines
-    each, and the pages of rows may have to be found.
+    `is_last`), and of rows that conflict in the cache because of their distance. Rows of a panel
+    that is not packed are `pitch` columns apart: vectors may lie in two lines each, the pages of
+    rows may have to be found, and lines that conflict are late.
     """
     rows, vectors = tile
     sums, loads = rows * vectors, rows + vectors
     panel_bytes = depth * vectors * target.lanes * 4
+    panel_lines = vectors * target.lanes * 4 / target.line_bytes
     is_far = is_last or panel_bytes > target.l1_bytes // 2
-    far_lines = vectors * target.lanes * 4 / target.line_bytes if is_far else 0.0
-    if rows > target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
+    far_lines = panel_lines if is_far else 0.0
+    if rows > rows_that_stay(depth * 4, target):
         far_lines += rows
     costs, split, found = target.costs, 0.0, 0.0
     if pitch is not None:
         split = vectors * costs.split_load_cycles if pitch % target.lanes else 0.0
         new = min(pitch * 4 / target.page_bytes, 1)
         found = new * costs.page_cycles if depth * new > target.pages else 0.0
+        found += panel_lines * late_cycles(depth, pitch * 4, target)
     step_cycles = max(
         sums / costs.multiply_adds_per_cycle,
         loads / costs.loads_per_cycle,

@@ -51,7 +51,23 @@ class Costs:
     band_cycles: float = 200.0
     """To begin a band of rows."""
     l2_line_cycles: float = 2.0
-    """Between two lines that come from the L2 cache."""
+    apart_line_cycles: float = 0.0
+    """
+    What else a line from the L2 cache takes that lies so far from the last one that such lines have
+    few places in the L1 cache; 0 where `page_cycles` say it.
+    """
+    kept_line_cycles: float = 0.0
+    more_kept_line_cycles: float = 0.0
+    hidden_share: float = 0.0
+    """
+    For a line that is one of those kept for a band, and how much more if these fill the L2 cache;
+    it takes nothing within such a share of the multiply-adds. 0 where it was not measured.
+    """
+    window_share: float = 1.0
+    """
+    What of its estimate a convolution in blocks takes whose windows have several taps, against that
+    of rows.
+    """
     split_load_cycles: float = 2.5
     """For a vector that lies in two lines."""
     page_cycles: float = 7.0
@@ -248,6 +264,8 @@ class Target:
     """Bytes of the L1 data cache."""
     l1_ways: int = 8
     """Lines of one set of the L1 cache."""
+    l2_ways: int = 8
+    """Lines of one set of the L2 cache."""
     line_bytes: int = 64
     """Bytes of a cache line."""
     page_bytes: int = 4096

@@ -65,7 +65,17 @@ X86_64_V3 = Target(
     pairs=GNU_PAIRS,
     features=_AVX2,
     limits=Limits(position_bytes=32 << 10),
-    costs=Costs(loads_per_cycle=1.85, latency_cycles=4.5, transform_cycles=3.0, page_cycles=2.0),
+    costs=Costs(
+        loads_per_cycle=1.85,
+        latency_cycles=4.5,
+        transform_cycles=3.0,
+        page_cycles=2.0,
+        apart_line_cycles=1.6,
+        kept_line_cycles=1.3,
+        more_kept_line_cycles=2.2,
+        hidden_share=0.1,
+        window_share=0.9,
+    ),
 )
 """AVX2 and FMA."""
 

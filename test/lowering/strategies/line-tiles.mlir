@@ -4,14 +4,14 @@
 // registers for 24 sums and four inputs.
 // CHECK: @left_over
 // CHECK: schedule = #core.schedule<conv_lines, tile {oc = 8, row = 1, v = 2}
-func.func @main(%x: tensor<1x80x300xf32>) -> tensor<1x512x300xf32> {
+func.func @main(%x: tensor<1x80x320xf32>) -> tensor<1x512x320xf32> {
   %k = core.constant dense<1.0> : tensor<512x80x3xf32>
-  %y = core.kernel @left_over(%x, %k) : (tensor<1x80x300xf32>, tensor<512x80x3xf32>) -> tensor<1x512x300xf32> {
-  ^bb0(%a: tensor<1x80x300xf32>, %f: tensor<512x80x3xf32>):
-    %c = core.conv %a, %f strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x80x300xf32>, tensor<512x80x3xf32>) -> tensor<1x512x300xf32>
-    core.yield %c : tensor<1x512x300xf32>
+  %y = core.kernel @left_over(%x, %k) : (tensor<1x80x320xf32>, tensor<512x80x3xf32>) -> tensor<1x512x320xf32> {
+  ^bb0(%a: tensor<1x80x320xf32>, %f: tensor<512x80x3xf32>):
+    %c = core.conv %a, %f strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x80x320xf32>, tensor<512x80x3xf32>) -> tensor<1x512x320xf32>
+    core.yield %c : tensor<1x512x320xf32>
   }
-  func.return %y : tensor<1x512x300xf32>
+  func.return %y : tensor<1x512x320xf32>
 }
 
 // -----
@@ -19,14 +19,14 @@ func.func @main(%x: tensor<1x80x300xf32>) -> tensor<1x512x300xf32> {
 // 510 are.
 // CHECK: @even
 // CHECK: schedule = #core.schedule<conv_lines, tile {oc = 6, row = 1, v = 4}
-func.func @main(%x: tensor<1x80x300xf32>) -> tensor<1x510x300xf32> {
+func.func @main(%x: tensor<1x80x320xf32>) -> tensor<1x510x320xf32> {
   %k = core.constant dense<1.0> : tensor<510x80x3xf32>
-  %y = core.kernel @even(%x, %k) : (tensor<1x80x300xf32>, tensor<510x80x3xf32>) -> tensor<1x510x300xf32> {
-  ^bb0(%a: tensor<1x80x300xf32>, %f: tensor<510x80x3xf32>):
-    %c = core.conv %a, %f strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x80x300xf32>, tensor<510x80x3xf32>) -> tensor<1x510x300xf32>
-    core.yield %c : tensor<1x510x300xf32>
+  %y = core.kernel @even(%x, %k) : (tensor<1x80x320xf32>, tensor<510x80x3xf32>) -> tensor<1x510x320xf32> {
+  ^bb0(%a: tensor<1x80x320xf32>, %f: tensor<510x80x3xf32>):
+    %c = core.conv %a, %f strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x80x320xf32>, tensor<510x80x3xf32>) -> tensor<1x510x320xf32>
+    core.yield %c : tensor<1x510x320xf32>
   }
-  func.return %y : tensor<1x510x300xf32>
+  func.return %y : tensor<1x510x320xf32>
 }
 
 // -----

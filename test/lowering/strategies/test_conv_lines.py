@@ -147,6 +147,22 @@ def in_bands(schedule: Schedule) -> Schedule:
     return with_numbers(schedule, rows=2, columns=8) if is_lines else schedule
 
 
+def copied(schedule: Schedule) -> Schedule:
+    """Few columns at a time, copied though they need not be."""
+    is_lines = schedule.strategy == ConvLines.name
+    return with_numbers(schedule, rows=2, columns=8, copied=1) if is_lines else schedule
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_copied_taps(tmp_path: Path, dtype: type[np.generic]) -> None:
+    """Without strides and padding: in parts of rows, some of which are computed twice."""
+    suite, target = suite_for("x86-64-v3", tmp_path), "x86-64-v3"
+    for number in (8, 11, 16, 21):
+        program = _program(number, CASES[number], target, dtype=dtype, threads=2, change=copied)
+        suite.programs.append(program)
+    suite.check()
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_bands(tmp_path: Path, threads: int) -> None:
     """What is computed twice comes out the same, also where results lie over operands."""

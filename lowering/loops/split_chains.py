@@ -1,0 +1,195 @@
+"""`split-chains`: long chains of ops on vectors in two halves, for some iterations at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer.kernel import (
+    ApplyOp,
+    ForOp,
+    FuncOp,
+    LoadOp,
+    ScratchOp,
+    StoreOp,
+    YieldOp,
+)
+from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.loops.chains import ChainLoop, is_computed
+from lowerdeck.lowering.loops.indices import Cloner
+from lowerdeck.lowering.loops.unroll_tiles import replace
+from lowerdeck.lowering.nests.lower import remove_unused
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.context import options_of
+
+AT_ONCE = 16
+"""Iterations whose halves follow each other: what is kept of them is little for the L1 cache."""
+
+LONG_CHAIN = 12
+"""Ops on vectors that wait for each other: of shorter chains the processor overlaps enough."""
+CHAINS = 1.5, 2.5
+"""Of ops in a body for each one of the longest chain: with fewer, two iterations side by side fit
+in the registers, which is as good; more chains fill each other's gaps."""
+MOST_REGISTERS = 16
+"""With more of them, any two iterations fit."""
+MOST_KEPT = 2
+"""Vectors that are stored and loaded again."""
+HALF = 0.35, 0.8
+"""The part of the chain that may come first."""
+
+
+class ChainSplitter:
+    """Cuts the body of one loop."""
+
+    def __init__(self, loop: ForOp) -> None:
+        self._chain = ChainLoop(loop)
+        self._cut: int = 0
+        self._kept: list[SSAValue] = []
+        self._again: list[Operation] = []
+
+    def find(self) -> bool:
+        """True for a long chain that can be cut where few values are needed later."""
+        chain, trips = self._chain, self._chain.trips.value
+        if chain.loop.inits or (trips is not None and trips < 2 * AT_ONCE):
+            return False
+        if not chain.may_be_copied():
+            return False
+        depths, count = chain.depths()
+        depth = max(depths.values(), default=0)
+        if depth < LONG_CHAIN or not CHAINS[0] <= count / depth <= CHAINS[1]:
+            return False
+        best: tuple[int, float] | None = None
+        reached = 0
+        for cut, op in enumerate(chain.ops, 1):
+            if isinstance(op, StoreOp):
+                # What the second half loads again has to be what it was.
+                break
+            reached = max([reached, *(depths.get(value, 0) for value in op.results)])
+            if not HALF[0] <= reached / depth <= HALF[1]:
+                continue
+            kept, again = _needed(chain.ops[:cut], chain.ops[cut:], depths)
+            cost = len(kept), abs(reached / depth - 0.5)
+            if len(kept) <= MOST_KEPT and all(lanes_of(value.type) for value in kept):
+                if best is None or cost < best:
+                    best, self._cut, self._kept, self._again = cost, cut, kept, again
+        return best is not None
+
+    def rewrite(self) -> None:
+        """A loop over parts with two loops inside, and one over what remains."""
+        chain, block = self._chain, Block()
+        parts = chain.trips // AT_ONCE
+        if (done := parts * AT_ONCE) != 0:
+            outer, part = chain.open(block, (Expr.const(0), parts))
+            self._fill(outer.body.block, part)
+            outer.body.block.add_op(YieldOp([]))
+        if done != chain.trips:
+            rest, number = chain.open(block, (done, chain.trips))
+            _clone(chain.ops, chain.cloner(number), rest.body.block)
+        replace(chain.loop, block, [])
+
+    def _fill(self, block: Block, part: Expr) -> None:
+        """The first halves of some iterations, then the second ones."""
+        chain, bounds = self._chain, (Expr.const(0), Expr.const(AT_ONCE))
+        kept = [
+            ScratchOp(RefType.of(scalar_of(value.type), [AT_ONCE, lanes_of(value.type)]))
+            for value in self._kept
+        ]
+        for scratch in kept:
+            scratch.location = chain.loop.location
+            block.add_op(scratch)
+        first, number = chain.open(block, bounds, parallel=False)
+        cloner = chain.cloner(part * AT_ONCE + number)
+        _clone(chain.ops[: self._cut], cloner, first.body.block, ends=False)
+        for value, scratch in zip(self._kept, kept, strict=True):
+            (at, lane), operands = chain.indices.write([number, Expr.const(0)])
+            store = StoreOp(cloner.value(value), scratch.ref, [at, lane], operands)
+            store.location = chain.loop.location
+            first.body.block.add_op(store)
+        first.body.block.add_op(YieldOp([]))
+        second, number = chain.open(block, bounds, parallel=False)
+        cloner = chain.cloner(part * AT_ONCE + number)
+        for value, scratch in zip(self._kept, kept, strict=True):
+            (at, lane), operands = chain.indices.write([number, Expr.const(0)])
+            load = LoadOp(scratch.ref, [at, lane], operands, lanes_of(value.type))
+            load.location = chain.loop.location
+            second.body.block.add_op(load)
+            cloner.values[value] = load.result
+        _clone([*self._again, *chain.ops[self._cut :]], cloner, second.body.block)
+
+
+def _clone(ops: Iterable[Operation], cloner: Cloner, block: Block, *, ends: bool = True) -> None:
+    for op in ops:
+        cloner.clone(op, block)
+    if ends:
+        block.add_op(YieldOp([]))
+
+
+def _needed(
+    first: Sequence[Operation], second: Sequence[Operation], depths: dict[SSAValue, int]
+) -> tuple[list[SSAValue], list[Operation]]:
+    """The values of the first half to be kept for the second one, and its ops to be done again."""
+    own: dict[SSAValue, Operation] = {value: op for op in first for value in op.results}
+    kept: dict[SSAValue, None] = {}
+    again: set[Operation] = set()
+    waiting = [value for op in second for value in op.operands]
+    while waiting:
+        value = waiting.pop()
+        if (op := own.get(value)) is None or op in again or value in kept:
+            continue
+        if _is_cheap(op, depths):
+            again.add(op)
+            waiting += op.operands
+        else:
+            kept[value] = None
+    return list(kept), [op for op in first if op in again]
+
+
+def _is_cheap(op: Operation, depths: dict[SSAValue, int]) -> bool:
+    """True for what is loaded, and for the first op on it."""
+    if isinstance(op, LoadOp | ApplyOp | arith.ConstantOp):
+        return True
+    limit = 1 if is_computed(op) else 0
+    return all(depths.get(value, 0) <= limit for value in op.results)
+
+
+@dataclass(frozen=True)
+class SplitChainsPass(ModulePass):
+    """
+    for i { ops of i } -> for part { for 16 i { first half, keep }; for 16 i { rest } }
+        [a chain of at least 12 ops on vectors, 1.5 to 2.5 ops for each of them; cut where at most 2
+        vectors are needed later; at most 16 registers]
+
+    Ops that wait for others take the places in which a processor looks for such that can begin. The
+    shorter the chain from the first op of an iteration to the last, the fewer wait, and the more
+    iterations overlap. What is kept goes through the L1 cache, which has time for it.
+    """
+
+    name = "split-chains"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if target_named(options_of(ctx).target).registers > MOST_REGISTERS:
+            return
+        for function in op.body.block.ops:
+            if not isinstance(function, FuncOp):
+                continue
+            loops = [ChainSplitter(loop) for loop in function.walk() if _is_plain(loop)]
+            long = [loop for loop in loops if loop.find()]
+            for loop in long:
+                loop.rewrite()
+            if long:
+                # What is done again in the second half may be needed there alone.
+                remove_unused(function.body.block)
+
+
+def _is_plain(op: Operation) -> TypeGuard[ForOp]:
+    return isinstance(op, ForOp) and op.mode is None
