@@ -20,6 +20,9 @@ from lowerdeck.lowering.loops.varying import is_varying, varying_values
 MOST_OPS = 100
 """Ops of a body that is copied: longer ones would make the code long."""
 
+FEW_CHAINS = 2.5
+"""Of ops in a body for each one of the longest chain: more chains fill each other's gaps."""
+
 
 class ChainLoop:
     """A loop, the ops of its body, and its number of iterations."""

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.loops.chains import ChainLoop
+from lowerdeck.lowering.loops.chains import FEW_CHAINS, ChainLoop
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
@@ -22,8 +22,6 @@ COPIES = 2
 
 LONG_CHAIN = 10
 """Ops on vectors that wait for each other: of shorter chains the processor overlaps several."""
-FEW_CHAINS = 2.5
-"""Of ops in a body for each one of the longest chain: more chains fill each other's gaps."""
 
 
 class Interleaver:

@@ -24,7 +24,7 @@ from lowerdeck.dialects.buffer.kernel import (
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.loops.chains import ChainLoop, is_computed
+from lowerdeck.lowering.loops.chains import FEW_CHAINS, ChainLoop, is_computed
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
 from lowerdeck.lowering.nests.lower import remove_unused
@@ -36,9 +36,9 @@ AT_ONCE = 16
 
 LONG_CHAIN = 12
 """Ops on vectors that wait for each other: of shorter chains the processor overlaps enough."""
-CHAINS = 1.5, 2.5
+MORE_THAN_ONE = 1.5
 """Of ops in a body for each one of the longest chain: with fewer, two iterations side by side fit
-in the registers, which is as good; more chains fill each other's gaps."""
+in the registers, which is as good."""
 MOST_REGISTERS = 16
 """With more of them, any two iterations fit."""
 MOST_KEPT = 2
@@ -65,7 +65,7 @@ class ChainSplitter:
             return False
         depths, count = chain.depths()
         depth = max(depths.values(), default=0)
-        if depth < LONG_CHAIN or not CHAINS[0] <= count / depth <= CHAINS[1]:
+        if depth < LONG_CHAIN or not MORE_THAN_ONE <= count / depth <= FEW_CHAINS:
             return False
         best: tuple[int, float] | None = None
         reached = 0
@@ -109,17 +109,17 @@ class ChainSplitter:
         first, number = chain.open(block, bounds, parallel=False)
         cloner = chain.cloner(part * AT_ONCE + number)
         _clone(chain.ops[: self._cut], cloner, first.body.block, ends=False)
+        place, operands = chain.indices.write([number, 0])
         for value, scratch in zip(self._kept, kept, strict=True):
-            (at, lane), operands = chain.indices.write([number, Expr.const(0)])
-            store = StoreOp(cloner.value(value), scratch.ref, [at, lane], operands)
+            store = StoreOp(cloner.value(value), scratch.ref, place, operands)
             store.location = chain.loop.location
             first.body.block.add_op(store)
         first.body.block.add_op(YieldOp([]))
         second, number = chain.open(block, bounds, parallel=False)
         cloner = chain.cloner(part * AT_ONCE + number)
+        place, operands = chain.indices.write([number, 0])
         for value, scratch in zip(self._kept, kept, strict=True):
-            (at, lane), operands = chain.indices.write([number, Expr.const(0)])
-            load = LoadOp(scratch.ref, [at, lane], operands, lanes_of(value.type))
+            load = LoadOp(scratch.ref, place, operands, lanes_of(value.type))
             load.location = chain.loop.location
             second.body.block.add_op(load)
             cloner.values[value] = load.result

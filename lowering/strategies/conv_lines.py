@@ -66,8 +66,8 @@ class ConvLines(Strategy):
     """
     A band of some rows at a time: the inputs under it are copied with their padding, those of
     strided windows apart by their place modulo the stride, so that every tap reads whole vectors.
-    Where windows neither reach beyond the image nor have a stride, inputs are copied only if their
-    pages take longer to be found.
+    Where windows neither reach beyond the image nor have a stride, inputs are copied only
+    where channels lie so far apart that reading them in place takes longer.
 
     For groups of any size, sizes known or not, and weights that may be computed.
     """

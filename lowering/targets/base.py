@@ -51,6 +51,7 @@ class Costs:
     band_cycles: float = 200.0
     """To begin a band of rows."""
     l2_line_cycles: float = 2.0
+    """Between two lines that come from the L2 cache."""
     apart_line_cycles: float = 0.0
     """
     What else a line from the L2 cache takes that lies so far from the last one that such lines have
