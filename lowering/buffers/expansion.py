@@ -196,8 +196,8 @@ class Expansion:
 
     def power_of_two(self, shifted: SSAValue) -> SSAValue:
         """
-        2^n for n added to the number that rounds and the bias, which is ROUND_EXPONENT for f32: zero
-        there for an exponent of -127.
+        2^n for n added to the number that rounds and the bias, which is ROUND_EXPONENT for f32:
+        zero there for an exponent of -127.
         """
         digits = MANTISSA_BITS if self.type == f32 else MANTISSA_BITS_F64
         return self.number(self.add(arith.ShLIOp(self.bits(shifted), self.integer(digits))))
