@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
@@ -24,7 +23,12 @@ from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
-from lowerdeck.lowering.entry.divide_functions import divide, groups_of
+from lowerdeck.lowering.entry.divide_functions import (
+    divide,
+    enclose_statements,
+    groups_of,
+    may_be_in_parts,
+)
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.serial_runs import gather_runs
 from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
@@ -47,7 +51,7 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
             loops.append(op)
         elif isinstance(op, kernel.LoadOp):
             loads.append(op)
-        elif not isinstance(op, kernel.ReturnOp) and not op.has_trait(Pure):
+        elif not may_be_in_parts(op):
             return []
     # There is no barrier within a function.
     return loops if are_independent([*loads, *loops]) else []
@@ -75,6 +79,8 @@ def collapsed(loop: kernel.ForOp, threads: int) -> kernel.ForOp:
     body = Block(arg_types=[IndexType()])
     number = indices.symbol(body.args[0])
     for nested, place in ((loop, number // inner_size), (inner, number % inner_size)):
+        if not any(nested.body.block.args[0].uses):
+            continue
         (expr,), operands = indices.write([place])
         apply = kernel.ApplyOp(expr, operands)
         body.add_op(apply)
@@ -331,11 +337,12 @@ class ParallelizePass(ModulePass):
     A kernel that consists of parallel loops, none of which touches the stores of another, takes
     the number of a part and the number of parts as symbols, and computes one part of each loop;
     threads share the parts of a call. One whose loops do, as vectors at an end that overlap those
-    before, is divided into several, called one after the other. Kernels that are too small for
-    that, or contain other ops, are left to the first thread, and so are copies. There is a barrier
-    before an op that reads or writes data that other threads may not have finished, or overwrites
-    data that they may still read, and at the end of every region. All threads meet after the end of
-    the entry function.
+    before, is divided into several, called one after the other; what is done between loops, such as
+    the last of all squares, is a loop of one iteration for that. Kernels that are too small, or
+    contain other ops, are left to the first thread, and so are copies. There is a barrier before an
+    op that reads or writes data that other threads may not have finished, or overwrites data that
+    they may still read, and at the end of every region. All threads meet after the end of the entry
+    function.
 
     Consecutive ops of the first thread form one region, with the branches and loops of the entry
     function in which nothing is shared. An entry function that shares nothing at all stays
@@ -389,7 +396,14 @@ class ParallelizePass(ModulePass):
 def _divided(
     function: kernel.FuncOp, functions: dict[str, kernel.FuncOp], entry: EntryOp
 ) -> list[kernel.FuncOp]:
-    """A function, or, if its loops have to run in order, one for each group, called in order."""
+    """
+    A function, or, if its loops have to run in order, one for each group, called in order; itself
+    alone if it has no loop to share.
+    """
+    tops = [op for op in function.body.block.ops if isinstance(op, kernel.ForOp)]
+    if not any(op.parallel.value.data and estimated_trips(op) > 1 for op in tops):
+        return [function]
+    enclose_statements(function)
     if len(groups := groups_of(function)) < 2:
         return [function]
     parts = divide(function, groups, functions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,9 +39,10 @@ MOST_ITERATIONS = 1 << 16
 class Peeler:
     """Cuts one loop, if its index is one of those that decide what is read."""
 
-    def __init__(self, loop: ForOp, most_ops: int) -> None:
+    def __init__(self, loop: ForOp, most_ops: int, steps: Mapping[str, int]) -> None:
         self._loop = loop
         self._most_ops = most_ops
+        self._step = 0 if loop.label is None else steps.get(loop.label.data, 0)
         self._indices = Indices()
         limit_by_parents(loop, self._indices)
         self._index = self._indices.loop(loop)
@@ -60,6 +61,9 @@ class Peeler:
             return []
         places = np.arange(lower, upper, dtype=np.int64)
         cuts = sorted(self._changes(places) if by_tests else self._bends(places))
+        if not by_tests and self._step and all(cut % self._step == 0 for cut in cuts):
+            # Tiles begin there, as at every panel of what is packed for them.
+            return []
         count = len(cuts) + 1
         fewest = count * (FEWEST_BY_TESTS if by_tests else FEWEST_BY_INDICES)
         is_much = count * sum(1 for _ in self._loop.body.walk()) > self._most_ops
@@ -313,7 +317,7 @@ def peel_by_tests(block: Block, most_ops: int) -> bool:
     """Cut the loops of a block, outer ones first: a test that is gone is so in all inner ones."""
     found = False
     for op in list(block.ops):
-        parts = Peeler(op, most_ops).rewrite(by_tests=True) if isinstance(op, ForOp) else []
+        parts = Peeler(op, most_ops, {}).rewrite(by_tests=True) if isinstance(op, ForOp) else []
         found = found or bool(parts)
         for region in (region for part in parts or [op] for region in part.regions):
             for inner in region.blocks:
@@ -321,16 +325,27 @@ def peel_by_tests(block: Block, most_ops: int) -> bool:
     return found
 
 
-def peel_by_indices(block: Block, most_ops: int) -> bool:
-    """Cut the loops of a block, inner ones first: those are the ones that become vectors."""
+def peel_by_indices(block: Block, most_ops: int, steps: Mapping[str, int]) -> bool:
+    """
+    Cut the loops of a block, inner ones first: those are the ones that become vectors. `steps` are
+    the iterations of a tile of the loops with labels.
+    """
     found = False
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
-                found = peel_by_indices(inner, most_ops) or found
+                found = peel_by_indices(inner, most_ops, steps) or found
         if isinstance(op, ForOp):
-            found = bool(Peeler(op, most_ops).rewrite(by_tests=False)) or found
+            found = bool(Peeler(op, most_ops, steps).rewrite(by_tests=False)) or found
     return found
+
+
+def _steps_of_tiles(function: FuncOp) -> dict[str, int]:
+    """By label, the iterations of the tiles that the schedule of a function asks for."""
+    if function.schedule is None:
+        return {}
+    schedule = function.schedule.data
+    return {label: count * schedule.vector(label) for label, count in schedule.tiles}
 
 
 @dataclass(frozen=True)
@@ -338,7 +353,8 @@ class PeelPass(ModulePass):
     """
     Cut loops where what is read begins to lie otherwise, as at the border of what is padded, so
     that in each part an index is a sum of multiples of indices of loops, and tests of indices that
-    come out alike in all of it are gone.
+    come out alike in all of it are gone. Loops whose tiles, by the schedule, begin at all of these
+    places stay whole.
 
     Only loops of known size are cut, into a few parts, and as far as that does not make too much of
     their bodies.
@@ -354,5 +370,5 @@ class PeelPass(ModulePass):
                 continue
             body, most_ops = function.body.block, limits.copied_body_ops
             is_cut = peel_by_tests(body, most_ops)
-            if peel_by_indices(body, most_ops) or is_cut:
+            if peel_by_indices(body, most_ops, _steps_of_tiles(function)) or is_cut:
                 remove_unused(body)

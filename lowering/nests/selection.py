@@ -52,7 +52,7 @@ def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
         # A part that is computed here has the blocks of the result, unless it ends within one.
         layout = target if value not in k.inputs and axis != 1 else k.layout_of(value)
         is_alike = is_aligned and layout.data.pieces == target.data.pieces
-        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
+        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims, parallel=True)
         with nest as at:
             element = k.element(value, at)
             k.finish(op, [*at[:axis], at[axis] + offset, *at[axis + 1 :]], element)

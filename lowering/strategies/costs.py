@@ -163,6 +163,22 @@ def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) ->
     return visits * (found + late_cycles(depth, pitch, target))
 
 
+def are_shared(cycles: float, setting: Setting) -> bool:
+    """True for a kernel of so many cycles if threads share it, also one that a loop calls."""
+    costs = setting.target.costs
+    return setting.threads > 1 and cycles >= costs.shared_steps * costs.shared_steps_in_loops
+
+
+def of_busiest(cycles: float, parts: int, setting: Setting) -> float:
+    """
+    The cycles of a kernel whose loops have so many equal parts, as if all threads had as much to do
+    as the busiest one; those of one thread for a kernel that threads do not share.
+    """
+    if not are_shared(cycles, setting):
+        return cycles
+    return cycles * -(-parts // setting.threads) * setting.threads / parts
+
+
 def conversion_cycles(target: Target) -> float:
     """To bring one element from one layout into another."""
     costs = target.costs

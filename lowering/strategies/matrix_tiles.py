@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -29,6 +29,9 @@ from lowerdeck.lowering.strategies.facts import (
 from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, panels, row_labels
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
+SHARED = "shared"
+"""The parameter of a schedule whose blocks threads may share: 1."""
+
 
 class MatrixTiles(Strategy):
     """
@@ -38,6 +41,7 @@ class MatrixTiles(Strategy):
 
     name = "matrix_tiles"
     anchors = (MatmulOp,)
+    parameters = (SHARED,)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
@@ -56,7 +60,9 @@ class MatrixTiles(Strategy):
         is_packed = self._is_packed(kernel, op)
         cycles = _cycles(op, target, is_packed=is_packed)
         lanes = ((COLUMN, target.lanes),)
-        yield Candidate(cycles, Schedule(self.name, order=order, lanes=lanes))
+        is_shared = setting.threads > 1 and _may_be_shared(kernel, op, target)
+        own = ((SHARED, 1),) if is_shared else ()
+        yield Candidate(cycles, Schedule(self.name, order=order, lanes=lanes, parameters=own))
 
     @staticmethod
     def _is_packed(kernel: KernelOp, op: MatmulOp) -> bool:
@@ -77,12 +83,21 @@ class MatrixTiles(Strategy):
             for start, number, width in _blocks(columns):
                 counts = {**sizes, row: count, COLUMN: number}
                 labels = [(label, counts[label]) for label in schedule.order]
-                with k.builder.labeled_nest(labels, parallel=True) as at:
+                with k.builder.labeled_nest(labels, parallel=schedule.get(SHARED) == 1) as at:
                     place = dict(zip(schedule.order, at, strict=True))
                     corner = (first + place[row] * MOST_ROWS, start + place[COLUMN] * MOST_ROWS)
                     outer = [place[label] for label in sizes]
                     _block(k, op, (*outer, *corner), (height, width), schedule.vector(COLUMN))
         k.builder.release_tiles()
+
+
+def _may_be_shared(kernel: KernelOp, op: MatmulOp, target: Target) -> bool:
+    """
+    False for a right matrix that lies in the cache of the core that has just made it: another core
+    would wait longer for it than its part of the product takes.
+    """
+    size = _size(op.rhs) * numpy_dtype(element_type(op.rhs)).itemsize
+    return is_constant(kernel, op.rhs) or size > target.l2_bytes
 
 
 def _blocks(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:

@@ -16,6 +16,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.costs import are_shared, of_busiest
 from lowerdeck.lowering.strategies.facts import assumed_shape, is_constant, the
 from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, row_labels, tiled_axis
 
@@ -60,11 +61,11 @@ class StreamedMatmul(Strategy):
         group = vectors * (ROWS * costs.l2_line_cycles + 3)
         cycles = depth / ROWS * max(group, ROWS * costs.latency_cycles + costs.row_cycles)
         matrices = prod(assumed_shape(op.result)[:-1])
-        fewest = PARTS_OF_A_THREAD * setting.threads if setting.threads > 1 else 0
-        enough = (size for size in CHUNKS if matrices * (columns // size) >= fewest)
-        chunk = next(enough, CHUNKS[-1])
+        cycles *= matrices
+        chunk = _chunk(matrices, columns, cycles, setting)
+        cycles = of_busiest(cycles, matrices * max(columns // chunk, 1), setting)
         own = Schedule(self.name, lanes=((COLUMN, target.lanes),), parameters=((CHUNK, chunk),))
-        yield Candidate(matrices * cycles, own)
+        yield Candidate(cycles, own)
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op, b = the(MatmulOp, k.kernel), k.builder
@@ -83,6 +84,19 @@ class StreamedMatmul(Strategy):
                 with b.labeled_nest(batch, parallel=True) as at:
                     _columns(k, op, at, done, (count, width))
             done = done + count * width
+
+
+def _chunk(matrices: int, columns: int, cycles: float, setting: Setting) -> int:
+    """The columns of a part: so many that threads get equal work."""
+    fewest = PARTS_OF_A_THREAD * setting.threads if setting.threads > 1 else 0
+    for size in CHUNKS:
+        if matrices * (columns // size) >= fewest:
+            return size
+    shortest, lanes = CHUNKS[-1], setting.target.lanes
+    if matrices >= setting.threads or not are_shared(cycles, setting):
+        return shortest
+    number = -(-columns // shortest // setting.threads) * setting.threads
+    return max(columns // number // lanes, 1) * lanes
 
 
 def _columns(

@@ -35,6 +35,7 @@ from lowerdeck.lowering.strategies.costs import (
     conversion_cycles,
     fits,
     late_cycles,
+    of_busiest,
     rows_that_stay,
     scored,
 )
@@ -48,7 +49,7 @@ from lowerdeck.lowering.strategies.facts import (
     position_of,
     the,
 )
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+from lowerdeck.lowering.targets.base import FEW_PARTS, FEWEST_LANES, Target
 
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is the loop over rows, and `b0`, `b1`, ...
@@ -133,14 +134,16 @@ class TiledMatmul(Strategy):
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))
-                yield Candidate(cycles * factor, schedule)
+                parts = _parts(op, schedule, axis, setting.threads)
+                yield Candidate(of_busiest(cycles * factor, parts, setting), schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
         if dims[-1].value is not None and is_of(op, f32, f64) and is_ragged:
             for cycles, schedule in _ways_of_few(
                 target, (labels, row), (rows, columns, depth), self.name
             ):
-                yield Candidate(matrices * cycles, schedule)
+                parts = _parts(op, schedule, axis, setting.threads)
+                yield Candidate(of_busiest(matrices * cycles, parts, setting), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
@@ -165,6 +168,28 @@ class TiledMatmul(Strategy):
             with k.builder.loop(width, mode="lanes") as lane:
                 place = [*at[:-1], first + lane]
                 k.finish(op, place, _sum(k, op, place))
+
+
+def _parts(op: MatmulOp, schedule: Schedule, axis: int, threads: int) -> int:
+    """
+    The iterations that so many threads share of a schedule for the rows of an axis: those of the
+    outermost loop over tiles, or of two loops if these are too few to be divided evenly and lie in
+    each other.
+    """
+    dims = assumed_shape(op.result)
+    sizes = dict(zip([*row_labels(len(dims)), COLUMN], dims, strict=True))
+    if (width := schedule.get(WIDTH)) is not None:
+        sizes[COLUMN] = -(-sizes[COLUMN] // width)
+    steps = {label: schedule.tile(label) * schedule.vector(label) for label in sizes}
+    order = [*(label for label in sizes if label not in schedule.order), *schedule.order]
+    loops = [label for label in order if sizes[label] > steps[label]]
+    if not loops:
+        return 1
+    parts = -(-sizes[loops[0]] // steps[loops[0]])
+    if parts % threads == 0 or parts >= FEW_PARTS * threads or len(loops) == 1:
+        return parts
+    inner, step = sizes[loops[1]], steps[loops[1]]
+    return parts * (inner // step) if inner % step == 0 else parts
 
 
 def _can_be_copied(kernel: KernelOp, op: MatmulOp) -> bool:

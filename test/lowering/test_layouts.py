@@ -54,7 +54,7 @@ class LayoutProgram(Program):
 
     def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
         """As `Program` has it."""
-        context = LowerdeckContext(options=CompileOptions(target=self.target))
+        context = LowerdeckContext(options=CompileOptions(target=self.target, threads=self.threads))
         choice = {"choose-strategies": ChooseAmong(change=self.change)}
         run_to_phase(context, self.module, "scheduled", after="optimized", instead=choice)
         problems = self.check_scheduled(runs)
@@ -68,10 +68,13 @@ def add(
     body: Any,
     *inputs: Array,
     change: Change = unchanged,
+    threads: int = 1,
 ) -> None:
     """One more program."""
     name, module = f"p{len(suite.programs)}", module_of(types, body)
-    program = LayoutProgram(name, module, inputs, ulps=64, scale=1, target=target, change=change)
+    program = LayoutProgram(
+        name, module, inputs, ulps=64, scale=1, threads=threads, target=target, change=change
+    )
     suite.programs.append(program)
 
 

@@ -111,3 +111,36 @@ buffer.func @rows {
   } {parallel = true}
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// Tiles begin with every panel of what is packed for them, so that the loop stays whole; tiles of
+// another size do not.
+// CHECK-LABEL: buffer.func @panels
+// CHECK:       buffer.for <[0, 24, 1]> {
+// CHECK:         buffer.load %x(%{{.*}}) <[d0 floordiv 8, 1, d0 - (d0 floordiv 8) * 8]>
+// CHECK-NOT:   buffer.for
+// CHECK-LABEL: buffer.func @others
+// CHECK-COUNT-3: buffer.for <[0, 8, 1]> {
+// CHECK-NOT:   buffer.for
+buffer.func @panels {
+^bb0(%x: !buffer.ref<[3, 2, 8] x f32>, %y: !buffer.ref<[24] x f32>):
+  buffer.for <[0, 24, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 floordiv 8, 1, d0 - (d0 floordiv 8) * 8]> : !buffer.ref<[3, 2, 8] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[24] x f32>
+    buffer.yield
+  } {parallel = true, label = "n"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<tiled_matmul, tile {n = 2}, lanes {n = 4}>}
+
+buffer.func @others {
+^bb0(%x: !buffer.ref<[3, 2, 8] x f32>, %y: !buffer.ref<[24] x f32>):
+  buffer.for <[0, 24, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 floordiv 8, 1, d0 - (d0 floordiv 8) * 8]> : !buffer.ref<[3, 2, 8] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[24] x f32>
+    buffer.yield
+  } {parallel = true, label = "n"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<tiled_matmul, tile {n = 3}, lanes {n = 4}>}

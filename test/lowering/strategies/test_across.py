@@ -23,6 +23,7 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
     symbol,
     typed,
 )
+from ..test_layouts import add  # noqa: TID251  (as above)
 from .blocked import BlockedProgram, constant, values  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -115,6 +116,21 @@ def test_matrices(suite: Suite, target: str, lanes: int) -> None:
     for shape in ((45, 20), (3, 18), (0, 7)):
         cases.append((typed(np.float32, symbol("r"), symbol("c")), values(*shape)))
     assert check_squares(suite, target, body, cases) == sides_up_to(lanes)
+
+
+@pytest.mark.parametrize("shape", [(1000, 300), (513, 515), (2000, 65)])
+def test_threads_share_squares(suite: Suite, shape: tuple[int, int]) -> None:
+    """All but what is left at the ends, which may be a single square without a loop."""
+    x = values(*shape)
+    add(suite, "x86-64-v3", [typed(x.dtype, *shape)], transposed, x, threads=2)
+    (artifact,) = suite.artifacts
+    assert "part_number" in artifact.files[f"{artifact.name}.c"]
+    suite.check()
+
+
+def transposed(x: SSAValue) -> SSAValue:
+    """A matrix, the other way round."""
+    return core.TransposeOp(x, [1, 0]).result
 
 
 @pytest.mark.parametrize(("target", "lanes"), TARGETS)

@@ -140,6 +140,20 @@ def test_epilogue(tmp_path: Path, threads: int) -> None:
     check(suite)
 
 
+def test_threads_share_blocks(tmp_path: Path) -> None:
+    """Those of products with a constant matrix; each thread has tiles of its own."""
+    suite = suite_for(TARGET, tmp_path)
+    x, w = words(400, 128), words(128, 300, seed=1)
+
+    def by_constant(x: Any) -> MatmulOp:
+        return MatmulOp(x, ConstantOp.of(w).result, packing=Packing.UNSIGNED_LEFT)
+
+    add(suite, typed_like(x), by_constant, x, threads=2)
+    (artifact,) = suite.artifacts
+    assert "part_number" in artifact.files[f"{artifact.name}.c"]
+    check(suite)
+
+
 def test_names_of_functions() -> None:
     """What `check` looks for is what is called."""
     assert [dot_tiles_name(packing) for packing in BOTH] == [

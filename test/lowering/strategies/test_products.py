@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.types import f32, f64
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 
 from ..choosing import Change, unchanged, with_numbers  # noqa: TID251  (these are tests)
-from ..programs import Suite, symbol, typed  # noqa: TID251  (these are tests)
+from ..programs import VECTOR_FLAGS, Suite, symbol, typed  # noqa: TID251  (these are tests)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
 
@@ -57,6 +57,24 @@ def test_products(tmp_path: Path, target: str) -> None:
         x, w = values(*left), values(*right, seed=1)
         add(suite, target, types_of(x), lambda x, w=w: MatmulOp(x, ConstantOp.of(w).result), x)
         add(suite, target, types_of(x, w), MatmulOp, x, w)
+    suite.check()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_share_few_columns(tmp_path: Path, threads: int) -> None:
+    """Of one row, as many columns as one tile has: each thread has some of them, none twice."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    for columns in (64, 100):
+        x, w = values(1, 9000), values(9000, columns, seed=1)
+        types = types_of(x, w)
+
+        def by_constant(x: Any, w: Any = w) -> MatmulOp:
+            return MatmulOp(x, ConstantOp.of(w).result)
+
+        add(suite, "x86-64-v3", types[:1], by_constant, x, threads=threads)
+        add(suite, "x86-64-v3", types, MatmulOp, x, w, threads=threads)
+    for artifact in suite.artifacts:
+        assert "part_number" in artifact.files[f"{artifact.name}.c"]
     suite.check()
 
 
