@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.tensor import (
     ConcatOp,
     GatherElementsOp,
     GatherOp,
+    PadOp,
     ReshapeOp,
     SliceOp,
 )
@@ -74,7 +75,7 @@ def network(x: SSAValue) -> list[SSAValue]:
     """
     A convolution whose result a depthwise one reads, a concatenation of which a part is used,
     softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, one
-    tap with a stride, a transposed convolution, and a pool of deep windows.
+    tap with a stride, a transposed convolution, a pool of deep windows, and mirrored borders.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -112,7 +113,8 @@ def network(x: SSAValue) -> list[SSAValue]:
         pads_begin=none,
         pads_end=none,
     ).result
-    return [joined, soft, square, sums, repeated, scaled, strided, larger, pool]
+    mirrored = PadOp(x, [0, 0, 0, 3], [0, 0, 0, 2], None, "reflect").result
+    return [joined, soft, square, sums, repeated, scaled, strided, larger, pool, mirrored]
 
 
 def products(x: SSAValue) -> list[SSAValue]:
