@@ -35,7 +35,7 @@ from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, 
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import FEW_PARTS, Costs
+from lowerdeck.lowering.targets.base import Costs, are_even
 from lowerdeck.passes.context import options_of
 
 _AT_ONCE = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp, entry_ops.RequireOp)
@@ -106,7 +106,7 @@ def _may_be_uneven(loop: kernel.ForOp, inner: kernel.ForOp, threads: int) -> boo
     trips = -(-(upper - lower) // step)
     # A division for each vector would take longer than what it saves.
     has_loops = any(isinstance(op, kernel.ForOp) for op in inner.body.block.ops)
-    return has_loops and trips % threads != 0 and trips < FEW_PARTS * threads
+    return has_loops and not are_even(trips, threads)
 
 
 def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs: Costs) -> None:

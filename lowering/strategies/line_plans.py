@@ -33,7 +33,7 @@ from lowerdeck.lowering.strategies.line_windows import (
     pitch_of,
     windows_of,
 )
-from lowerdeck.lowering.targets.base import FEW_PARTS, FEWEST_LANES, Target
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target, are_even
 
 VECTOR, BAND_ROWS, BAND_COLUMNS = "vector", "rows", "columns"
 """Parameters of a schedule: the lanes, and the rows and columns of results in a band."""
@@ -357,23 +357,18 @@ def _shared(op: ConvOp, band: tuple[int, int], numbers: tuple[int, int, int]) ->
     if height is None or width is None:
         return band
     below, beside = -(-height // rows), -(-width // columns)
-    if _is_even(outer * below * beside, threads):
+    if are_even(outer * below * beside, threads):
         return band
     for number in range(below + 1, min(below + threads, height + 1)):
-        if -(-height // -(-height // number)) == number and _is_even(
+        if -(-height // -(-height // number)) == number and are_even(
             outer * number * beside, threads
         ):
             return -(-height // number), columns
     for number in range(beside + 1, beside + threads):
         wide = -(-width // (number * lanes)) * lanes
-        if -(-width // wide) == number and _is_even(outer * below * number, threads):
+        if -(-width // wide) == number and are_even(outer * below * number, threads):
             return rows, min(wide, columns)
     return band
-
-
-def _is_even(parts: int, threads: int) -> bool:
-    """True if threads have work until the end, or nearly."""
-    return parts % threads == 0 or parts >= FEW_PARTS * threads
 
 
 @dataclass(frozen=True)

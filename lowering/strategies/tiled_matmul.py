@@ -49,7 +49,7 @@ from lowerdeck.lowering.strategies.facts import (
     position_of,
     the,
 )
-from lowerdeck.lowering.targets.base import FEW_PARTS, FEWEST_LANES, Target
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target, are_even
 
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is the loop over rows, and `b0`, `b1`, ...
@@ -134,7 +134,7 @@ class TiledMatmul(Strategy):
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))
-                parts = _parts(op, schedule, axis, setting.threads)
+                parts = _parts(op, schedule, setting.threads)
                 yield Candidate(of_busiest(cycles * factor, parts, setting), schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
@@ -142,7 +142,7 @@ class TiledMatmul(Strategy):
             for cycles, schedule in _ways_of_few(
                 target, (labels, row), (rows, columns, depth), self.name
             ):
-                parts = _parts(op, schedule, axis, setting.threads)
+                parts = _parts(op, schedule, setting.threads)
                 yield Candidate(of_busiest(matrices * cycles, parts, setting), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
@@ -170,11 +170,11 @@ class TiledMatmul(Strategy):
                 k.finish(op, place, _sum(k, op, place))
 
 
-def _parts(op: MatmulOp, schedule: Schedule, axis: int, threads: int) -> int:
+def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:
     """
-    The iterations that so many threads share of a schedule for the rows of an axis: those of the
-    outermost loop over tiles, or of two loops if these are too few to be divided evenly and lie in
-    each other.
+    The iterations of a schedule that so many threads share: those of the outermost loop over tiles,
+    or of two loops if these are too few to be divided evenly and lie in each other, which
+    `parallelize` makes one.
     """
     dims = assumed_shape(op.result)
     sizes = dict(zip([*row_labels(len(dims)), COLUMN], dims, strict=True))
@@ -186,7 +186,7 @@ def _parts(op: MatmulOp, schedule: Schedule, axis: int, threads: int) -> int:
     if not loops:
         return 1
     parts = -(-sizes[loops[0]] // steps[loops[0]])
-    if parts % threads == 0 or parts >= FEW_PARTS * threads or len(loops) == 1:
+    if are_even(parts, threads) or len(loops) == 1:
         return parts
     inner, step = sizes[loops[1]], steps[loops[1]]
     return parts * (inner // step) if inner % step == 0 else parts

@@ -238,6 +238,11 @@ FEW_PARTS = 8
 """Parts of work for each thread: of fewer, one that is left over is much of the work."""
 
 
+def are_even(parts: int, threads: int) -> bool:
+    """True if all threads that share so many equal parts have work until the end, or nearly."""
+    return parts % threads == 0 or parts >= FEW_PARTS * threads
+
+
 @dataclass(frozen=True)
 class Target:
     """
