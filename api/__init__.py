@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lowerdeck.exporters.errors import ExportError
     from lowerdeck.exporting import export
     from lowerdeck.frontends.errors import FrontendError
-    from lowerdeck.passes.options import OptionError
+    from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError, load_plugin
 
     __version__: str

@@ -40,7 +40,7 @@ from lowerdeck.dialects.files import recording_files
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
 from lowerdeck.telling import telling
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.emit_c.module import CArtifact
-    from lowerdeck.passes.context import LowerdeckContext
+    from lowerdeck.passes.machinery.context import LowerdeckContext
 
 __all__ = [
     "BuildError",
@@ -260,8 +260,8 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
     from lowerdeck.dialects.registry import register_dialects
     from lowerdeck.frontends import load_model
     from lowerdeck.lowering.pipeline import check_options
-    from lowerdeck.passes.context import LowerdeckContext
-    from lowerdeck.passes.provenance import warn_of_names
+    from lowerdeck.passes.machinery.context import LowerdeckContext
+    from lowerdeck.passes.machinery.provenance import warn_of_names
 
     load_installed()
     check_options(options)

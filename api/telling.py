@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.pipeline import Observer
-    from lowerdeck.passes.context import LowerdeckContext
+    from lowerdeck.passes.machinery.context import LowerdeckContext
 
 
 def telling(context: LowerdeckContext) -> Observer:
     """Tells of each pass as it begins and, if that is asked for, as it ends; of each phase then."""
     from lowerdeck.lowering.pipeline import Observer
-    from lowerdeck.passes.options import FinishedPass
+    from lowerdeck.passes.machinery.options import FinishedPass
 
     options, recorder = context.options, context.recorder
 

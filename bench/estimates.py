@@ -58,7 +58,7 @@ from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import anchors_of
 from lowerdeck.lowering.strategies.registry import candidates, described
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.structure import nameless_key
+from lowerdeck.passes.machinery.structure import nameless_key
 from lowerdeck.tools.peak import MultiplyAdds
 from lowerdeck.tune import kernel_of
 

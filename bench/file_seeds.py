@@ -24,7 +24,7 @@ from lowerdeck.build import build_library, find_compiler, library_name
 from lowerdeck.compiler import CompileOptions, generate, import_and_lower
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
-from lowerdeck.passes.contracts import PHASES
+from lowerdeck.passes.machinery.contracts import PHASES
 
 FORMATS = ("onnx", "tf1", "saved-model", "checkpoint", "caffe", "mlir", "compiled")
 

@@ -55,8 +55,8 @@ from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends import load_model
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import PHASES, check_contract
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import PHASES, check_contract
 
 ERRORS = (DiagnosticException, ElidedBlobError, ModelError)
 """What says what is wrong with a model."""

@@ -61,13 +61,13 @@ from lowerdeck.dialects.interpret import InterpretError, Value, run_module
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.driver import PassGroup
-from lowerdeck.passes.fast_math import FastMathPass
-from lowerdeck.passes.options import CompileOptions
-from lowerdeck.passes.pipeline import PASSES, passes_of_phase
-from lowerdeck.passes.stages import Stage
+from lowerdeck.passes.fold.fast_math import FastMathPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import check_contract
+from lowerdeck.passes.machinery.driver import PassGroup
+from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.passes.machinery.pipeline import PASSES, passes_of_phase
+from lowerdeck.passes.machinery.stages import Stage
 from lowerdeck.tools.compare import Results, difference
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 from lowerdeck.tools.shrink_ir import variants

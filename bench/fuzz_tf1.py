@@ -47,7 +47,7 @@ from lowerdeck.frontends.tf1.import_ import import_graph
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 _MAX_STEPS = 100_000
 _BATCH = 40

@@ -35,8 +35,8 @@ from xdsl.dialects.builtin import ModuleOp
 from lowerdeck.compiler import CompileOptions, build_artifact, import_and_lower
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.statistics import Statistics, statistics_of, symbol_sizes
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.statistics import Statistics, statistics_of, symbol_sizes
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
 Inputs = Mapping[str, NDArray[Any]]

@@ -36,9 +36,9 @@ from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
-from lowerdeck.passes.affine import Affine, linear_of
-from lowerdeck.passes.factors import MOVERS, Move, after, before
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.linear.affine import Affine, linear_of
+from lowerdeck.passes.linear.factors import MOVERS, Move, after, before
+from lowerdeck.passes.machinery.provenance import describe
 
 FREE = "none"
 """The reason of an op that should not be left."""

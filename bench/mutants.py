@@ -165,7 +165,7 @@ def pytest_argument(test: str) -> str:
 
 def require_noticed_mistakes(pristine: Path, scratch: Path) -> None:
     """MutantError if the tests, those of lit included, run anything but the tree they are in."""
-    file = "passes/cse.py"
+    file = "passes/fold/cse.py"
     tree = Tree.of(pristine, scratch)
     (tree.folder / file).write_text('raise ImportError("a mistake")\n')
     for test in ("passes/cse.mlir", "passes/test_driver.py"):

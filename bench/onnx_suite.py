@@ -39,9 +39,9 @@ from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.passes.contracts import ContractError
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.passes.legalize.walk import LegalizationError
+from lowerdeck.passes.machinery.contracts import ContractError
 
 RANDOM = ("Bernoulli", "RandomNormalLike", "RandomUniformLike")
 """Operators of which only the shape and type can be compared."""

@@ -52,8 +52,8 @@ from lowerdeck.compiler import import_and_lower, load
 from lowerdeck.dialects.interpret import core_linear, run_module
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.statistics import Statistics, statistics_of, symbol_sizes
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.statistics import Statistics, statistics_of, symbol_sizes
 from lowerdeck.tools.compare import Results, largest_error
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 

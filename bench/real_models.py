@@ -139,8 +139,8 @@ def judge(path: Path, seconds: float) -> Result:
     from lowerdeck.compiler import BuildError, RunError, load
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.lowering.errors import LoweringError
-    from lowerdeck.passes.contracts import ContractError
     from lowerdeck.passes.legalize.walk import LegalizationError
+    from lowerdeck.passes.machinery.contracts import ContractError
 
     refusals = FrontendError, LegalizationError, ContractError, LoweringError
     load_model: Any = import_module("onnx").load

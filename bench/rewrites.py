@@ -21,8 +21,8 @@ from lowerdeck.compiler import CompileOptions
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.pipeline import ALL_PASSES, Observer, passes_of_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.driver import PassGroup, PatternPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.driver import PassGroup, PatternPass
 
 REFUSALS = (FrontendError, LoweringError, PassFailedException)
 

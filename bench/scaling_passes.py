@@ -40,9 +40,9 @@ from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp
 from lowerdeck.dialects.core.types import f32, f64, rank_of, tensor
 from lowerdeck.dialects.interpret import InterpretError, find_function, run_module
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
-from lowerdeck.passes.pipeline import opt, pre
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.passes.machinery.pipeline import opt, pre
 
 _ROUND = 24
 """Different programs in a module."""

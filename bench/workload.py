@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from lowerdeck.passes.statistics import statistics_of, symbol_sizes
+from lowerdeck.passes.machinery.statistics import statistics_of, symbol_sizes
 
 
 @dataclass(frozen=True)

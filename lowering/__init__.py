@@ -34,7 +34,7 @@ def emit(context: Context, module: ModuleOp, name: str) -> CArtifact:
     from lowerdeck.dialects.errors import working_on
     from lowerdeck.lowering.emit_c.module import emit_c
     from lowerdeck.lowering.entry.fixed_sizes import fixed_sizes
-    from lowerdeck.passes.context import options_of
+    from lowerdeck.passes.machinery.context import options_of
 
     options = options_of(context)
     if (entry := find_entry(module)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.errors import CompileError
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.machinery.provenance import describe
 
 
 class LoweringError(CompileError):

@@ -18,13 +18,13 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from lowerdeck.dialects.errors import working_on
 from lowerdeck.dialects.frameworks import EXPORT, Export, PassFactory, exports, lazy
 from lowerdeck.lowering.targets import target_names
-from lowerdeck.passes import pipeline as core_pipeline
-from lowerdeck.passes.context import options_of
-from lowerdeck.passes.contracts import PHASES, check_contract
-from lowerdeck.passes.driver import is_enabled
-from lowerdeck.passes.options import CompileOptions, OptionError, regexes_of
-from lowerdeck.passes.provenance import source_file
-from lowerdeck.passes.stages import Stage
+from lowerdeck.passes.machinery import pipeline as core_pipeline
+from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.passes.machinery.contracts import PHASES, check_contract
+from lowerdeck.passes.machinery.driver import is_enabled
+from lowerdeck.passes.machinery.options import CompileOptions, OptionError, regexes_of
+from lowerdeck.passes.machinery.provenance import source_file
+from lowerdeck.passes.machinery.stages import Stage
 
 PASSES: dict[str, PassFactory] = {
     "pad-columns": lazy("lowering.form.pad_columns", "PadColumnsPass"),

@@ -49,7 +49,7 @@ def test_values_are_captured(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["dialects/core_constant.mlir", "passes/cse.mlir", "passes/wrong-phase.mlir"]
+    "path", ["dialects/core_constant.mlir", "passes/fold/cse.mlir", "passes/wrong-phase.mlir"]
 )
 def test_lit_by_itself(path: str) -> None:
     """Plain `lit` runs the tests, too, with programs that each import what they need."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
-from lowerdeck.passes.options import CompileOptions, OptionError
+from lowerdeck.passes.machinery.options import CompileOptions, OptionError
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:

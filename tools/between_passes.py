@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.frameworks import exports
 from lowerdeck.lowering.pipeline import Observer, passes_of_phase
-from lowerdeck.passes.contracts import PHASES
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.contracts import PHASES
+from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.tools.arguments import listed
 from lowerdeck.tools.common import verify
 

@@ -23,10 +23,10 @@ from lowerdeck.dialects.errors import InternalError
 from lowerdeck.dialects.interpret import StepLimitError
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase, run_passes
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import PHASES, check_contract
-from lowerdeck.passes.driver import is_enabled
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import PHASES, check_contract
+from lowerdeck.passes.machinery.driver import is_enabled
+from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.tools.compare import Results, difference
 from lowerdeck.tools.reference import MAX_STEPS, Inputs, interpret
 from lowerdeck.tools.rewrite_site import Change, Snapshot, Witness

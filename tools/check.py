@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery.options import CompileOptions
     from lowerdeck.tools.blame import Blamer, Finding
     from lowerdeck.tools.compare import Results
     from lowerdeck.tools.reference import Inputs

@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.interpret import InterpretError, StepLimitError
 from lowerdeck.lowering.pipeline import Observer
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.tools.common import ToolError
 from lowerdeck.tools.compare import Results, difference
 from lowerdeck.tools.reference import MAX_STEPS, NoReferenceError, interpret, reference_run

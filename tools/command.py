@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from lowerdeck.compiler import Model
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery.options import CompileOptions
     from lowerdeck.tools.progress import Progress
 
 Command = Callable[[argparse.Namespace], int]
@@ -107,7 +107,7 @@ def seconds(text: str) -> float:
 def command_options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
     """The options of a command line; ToolError for what makes no sense."""
     from lowerdeck.lowering.pipeline import ALL_PASSES, check_options, passes_of_phase
-    from lowerdeck.passes.contracts import PHASES
+    from lowerdeck.passes.machinery.contracts import PHASES
 
     start = time.perf_counter()
     level = _LOG_LEVELS.index(args.log_level)

@@ -132,7 +132,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from lowerdeck.build import BuildError
     from lowerdeck.dialects.blob import ElidedBlobError
     from lowerdeck.dialects.errors import ModelError
-    from lowerdeck.passes.options import OptionError
+    from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError
 
     return (
@@ -209,7 +209,7 @@ def verify(module: Any, file: str, last_pass: str | None = None) -> None:
 
 def _verification_problems(module: Any, file: str) -> Iterator[str]:
     from lowerdeck.dialects.errors import unverified
-    from lowerdeck.passes.provenance import describe, source_file
+    from lowerdeck.passes.machinery.provenance import describe, source_file
 
     for count, (op, text) in enumerate(unverified(module)):
         if count == _LISTED:

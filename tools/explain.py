@@ -1,8 +1,8 @@
 """
 `lowerdeck explain`: what each pass makes of a model.
 
-Operations, FLOPs, parameters and bytes moved are those of `passes/statistics.py`; rewrites are
-those that passes record.
+Operations, FLOPs, parameters and bytes moved are those of `passes/machinery/statistics.py`;
+rewrites are those that passes record.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lowerdeck.tools.text_table import table_lines
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from lowerdeck.passes.options import CompileOptions
-    from lowerdeck.passes.statistics import Statistics
+    from lowerdeck.passes.machinery.options import CompileOptions
+    from lowerdeck.passes.machinery.statistics import Statistics
 
 COUNTS = (
     "operations",
@@ -150,7 +150,7 @@ def explain(
     from lowerdeck.compiler import import_and_lower
     from lowerdeck.dialects.recursion import working_on_modules
     from lowerdeck.lowering.pipeline import Observer, run_to_phase
-    from lowerdeck.passes.statistics import statistics_of
+    from lowerdeck.passes.machinery.statistics import statistics_of
 
     module, context = import_and_lower(path, "imported", options)
     watch("", module)

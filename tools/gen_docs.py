@@ -168,9 +168,9 @@ def passes_page() -> str:
     """docs/passes.md: every pass, with the phase that it belongs to."""
     from lowerdeck.dialects.frameworks import exports
     from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
-    from lowerdeck.passes import contracts
-    from lowerdeck.passes.contracts import PHASES
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery import contracts
+    from lowerdeck.passes.machinery.contracts import PHASES
+    from lowerdeck.passes.machinery.options import CompileOptions
 
     classes = {name: factory() for name, factory in ALL_PASSES.items()}
     everything = CompileOptions(threads=2, profile=True)

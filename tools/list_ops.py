@@ -9,8 +9,8 @@ from lowerdeck.dialects.frameworks import Framework, framework_of
 from lowerdeck.frontends import load_model, read_request
 from lowerdeck.frontends.frontend import Request, Use, frontend_of
 from lowerdeck.passes.legalize.support import Support
-from lowerdeck.passes.options import CompileOptions
-from lowerdeck.passes.provenance import source_names
+from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.passes.machinery.provenance import source_names
 
 _LISTED = 8
 """Nodes of an unsupported operator that are named before the rest is counted."""

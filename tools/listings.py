@@ -24,8 +24,8 @@ def passes() -> str:
     """
     from lowerdeck.dialects.frameworks import exports
     from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
-    from lowerdeck.passes.contracts import PHASES
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery.contracts import PHASES
+    from lowerdeck.passes.machinery.options import CompileOptions
 
     everything = CompileOptions(threads=2, profile=True)
     classes = {name: factory() for name, factory in ALL_PASSES.items()}

@@ -38,10 +38,10 @@ from lowerdeck.lowering.pipeline import (
     run_passes,
     run_to_phase,
 )
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import PHASES
-from lowerdeck.passes.options import UNSPECIFIED
-from lowerdeck.passes.provenance import warn_of_names
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import PHASES
+from lowerdeck.passes.machinery.options import UNSPECIFIED
+from lowerdeck.passes.machinery.provenance import warn_of_names
 from lowerdeck.tools.arguments import (
     add_options,
     checking_options,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.passes.recorder import Recorder
+from lowerdeck.passes.machinery.recorder import Recorder
 
 _WIDTH = 300
 """Characters of a line of IR that are shown."""

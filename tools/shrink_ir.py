@@ -27,8 +27,8 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import find_function
-from lowerdeck.passes.statistics import is_constant
-from lowerdeck.passes.symbols import symbols_of
+from lowerdeck.passes.machinery.statistics import is_constant
+from lowerdeck.passes.machinery.symbols import symbols_of
 from lowerdeck.tools.shrinking import chunks
 
 

@@ -43,7 +43,7 @@ def export_caffe(module: ModuleOp, path: str | os.PathLike[str], *, dialect: str
     from xdsl.context import Context
 
     from lowerdeck.exporters.caffe.convert import ConvertToCaffePass
-    from lowerdeck.passes.contracts import check_contract
+    from lowerdeck.passes.machinery.contracts import check_contract
 
     converted = module.clone()
     ConvertToCaffePass(dialect).apply(Context(), converted)

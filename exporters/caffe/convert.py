@@ -32,9 +32,9 @@ from lowerdeck.exporters.caffe.net import (
     layers_of,
 )
 from lowerdeck.exporters.errors import ExportError
-from lowerdeck.passes.context import options_of
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
-from lowerdeck.passes.provenance import describe, source_file, source_names
+from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.passes.machinery.provenance import describe, source_file, source_names
 
 _TOPICS = (
     "elementwise",

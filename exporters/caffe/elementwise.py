@@ -14,9 +14,9 @@ from lowerdeck.dialects.caffe.shapes import Shape
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
-from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.values import number
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.values import number
 
 _MOST_FACTORS = 16
 """The factors of a product that are looked at."""

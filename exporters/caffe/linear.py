@@ -16,9 +16,9 @@ from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.exporters.caffe.elementwise import along
 from lowerdeck.exporters.caffe.movement import padded, transposed
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
-from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.values import number
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.values import number
 
 # Windows
 

@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.names import given_name, value_names
 from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.exporters.errors import ExportError
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.machinery.provenance import describe
 
 _IN_PLACE = frozenset(
     "BNLL BatchNorm Bias Clip Dropout ELU Exp Log PReLU Power ReLU ReLU6 Scale Sigmoid "

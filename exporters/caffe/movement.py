@@ -12,9 +12,9 @@ from lowerdeck.dialects.core import tensor
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.exporters.caffe.net import Blob, Fields, Net, Weight, converts, recognizes
-from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.values import number
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.values import number
 
 MOST_PARTS = 64
 """Into how many parts a blob is sliced to bring them into another order."""

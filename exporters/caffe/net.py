@@ -32,7 +32,7 @@ from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.exporters.caffe.elements import Range
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
-from lowerdeck.passes.values import uniform_value
+from lowerdeck.passes.machinery.values import uniform_value
 
 Array: TypeAlias = NDArray[Any]
 

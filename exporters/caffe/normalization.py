@@ -18,10 +18,10 @@ from lowerdeck.exporters.caffe.elementwise import along, scaled_by
 from lowerdeck.exporters.caffe.linear import numbers
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
 from lowerdeck.exporters.caffe.reductions import mean_of
-from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.provenance import source_names
-from lowerdeck.passes.values import number, uniform_value
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.provenance import source_names
+from lowerdeck.passes.machinery.values import number, uniform_value
 
 # Batch normalization
 

@@ -19,9 +19,9 @@ from lowerdeck.dialects.core.types import element_type, f32, i64, static_shape
 from lowerdeck.exporters.caffe.elements import MOST_PLACES
 from lowerdeck.exporters.caffe.movement import MOST_PARTS, picked, transposed
 from lowerdeck.exporters.caffe.net import Blob, Net, converts, recognizes
-from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.values import number, uniform_value
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.values import number, uniform_value
 
 
 @recognizes(e.CastOp)

@@ -16,9 +16,9 @@ from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ints
 from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.exporters.caffe.net import Blob, Fields, Net, converts, recognizes
-from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.values import number
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.values import number
 
 
 class Mean(NamedTuple):

@@ -25,10 +25,10 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from lowerdeck.dialects.core.types import f32, static_shape, tensor
 from lowerdeck.exporters.caffe.net import Blob, Net, Weight, recognizes
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.driver import producer
-from lowerdeck.passes.pipeline import PASSES, legalize, passes_before_export
-from lowerdeck.passes.values import number
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.driver import producer
+from lowerdeck.passes.machinery.pipeline import PASSES, legalize, passes_before_export
+from lowerdeck.passes.machinery.values import number
 
 _MOST_OPS = 4096
 """The ops before one that are looked at for a guess."""

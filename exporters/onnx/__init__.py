@@ -64,7 +64,7 @@ def _converted(module: ModuleOp) -> ModuleOp:
     from xdsl.context import Context
 
     from lowerdeck.exporters.onnx.convert import ConvertToOnnxPass
-    from lowerdeck.passes.contracts import check_contract
+    from lowerdeck.passes.machinery.contracts import check_contract
 
     converted = module.clone()
     ConvertToOnnxPass().apply(Context(), converted)

@@ -22,7 +22,7 @@ from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp, YieldOp, 
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.dialects.onnx.types import element_to_proto
 from lowerdeck.exporters.onnx.opset import NEW_OPSET
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.machinery.provenance import describe
 
 Op = TypeVar("Op", bound=Operation)
 Converter: TypeAlias = Callable[["GraphBuilder", Any], None]

@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.types import (
     ui64,
 )
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
-from lowerdeck.passes.values import uniform_value
+from lowerdeck.passes.machinery.values import uniform_value
 
 _UNARY: Mapping[type[Operation], str] = {
     elementwise.AbsOp: "Abs",

@@ -20,7 +20,7 @@ from lowerdeck.dialects.onnx.tensors import TensorAttr, tensor_to_proto
 from lowerdeck.dialects.onnx.types import element_to_proto, is_tensor_of_unknown, type_to_proto
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.opset import chosen_opset, opsets_of
-from lowerdeck.passes.provenance import describe, source_names
+from lowerdeck.passes.machinery.provenance import describe, source_names
 
 _OLDEST_IR_VERSION = 4
 """Before it, initializers had to be inputs, too."""

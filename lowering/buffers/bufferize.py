@@ -41,9 +41,9 @@ from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
 from lowerdeck.lowering.nests.lower import remove_unused
-from lowerdeck.passes.assumptions import assumptions
-from lowerdeck.passes.structure import nameless_key
-from lowerdeck.passes.symbols import symbols_of, symbols_used_by
+from lowerdeck.passes.machinery.assumptions import assumptions
+from lowerdeck.passes.machinery.structure import nameless_key
+from lowerdeck.passes.machinery.symbols import symbols_of, symbols_used_by
 
 MAX_TRIPS = 1 << 31
 """Exporters write a larger constant trip count to mean that there is none."""

@@ -16,7 +16,7 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in, yielded
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.strategies.registry import lower_kernel
-from lowerdeck.passes.structure import region_key
+from lowerdeck.passes.machinery.structure import region_key
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.statistics import multiply_adds
+from lowerdeck.passes.machinery.statistics import multiply_adds
 
 
 def multiply_adds_of_kernel(kernel: KernelOp) -> DimsAttr | None:

@@ -17,7 +17,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.interface import Port, write_output_dims
 from lowerdeck.lowering.emit_c.writer import CWriter, c_bytes, c_expr, comment, storage_type
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.passes.provenance import source_names
+from lowerdeck.passes.machinery.provenance import source_names
 
 
 @dataclass(frozen=True)

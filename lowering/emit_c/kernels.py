@@ -28,7 +28,7 @@ from lowerdeck.lowering.emit_c.writer import (
     storage_type,
 )
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.passes.provenance import source_names
+from lowerdeck.passes.machinery.provenance import source_names
 
 
 def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()) -> str:

@@ -16,8 +16,8 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.lowering.entry.aliases import find_roots
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.overwriting import Overwriting
-from lowerdeck.passes.context import recorder_of
-from lowerdeck.passes.recorder import Recorder
+from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.recorder import Recorder
 
 OVER = "_over_"
 """Between the name of a function and the number of the operand that its copy overwrites."""

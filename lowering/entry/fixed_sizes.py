@@ -12,7 +12,7 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.fix_input_sizes import text_of_fixed
+from lowerdeck.passes.fold.fix_input_sizes import text_of_fixed
 
 
 def fixed_sizes(entry: EntryOp) -> list[str]:

@@ -17,7 +17,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.provenance import source_names
+from lowerdeck.passes.machinery.provenance import source_names
 
 _FREE = (entry_ops.WeightOp, entry_ops.ViewOp, entry_ops.RequireOp)
 """Ops too short to be worth a mark."""

@@ -24,9 +24,9 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import scalar_of
 from lowerdeck.dialects.core.types import f32, f64, i8, i16, i32, i64, numpy_dtype
 from lowerdeck.lowering.entry.lowered import lowered_functions
-from lowerdeck.passes.context import recorder_of
-from lowerdeck.passes.recorder import Recorder
-from lowerdeck.passes.structure import details, region_key
+from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.recorder import Recorder
+from lowerdeck.passes.machinery.structure import details, region_key
 
 _LOADED = (f32, f64, i8, i16, i32, i64)
 """The types of numbers that lie in memory as they are computed with."""

@@ -36,7 +36,7 @@ from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Costs, are_even
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 _AT_ONCE = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp, entry_ops.RequireOp)
 """Ops of the entry function that do not access memory."""

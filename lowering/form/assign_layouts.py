@@ -24,7 +24,7 @@ from lowerdeck.lowering.strategies.costs import conversion_cycles
 from lowerdeck.lowering.strategies.facts import assumed_shape, has_channels
 from lowerdeck.lowering.strategies.registry import choose, wishes
 from lowerdeck.lowering.targets.base import FEWEST_LANES
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 
 def block_for(channels: int, lanes: int) -> int:

@@ -20,8 +20,8 @@ from lowerdeck.lowering.strategies.registry import (
     described,
     schedule_copy,
 )
-from lowerdeck.passes.context import options_of
-from lowerdeck.passes.structure import nameless_key
+from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.passes.machinery.structure import nameless_key
 
 
 @dataclass(frozen=True)

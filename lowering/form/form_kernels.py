@@ -31,7 +31,7 @@ from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
 from lowerdeck.lowering.targets.base import MOST_STATEMENTS
-from lowerdeck.passes.provenance import derive
+from lowerdeck.passes.machinery.provenance import derive
 
 MAX_OPS = 64
 """Longer chains are split, so that the length of C functions is bounded."""

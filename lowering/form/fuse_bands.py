@@ -28,8 +28,8 @@ from lowerdeck.lowering.strategies.facts import (
     position_of,
 )
 from lowerdeck.lowering.strategies.registry import choose
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 
 def bands_input(kernel: KernelOp, setting: Setting) -> tuple[int, str] | None:

@@ -19,9 +19,9 @@ from lowerdeck.lowering.form.form_kernels import MAX_OPS, is_joined_at_front
 from lowerdeck.lowering.nests import ACCUMULATING, ALONE, ANCHORS
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
-from lowerdeck.passes.provenance import derive
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.provenance import derive
 
 
 def _epilogue_input(kernel: KernelOp, target: Target) -> int | None:

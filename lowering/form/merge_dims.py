@@ -40,7 +40,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, tensor
 from lowerdeck.dialects.dims import Expr, constants, product
-from lowerdeck.passes.context import recorder_of
+from lowerdeck.passes.machinery.context import recorder_of
 
 Joint: TypeAlias = tuple[SSAValue, int]
 """Two dimensions of a value next to each other, by the number of the first one."""

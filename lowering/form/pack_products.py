@@ -45,8 +45,8 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 Array = NDArray[Any]
 

@@ -19,8 +19,8 @@ from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.lowering.strategies.facts import is_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 FEWEST_ROWS, FEWEST_TERMS = 6, 128
 """Of a product, for which what it saves is more than what the copy of its result takes."""

@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.tensor import BroadcastOp, ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 
 class RepeatChannels(Pattern[int]):

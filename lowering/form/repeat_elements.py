@@ -18,8 +18,8 @@ from lowerdeck.dialects.core.tensor import BroadcastOp, GatherOp, ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.provenance import derive
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.provenance import derive
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, ints
 from lowerdeck.dialects.core.types import dims_of, f32, f64
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.facts import is_of
-from lowerdeck.passes.context import recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 
 class ScaleChannels(Pattern[None]):

@@ -23,8 +23,8 @@ from lowerdeck.dialects.core.tensor import (
     ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.passes.context import recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 _ALONG_AXIS = (GatherOp, GatherElementsOp, ScatterElementsOp)
 _BY_ROWS = (GatherNdOp, ScatterNdOp)

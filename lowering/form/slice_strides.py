@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.tensor import SliceOp, ints
 from lowerdeck.dialects.core.types import dims_of, f32, f64
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.facts import is_of
-from lowerdeck.passes.context import recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 MOST_COLUMNS = 20
 """Of results in a row: longer ones are divided into tiles with little left over anyway."""

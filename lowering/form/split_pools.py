@@ -14,8 +14,8 @@ from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import constants, product
-from lowerdeck.passes.context import recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 LEAST_WINDOW = 32
 """Elements: smaller windows take less time at once, above all where channels are the lanes."""

@@ -20,8 +20,8 @@ from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.lowering.strategies.facts import is_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 FEWEST_COLUMNS = 96
 """With fewer, copies of the parts of the left matrix take longer than what they save."""

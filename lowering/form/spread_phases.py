@@ -32,9 +32,9 @@ from lowerdeck.lowering.strategies.facts import assumed_size, is_of
 from lowerdeck.lowering.strategies.transposed import Phase, is_narrow, phases_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
-from lowerdeck.passes.fold_constants import FoldConstants
+from lowerdeck.passes.fold.fold_constants import FoldConstants
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 LEAST_WASTE = 2
 """Vectors of filters that hold so many times as many elements as there are filters."""

@@ -30,8 +30,8 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of, recorder_of
-from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 
 _HALVES = (f16, bf16)
 _MOVEMENT = (MovesElements, PadOp, ConcatOp)

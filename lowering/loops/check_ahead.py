@@ -29,7 +29,7 @@ from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import varying_values
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 AT_ONCE = 512
 """Indices that are checked before the first of them is used: they stay in the L1 cache."""

@@ -22,7 +22,7 @@ from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.nests.lower import remove_unused
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 Values = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 
 @dataclass(frozen=True)

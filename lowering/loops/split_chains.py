@@ -29,7 +29,7 @@ from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
 from lowerdeck.lowering.nests.lower import remove_unused
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 AT_ONCE = 16
 """Iterations whose halves follow each other: what is kept of them is little for the L1 cache."""

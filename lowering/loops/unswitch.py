@@ -17,7 +17,7 @@ from lowerdeck.dialects.dims import Atom, Expr, product
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 MOST_LIMITS = 12
 """Of indices that are tested before a loop."""

@@ -47,7 +47,7 @@ from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 _I64 = IntegerType(64)
 

@@ -27,7 +27,7 @@ from lowerdeck.lowering.loops.reductions import find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 SHORT_ROW = 16
 """Loops of fewer iterations are no rows for vectors: several of them are computed side by side."""

@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.options import CompileOptions
 
 FEWEST_TO_SHARE = 8
 """Iterations of a loop that threads share: fewer are not dealt out evenly."""

@@ -20,7 +20,7 @@ from lowerdeck.passes.control_flow import kinds, regions
 from lowerdeck.passes.control_flow.graph import Node, Value
 from lowerdeck.passes.control_flow.loops import Loop
 from lowerdeck.passes.control_flow.regions import Choose, Forward, Make, Plan
-from lowerdeck.passes.provenance import derive
+from lowerdeck.passes.machinery.provenance import derive
 
 Op = TypeVar("Op", bound=Operation)
 Values = Mapping[Value, SSAValue]

@@ -23,7 +23,7 @@ from lowerdeck.passes.control_flow.kinds import FORWARDING, Kind
 from lowerdeck.passes.control_flow.numbering import Identities, Numbering
 from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
 from lowerdeck.passes.control_flow.truths import Truths, Ways
-from lowerdeck.passes.order import post_order
+from lowerdeck.passes.machinery.order import post_order
 
 
 class Loops(Ways, Protocol):

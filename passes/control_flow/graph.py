@@ -19,8 +19,8 @@ from lowerdeck.dialects.tf1.functions import FUNCTIONAL
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.kinds import Kind
-from lowerdeck.passes.order import post_order
-from lowerdeck.passes.provenance import describe, source_names
+from lowerdeck.passes.machinery.order import post_order
+from lowerdeck.passes.machinery.provenance import describe, source_names
 
 _KINDS: Mapping[str, type[Kind]] = {
     "Placeholder": kinds.Argument,

@@ -9,7 +9,7 @@ from lowerdeck.dialects.core.types import element_type, is_integer
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.graph import SAME, Node, Value
-from lowerdeck.passes.order import post_order
+from lowerdeck.passes.machinery.order import post_order
 
 _MIRRORED = {"Greater": "Less", "GreaterEqual": "LessEqual"}
 """Comparisons, and what they are with their operands exchanged."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
-from lowerdeck.passes.provenance import note_of
+from lowerdeck.passes.machinery.provenance import note_of
 
 
 class Place(NamedTuple):

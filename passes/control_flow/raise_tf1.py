@@ -18,7 +18,6 @@ from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inpu
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
-from lowerdeck.passes.context import options_of
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.arrays import refresh_flows
 from lowerdeck.passes.control_flow.emit import Emitter
@@ -38,7 +37,8 @@ from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
 from lowerdeck.passes.control_flow.read import read_graph
 from lowerdeck.passes.control_flow.regions import Plan, plan, unmerged
 from lowerdeck.passes.control_flow.show import STEPS, choices_text, frames_text, plans_text
-from lowerdeck.passes.driver import is_enabled
+from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.passes.machinery.driver import is_enabled
 
 Observer: TypeAlias = Callable[[str, Callable[[], str]], None]
 """Told of each of the `STEPS` when it is done, and how to get its text."""

@@ -39,8 +39,8 @@ from lowerdeck.passes.control_flow.graph import (
     sources,
 )
 from lowerdeck.passes.control_flow.kinds import Kind
-from lowerdeck.passes.order import post_order
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.machinery.order import post_order
+from lowerdeck.passes.machinery.provenance import describe
 
 _NODE_LIMIT = 1 << 18
 """Nodes that functions may make in the place of their calls."""

@@ -21,7 +21,7 @@ from lowerdeck.passes.control_flow.frames import is_loop_variable
 from lowerdeck.passes.control_flow.graph import Node, Problem, Value
 from lowerdeck.passes.control_flow.places import Place
 from lowerdeck.passes.control_flow.predicates import Predicates
-from lowerdeck.passes.order import post_order
+from lowerdeck.passes.machinery.order import post_order
 
 _DEPTH = 24
 """Regions inside of each other beyond which nodes stay outside of branches where they can."""

@@ -15,7 +15,7 @@ from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.graph import SAME, Node, Value
 from lowerdeck.passes.control_flow.numbering import Identities
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
-from lowerdeck.passes.order import post_order
+from lowerdeck.passes.machinery.order import post_order
 
 _ATOMS = 20
 """Predicates that one may be composed of; beyond that it is one by itself."""

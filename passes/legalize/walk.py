@@ -30,7 +30,7 @@ from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, RefusalError, refuse
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.machinery.provenance import describe
 
 
 class LegalizationError(CompileError):

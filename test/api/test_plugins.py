@@ -25,7 +25,7 @@ from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, f32, te
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.lowering.targets.c99 import C99
-from lowerdeck.passes.fold import FoldPass
+from lowerdeck.passes.fold.fold import FoldPass
 from lowerdeck.plugins import CFunction, CustomOperator, Plugin, PluginError
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.opt_tool import main as opt_tool

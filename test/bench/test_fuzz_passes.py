@@ -24,9 +24,9 @@ from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import SubOp
 from lowerdeck.dialects.interpret import Value
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import check_contract
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 
 
 def made_by(key: Any) -> Sequence[Operation]:

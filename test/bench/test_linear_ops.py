@@ -8,7 +8,7 @@ from xdsl.parser import Parser
 
 from lowerdeck.compiler import CompileOptions
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 WINDOW = "strides [1] dilations [1] pads [0] [PAD] groups 1"
 TYPE = "tensor<1x2x5xf32>"

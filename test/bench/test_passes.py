@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.core.elementwise import MaxOp, MinOp
-from lowerdeck.passes.fuse_linear import FuseLinearPass
+from lowerdeck.passes.linear.fuse_linear import FuseLinearPass
 
 
 def _script() -> Any:

@@ -10,7 +10,7 @@ from xdsl.parser import Parser
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
 

@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 WINOGRAD = Schedule(
     "winograd",

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.buffer import Buffer
 from lowerdeck.dialects.core import Core
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.tools.gen_docs import specification
 
 FOLDER = Path(__file__).parent

@@ -27,7 +27,7 @@ from lowerdeck.exporters.caffe.convert import ConvertToCaffePass
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.contracts import check_contract
+from lowerdeck.passes.machinery.contracts import check_contract
 
 from .caffe_programs import (
     Program,

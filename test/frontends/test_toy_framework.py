@@ -46,7 +46,7 @@ from lowerdeck.dialects.core.types import tensor
 from lowerdeck.dialects.frameworks import Framework, ImportOption, register
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.frontend import FileFormat, Frontend, Request, Use
-from lowerdeck.passes.cse import CsePass
+from lowerdeck.passes.fold.cse import CsePass
 from lowerdeck.passes.legalize.support import Support
 from lowerdeck.plugins import temporarily
 from lowerdeck.tools.lowerdeck import main as lowerdeck_main

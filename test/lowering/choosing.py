@@ -17,7 +17,7 @@ from lowerdeck.lowering.strategies.registry import (
     candidates,
     schedule_copy,
 )
-from lowerdeck.passes.context import options_of
+from lowerdeck.passes.machinery.context import options_of
 
 Filter = Callable[[Candidate], bool]
 Change = Callable[[Schedule], Schedule]

@@ -37,8 +37,8 @@ from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.entry.split_entry import SplitEntryPass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.targets.base import MOST_STATEMENTS
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 Array = NDArray[Any]
 Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.dims import ExprLike
-from lowerdeck.passes.assumptions import assumptions
+from lowerdeck.passes.machinery.assumptions import assumptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     symbol,

@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.types import dims_of, f32, i64, tensor
 from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Allocator,

@@ -25,8 +25,8 @@ from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends import load_model
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import Program, Suite  # noqa: TID251  (these are tests, not the folder of sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)

@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering import compile_to_c
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Body,

@@ -28,8 +28,8 @@ from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, f32, i32, ui8
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import Suite, module_of, symbol, typed  # noqa: TID251  (these are tests)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)

@@ -28,7 +28,7 @@ from lowerdeck.dialects.dims import maximum
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     FLAGS,

@@ -25,8 +25,8 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import f32, i64, static_shape
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .choosing import Change, ChooseAmong, unchanged  # noqa: TID251  (as below)
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)

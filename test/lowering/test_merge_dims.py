@@ -25,7 +25,7 @@ from lowerdeck.dialects.core.reduce import (
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests, not the folder of sources)
 

@@ -23,8 +23,8 @@ from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import compiler_flags
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import difference, module_of, typed  # noqa: TID251  (these are tests)
 from .targets import run_together  # noqa: TID251  (as above)

@@ -30,8 +30,8 @@ from lowerdeck.dialects.core.types import f16, f32, i8, i32, i64
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import PASSES, run_to_phase
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     VECTOR_FLAGS,

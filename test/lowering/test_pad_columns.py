@@ -17,8 +17,8 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests, not sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)

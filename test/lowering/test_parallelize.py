@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.lowering.entry.aliases import Roots, find_roots
 from lowerdeck.lowering.entry.parallelize import ParallelizePass, is_done_once, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     module_of,

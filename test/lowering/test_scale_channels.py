@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests, not sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)

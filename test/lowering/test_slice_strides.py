@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import module_of, symbol, typed  # noqa: TID251  (these are tests, not sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)

@@ -17,7 +17,7 @@ import lowerdeck
 from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.targets import obstacle
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.options import CompileOptions
 
 Array = NDArray[Any]
 

@@ -38,8 +38,8 @@ from lowerdeck.lowering.entry.statements import (
 )
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.lowering.targets.base import MOST_STATEMENTS
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Program,

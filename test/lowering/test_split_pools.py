@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.types import element_type, f32
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
-from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import module_of, symbol, typed  # noqa: TID251  (these are tests, not sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)

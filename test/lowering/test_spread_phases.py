@@ -18,8 +18,8 @@ from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Program,

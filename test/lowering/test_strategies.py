@@ -20,8 +20,8 @@ from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.strategies import registry
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.registry import STRATEGIES, candidates, choose, lower_kernel
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests)
 from .targets import suite_for  # noqa: TID251  (as above)

@@ -18,8 +18,8 @@ from lowerdeck.lowering.pipeline import check_options, run_to_phase
 from lowerdeck.lowering.strategies.costs import least
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets import TARGETS, target_named, target_names
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions, OptionError
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions, OptionError
 
 from .programs import VECTOR_FLAGS, Suite, module_of, typed  # noqa: TID251  (these are tests)
 from .test_layouts import LayoutProgram, values  # noqa: TID251  (as above)

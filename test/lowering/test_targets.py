@@ -18,8 +18,8 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, f32
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering import compile_to_c
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests)
 from .targets import EVERY_TARGET, Array, obstacle_to, run_on  # noqa: TID251  (these are tests)

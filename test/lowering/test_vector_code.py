@@ -27,8 +27,8 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, Re
 from lowerdeck.dialects.core.types import f16, f32, i32
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.emit_c.module import CArtifact
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .assembly import Loop, loops_of, obstacle_to_assembly  # noqa: TID251  (these are tests)
 from .programs import Body, module_of, typed, write_unit  # noqa: TID251  (these are tests)

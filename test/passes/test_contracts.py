@@ -10,9 +10,9 @@ from xdsl.parser import Parser
 from lowerdeck.dialects.buffer import Buffer
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.onnx import onnx_dialect
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import PHASES, ContractError, check_contract, violations
-from lowerdeck.passes.pipeline import PASSES, passes_of_phase
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import PHASES, ContractError, check_contract, violations
+from lowerdeck.passes.machinery.pipeline import PASSES, passes_of_phase
 
 
 def parse(text: str) -> ModuleOp:

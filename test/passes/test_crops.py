@@ -28,9 +28,9 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape, tensor
 from lowerdeck.dialects.dims import constants
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.passes.context import LowerdeckContext, recorder_of
-from lowerdeck.passes.hoist_crop import HoistCropPass
-from lowerdeck.passes.move_stride import MoveStridePass
+from lowerdeck.passes.machinery.context import LowerdeckContext, recorder_of
+from lowerdeck.passes.movement.hoist_crop import HoistCropPass
+from lowerdeck.passes.movement.move_stride import MoveStridePass
 
 
 class Builder:

@@ -19,15 +19,15 @@ from xdsl.utils.exceptions import PassFailedException
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.core.elementwise import AddOp, ExpOp, FloatUnaryOp, NegOp
-from lowerdeck.passes.context import LowerdeckContext, options_of, recorder_of
-from lowerdeck.passes.cse import CsePass
-from lowerdeck.passes.dce import DcePass
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
-from lowerdeck.passes.fold import FoldPass
-from lowerdeck.passes.options import UNSPECIFIED, CompileOptions
-from lowerdeck.passes.provenance import NodeMatcher, derive, describe, source_names
-from lowerdeck.passes.recorder import Recorder
-from lowerdeck.passes.simplify import SimplifyPass
+from lowerdeck.passes.fold.cse import CsePass
+from lowerdeck.passes.fold.dce import DcePass
+from lowerdeck.passes.fold.fold import FoldPass
+from lowerdeck.passes.fold.simplify import SimplifyPass
+from lowerdeck.passes.machinery.context import LowerdeckContext, options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.options import UNSPECIFIED, CompileOptions
+from lowerdeck.passes.machinery.provenance import NodeMatcher, derive, describe, source_names
+from lowerdeck.passes.machinery.recorder import Recorder
 
 
 def context(**options: Any) -> LowerdeckContext:

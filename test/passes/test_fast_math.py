@@ -21,13 +21,13 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f64, numpy_dtyp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.lowering.pipeline import passes_of_phase
-from lowerdeck.passes.context import LowerdeckContext, recorder_of
-from lowerdeck.passes.fast_math import FastMathPass
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.fold.fast_math import FastMathPass
+from lowerdeck.passes.machinery.context import LowerdeckContext, recorder_of
+from lowerdeck.passes.machinery.options import CompileOptions
 
 Array = NDArray[Any]
 
-CASES = (Path(__file__).parent / "fast-math.mlir").read_text().split("// -----\n")
+CASES = (Path(__file__).parent / "fold/fast-math.mlir").read_text().split("// -----\n")
 OPEN_SIZE = 4
 UNARY: list[tuple[type[e.UnaryOp], Any]] = [
     (e.ExpOp, np.exp),

@@ -21,9 +21,9 @@ from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy
 from lowerdeck.dialects.interpret import Interpreter
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.pipeline import PASSES
-from lowerdeck.passes.symbols import symbols_of
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.pipeline import PASSES
+from lowerdeck.passes.machinery.symbols import symbols_of
 
 FOLDER = Path(__file__).parent
 FORMULAS = (
@@ -66,7 +66,8 @@ def parse(text: str) -> ModuleOp:
 def programs() -> Iterator[tuple[str, str]]:
     """Each pass with each part of its textual test."""
     for name in FORMULAS:
-        for part in (FOLDER / f"{name}.mlir").read_text().split("// -----\n"):
+        (path,) = FOLDER.glob(f"*/{name}.mlir")
+        for part in path.read_text().split("// -----\n"):
             yield name, part
 
 

@@ -16,8 +16,8 @@ from lowerdeck.dialects.core.elementwise import AddOp, MulOp
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.types import f32, tensor
 from lowerdeck.dialects.interpret import Interpreter
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.fuse_norm import FuseNormPass
+from lowerdeck.passes.fuse.fuse_norm import FuseNormPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 Array = NDArray[Any]
 

@@ -32,13 +32,13 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import f32, f64, numpy_dtype, static_shape, tensor
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.passes import weights
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.fuse import FusePass
-from lowerdeck.passes.fuse_linear import FuseLinearPass
-from lowerdeck.passes.merge_linear import MergeLinearPass
-from lowerdeck.passes.recorder import Recorder
+from lowerdeck.passes.fuse.fuse import FusePass
+from lowerdeck.passes.linear import weights
+from lowerdeck.passes.linear.fuse_linear import FuseLinearPass
+from lowerdeck.passes.linear.merge_linear import MergeLinearPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import check_contract
+from lowerdeck.passes.machinery.recorder import Recorder
 
 TOLERANCE: dict[Attribute, float] = {f64: 1e-9, f32: 2e-4}
 """Of the largest element; f64 shows mistakes that rounding would hide."""

@@ -26,8 +26,8 @@ from lowerdeck.dialects.interpret import InterpretError, StepLimitError, run_mod
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.tf1.import_ import import_graph
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.context import LowerdeckContext, recorder_of
-from lowerdeck.passes.pipeline import PASSES
+from lowerdeck.passes.machinery.context import LowerdeckContext, recorder_of
+from lowerdeck.passes.machinery.pipeline import PASSES
 
 LOOPS = ("count-iterations", "loop-to-scan", "hoist-invariants", "hoist-products", "dce")
 

@@ -10,7 +10,7 @@ import pytest
 
 import lowerdeck
 from lowerdeck.dialects.frameworks import declared_options
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.options import CompileOptions
 
 OTHER: dict[str, Any] = {
     "outputs": ["y"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lowerdeck.passes.order import post_order
+from lowerdeck.passes.machinery.order import post_order
 
 Needs = Mapping[int, Sequence[int]]
 

@@ -4,14 +4,16 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from lowerdeck.passes.driver import PassGroup
-from lowerdeck.passes.pipeline import PASSES
+from lowerdeck.passes.machinery.driver import PassGroup
+from lowerdeck.passes.machinery.pipeline import PASSES
 
 PACKAGE = "lowerdeck.passes"
 ROOT = Path(__file__).parents[2] / "passes"
 PASS_CLASSES = {make() for make in PASSES.values()}
 SINGLE_FILES = {
-    cls.__module__ for cls in PASS_CLASSES if cls.__module__.rpartition(".")[0] == PACKAGE
+    cls.__module__
+    for cls in PASS_CLASSES
+    if cls.__module__.endswith(f".{cls.name.replace('-', '_')}")
 }
 GROUPS = {cls.__module__ for cls in PASS_CLASSES if issubclass(cls, PassGroup)}
 
@@ -35,6 +37,10 @@ def module_of(path: Path) -> str:
     return ".".join((PACKAGE, *(part for part in parts if part != "__init__")))
 
 
+def file_of(module: str) -> Path:
+    return ROOT.joinpath(*module.removeprefix(f"{PACKAGE}.").split(".")).with_suffix(".py")
+
+
 def test_passes_take_nothing_out_of_other_passes() -> None:
     """What two of them need has a module of its own; groups only name their members."""
     assert GROUPS < SINGLE_FILES
@@ -51,5 +57,5 @@ def test_passes_take_nothing_out_of_other_passes() -> None:
 def test_groups_take_the_passes_that_they_run() -> None:
     for cls in PASS_CLASSES:
         if issubclass(cls, PassGroup):
-            imported = set(imports_of(ROOT / f"{cls.__module__.rpartition('.')[2]}.py"))
+            imported = set(imports_of(file_of(cls.__module__)))
             assert imported & SINGLE_FILES == {member.__module__ for member in cls.members}

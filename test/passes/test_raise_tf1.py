@@ -24,9 +24,9 @@ from lowerdeck.dialects.interpret import run_module
 from lowerdeck.dialects.tf1 import tf1_dialect
 from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
 from lowerdeck.frontends import load_model
-from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.control_flow import RaiseTf1ControlFlowPass
-from lowerdeck.passes.provenance import source_location
+from lowerdeck.passes.machinery.contracts import check_contract
+from lowerdeck.passes.machinery.provenance import source_location
 
 from .tf1_functions import random_functions  # noqa: TID251
 from .tf1_programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -46,7 +46,7 @@ def written_graphs() -> list[Any]:
     """The graphs of the textual tests."""
     found: list[Any] = []
     for name in ("branches", "loops", "arrays", "functions"):
-        text = (Path(__file__).parent / f"raise-tf1-{name}.mlir").read_text()
+        text = (Path(__file__).parent / f"control_flow/raise-tf1-{name}.mlir").read_text()
         for number, chunk in enumerate(text.split("// -----\n")):
             found.append(pytest.param(chunk, id=f"{name}{number}"))
     return found
@@ -219,7 +219,7 @@ def _depth(op: Operation) -> int:
 
 
 def test_all_problems_are_listed() -> None:
-    text = (Path(__file__).parent / "raise-tf1-refusals.mlir").read_text()
+    text = (Path(__file__).parent / "control_flow/raise-tf1-refusals.mlir").read_text()
     chunks = text.split("// -----\n")
     assert all(map(_is_refused, chunks))
 

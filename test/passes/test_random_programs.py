@@ -27,16 +27,16 @@ from lowerdeck.dialects.core.types import (
     tensor,
 )
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.cse import CsePass
-from lowerdeck.passes.dce import DcePass
-from lowerdeck.passes.decompose_linear import DecomposeLinearPass
-from lowerdeck.passes.fold import FoldPass
-from lowerdeck.passes.fuse import FusePass
-from lowerdeck.passes.infer_shapes import InferShapesPass
-from lowerdeck.passes.reorder_binary import ReorderBinaryPass
-from lowerdeck.passes.simplify import SimplifyPass
+from lowerdeck.passes.fold.cse import CsePass
+from lowerdeck.passes.fold.dce import DcePass
+from lowerdeck.passes.fold.fold import FoldPass
+from lowerdeck.passes.fold.reorder_binary import ReorderBinaryPass
+from lowerdeck.passes.fold.simplify import SimplifyPass
+from lowerdeck.passes.fuse.fuse import FusePass
+from lowerdeck.passes.legalize.infer_shapes import InferShapesPass
+from lowerdeck.passes.linear.decompose_linear import DecomposeLinearPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import check_contract
 
 EXACT: tuple[tuple[type[ModulePass], ...], ...] = (
     (CsePass,),

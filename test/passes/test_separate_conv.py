@@ -15,8 +15,8 @@ from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import f64, tensor
 from lowerdeck.dialects.interpret import Interpreter
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.separate_conv import SeparateConvPass
+from lowerdeck.passes.linear.separate_conv import SeparateConvPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
 
 Array = NDArray[Any]
 

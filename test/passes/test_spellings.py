@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends.onnx.import_ import import_model
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.pipeline import LEGALIZATION, PASSES, opt, pre
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.pipeline import LEGALIZATION, PASSES, opt, pre
 
 SOFTMAX = "p=Softmax<axis=-1>(s)"
 WEIGHTED = f"{SOFTMAX} y=MatMul(p,v)"

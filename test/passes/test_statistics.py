@@ -10,8 +10,8 @@ from xdsl.parser import Parser
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.statistics import Statistics, statistics_of, symbol_sizes
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.statistics import Statistics, statistics_of, symbol_sizes
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
 

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.structure import nameless_key, op_key, region_key
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.structure import nameless_key, op_key, region_key
 
 
 def parsed(text: str) -> ModuleOp:

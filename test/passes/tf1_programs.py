@@ -14,7 +14,7 @@ from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.core.types import element_of, element_type, i1, i64, tensor
 from lowerdeck.dialects.tf1.attributes import DTypeAttr
 from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op, op_class
-from lowerdeck.passes.provenance import source_location
+from lowerdeck.passes.machinery.provenance import source_location
 
 FLOAT, BOOL, INT = DTypeAttr("float"), DTypeAttr("bool"), DTypeAttr("int32")
 

@@ -172,7 +172,7 @@ def test_check_each_finds_a_wrong_pass(
 
 WRONG_PASS = '''
 from lowerdeck.dialects.core.elementwise import AddOp, SubOp
-from lowerdeck.passes.driver import Match, Pattern, PatternPass
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass
 
 
 class Wrong(Pattern):

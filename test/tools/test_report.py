@@ -15,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lowerdeck.compiler import CompileOptions, KernelTimes, import_and_lower
-from lowerdeck.passes.statistics import statistics_of
+from lowerdeck.passes.machinery.statistics import statistics_of
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.report.report import Report, amount, report
 from lowerdeck.tools.report.roofline import Point, Roofline

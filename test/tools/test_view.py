@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.view.errors import make_outputs
 from lowerdeck.tools.view.page import page

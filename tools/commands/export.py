@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 def _contents(module: ModuleOp) -> str:
     """What an exported module consists of."""
     from lowerdeck.dialects.frameworks import FrameworkOp
-    from lowerdeck.passes.statistics import is_constant, statistics_of
+    from lowerdeck.passes.machinery.statistics import is_constant, statistics_of
 
     nodes = sum(isinstance(op, FrameworkOp) and not is_constant(op) for op in module.walk())
     found = statistics_of(module)

@@ -21,7 +21,7 @@ from lowerdeck.tools.common import about
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery.options import CompileOptions
 
 
 def add_to(commands: Any) -> None:

@@ -23,7 +23,7 @@ from lowerdeck.tools.command import (
 from lowerdeck.tools.common import ToolError, about
 
 if TYPE_CHECKING:
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery.options import CompileOptions
     from lowerdeck.tools.view.stages import Stage
 
 
@@ -111,7 +111,7 @@ def _stages(args: argparse.Namespace, options: CompileOptions, graph: Any) -> li
     from lowerdeck.compiler import read_model
     from lowerdeck.dialects.recursion import working_on_modules
     from lowerdeck.lowering.pipeline import ALL_PASSES, no_pass, run_to_phase
-    from lowerdeck.passes.type_inference import infer_types
+    from lowerdeck.passes.machinery.type_inference import infer_types
     from lowerdeck.tools.view.stages import Recording, Stage
 
     before, after = args.before or args.after, args.after or args.before
@@ -143,7 +143,7 @@ def _stages(args: argparse.Namespace, options: CompileOptions, graph: Any) -> li
 
 def _checked_phase(phase: str | None) -> str | None:
     from lowerdeck.dialects.frameworks import exports
-    from lowerdeck.passes.contracts import PHASES
+    from lowerdeck.passes.machinery.contracts import PHASES
 
     known = (*PHASES, *exports())
     if phase is not None and phase not in known:

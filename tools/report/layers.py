@@ -2,8 +2,8 @@
 The layers of a model: what each of its nodes computes, moves and holds.
 
 A layer is a node of the model file, with all the ops that legalization makes of it. Counts are
-those of `passes/statistics.py`, before any optimization. Parameters belong to the first node that
-uses them.
+those of `passes/machinery/statistics.py`, before any optimization. Parameters belong to the first
+node that uses them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.frameworks import FrameworkOp
-from lowerdeck.passes.provenance import source_names
-from lowerdeck.passes.statistics import (
+from lowerdeck.passes.machinery.provenance import source_names
+from lowerdeck.passes.machinery.statistics import (
     bytes_moved,
     flops,
     is_constant,

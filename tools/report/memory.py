@@ -15,7 +15,7 @@ from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.lowering.entry.plan_memory import Lifetimes
-from lowerdeck.passes.provenance import source_names
+from lowerdeck.passes.machinery.provenance import source_names
 from lowerdeck.tools.report.layers import evaluated
 
 

@@ -14,8 +14,8 @@ from lowerdeck.tools.text_table import table_lines
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from lowerdeck.passes.options import CompileOptions
-    from lowerdeck.passes.statistics import Statistics
+    from lowerdeck.passes.machinery.options import CompileOptions
+    from lowerdeck.passes.machinery.statistics import Statistics
     from lowerdeck.tools.report.roofline import Roofline
 
 _LEGAL = "infer-shapes"
@@ -173,7 +173,7 @@ def _memory_lines(memory: MemoryPlan, width: int | None) -> list[str]:
 def report(path: str, options: CompileOptions) -> Report:
     """Compile a model, and gather what is to be said of it."""
     from lowerdeck.lowering.targets import target_named
-    from lowerdeck.passes.statistics import statistics_of, symbol_sizes
+    from lowerdeck.passes.machinery.statistics import statistics_of, symbol_sizes
 
     operators: dict[str, str] = {}
     layers: list[Layer] = []

@@ -10,12 +10,12 @@ from xdsl.ir import OpResult
 
 from lowerdeck.dialects.core.names import named, value_names
 from lowerdeck.dialects.core.types import element_type, is_float
-from lowerdeck.passes.provenance import source_names
-from lowerdeck.passes.statistics import is_constant
+from lowerdeck.passes.machinery.provenance import source_names
+from lowerdeck.passes.machinery.statistics import is_constant
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
-    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.machinery.options import CompileOptions
     from lowerdeck.tools.reference import Inputs
 
 _MOST = 1e9

@@ -43,8 +43,8 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.frameworks import FrameworkOp
-from lowerdeck.passes.provenance import source_names
-from lowerdeck.passes.statistics import (
+from lowerdeck.passes.machinery.provenance import source_names
+from lowerdeck.passes.machinery.statistics import (
     bytes_moved,
     constant_blob,
     flops,

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.lowering.pipeline import Observer
-from lowerdeck.passes.recorder import Recorder
+from lowerdeck.passes.machinery.recorder import Recorder
 from lowerdeck.tools.view.graph import Graph
 
 

@@ -3,7 +3,7 @@
 from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core.custom import CustomOp
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck_saturate.operator import SATURATE
 
 

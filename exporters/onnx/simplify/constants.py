@@ -20,10 +20,10 @@ from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.simplify.known import Known, constant
-from lowerdeck.passes.driver import Match, Pattern, Rewriter
-from lowerdeck.passes.fold_constants import GROWTH_LIMIT
+from lowerdeck.passes.fold.fold_constants import GROWTH_LIMIT
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.passes.legalize.symbolic import Elements
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 
 Array = NDArray[Any]
 

@@ -14,7 +14,7 @@ from lowerdeck.dialects.numbers import dense_ints
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.simplify.known import constant, made_by, numbers, only_user, scalar
-from lowerdeck.passes.driver import Match, Pattern, Rewriter
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 
 _LONGEST = 16
 """Movements that are followed back."""

@@ -16,8 +16,8 @@ from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.simplify.identities import pads_of
 from lowerdeck.exporters.onnx.simplify.known import Known, constant, made_by, only_user, scalar
-from lowerdeck.passes.affine import is_representable
-from lowerdeck.passes.driver import Match, Pattern, Rewriter
+from lowerdeck.passes.linear.affine import is_representable
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 
 Array: TypeAlias = NDArray[Any]
 _Weights: TypeAlias = tuple[Array, Array]

@@ -12,7 +12,7 @@ from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.exporters.onnx.simplify import activations, normalization
 from lowerdeck.exporters.onnx.simplify.known import Known
 from lowerdeck.exporters.onnx.simplify.raise_opset import can_raise, raise_opset
-from lowerdeck.passes.driver import Pattern, PatternPass
+from lowerdeck.passes.machinery.driver import Pattern, PatternPass
 
 
 @dataclass(frozen=True)

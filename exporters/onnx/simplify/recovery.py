@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from lowerdeck.dialects.core.types import element_type, is_float
 from lowerdeck.dialects.onnx.ops import OnnxOp, latest_opset, op_class
 from lowerdeck.exporters.onnx.simplify.known import Known
-from lowerdeck.passes.driver import Match, Pattern, Rewriter
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 
 
 @dataclass(frozen=True)

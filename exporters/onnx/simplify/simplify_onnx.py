@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from lowerdeck.exporters.onnx.simplify import identities, linear
 from lowerdeck.exporters.onnx.simplify.constants import FoldKnown, FoldNode, FoldTarget
 from lowerdeck.exporters.onnx.simplify.known import Known
-from lowerdeck.passes.driver import Pattern, PatternPass
+from lowerdeck.passes.machinery.driver import Pattern, PatternPass
 
 
 @dataclass(frozen=True)

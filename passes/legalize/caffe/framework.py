@@ -22,13 +22,13 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.caffe.ops import CaffeOp
 from lowerdeck.dialects.caffe.shapes import ShapeError, layer_shapes
 from lowerdeck.dialects.core.types import static_shape
-from lowerdeck.passes.driver import is_trivially_dead
 from lowerdeck.passes.legalize.caffe.handlers import handler_of
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.walk import FunctionWalk
+from lowerdeck.passes.machinery.driver import is_trivially_dead
 
 
 class _CaffeWalk(FunctionWalk):

@@ -13,7 +13,7 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.provenance import derive
+from lowerdeck.passes.machinery.provenance import derive
 
 LOWEST = float(np.finfo(np.float32).min)
 """The lowest float, which is the maximum of nothing."""

@@ -23,7 +23,7 @@ from lowerdeck.passes.legalize.pooling import pool
 from lowerdeck.passes.legalize.reduction import mean
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window
-from lowerdeck.passes.values import uniform_value
+from lowerdeck.passes.machinery.values import uniform_value
 
 _SEGNET_EPSILON = 1e-9
 

@@ -32,7 +32,7 @@ from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.walk import FunctionWalk
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.machinery.provenance import describe
 
 
 class Tf1Walk(FunctionWalk):

@@ -22,8 +22,8 @@ from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from ..choosing import (  # noqa: TID251  (these are tests, not the folder of sources)
     Change,

@@ -26,8 +26,8 @@ from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.bands import BAND, Bands, Geometry, estimates, plans
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from ..choosing import ChooseAmong, with_numbers  # noqa: TID251  (these are tests)
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)

@@ -23,8 +23,8 @@ from lowerdeck.lowering.emit_c.tiles import dot_tiles_name
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.strategies.matrix_tiles import MatrixTiles
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from ..programs import (  # noqa: TID251  (these are tests)
     VECTOR_FLAGS,

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.core.elementwise import MaxOp, NegOp, SigmoidOp
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 
 
 class CommuteMaximum(Pattern):

@@ -20,8 +20,8 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import f32, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.legalize.caffe import LegalizeCaffePass
+from lowerdeck.passes.machinery.contracts import check_contract
 
 Array = NDArray[Any]
 

@@ -16,8 +16,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, defs, helper
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.passes.contracts import ContractError
 from lowerdeck.passes.legalize.walk import LegalizationError
+from lowerdeck.passes.machinery.contracts import ContractError
 
 REFUSALS = FrontendError, LegalizationError, ContractError, LoweringError
 

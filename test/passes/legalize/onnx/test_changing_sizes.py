@@ -19,9 +19,9 @@ from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporters.onnx import to_model
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.context import LowerdeckContext
-from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import check_contract
 
 Array = NDArray[Any]
 Inputs = Mapping[str, Array]

@@ -1,0 +1,201 @@
+"""`fold-constants`: evaluate ops whose operands are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from collections.abc import Set as AbstractSet
+from math import prod
+from typing import Any, cast
+
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ChannelShuffleOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+    TransposeOp,
+)
+from lowerdeck.dialects.core.types import Tensor, element_type, numpy_dtype, static_shape, tensor
+from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
+from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
+from lowerdeck.passes.machinery.symbols import symbols_of
+
+GROWTH_LIMIT = 1 << 16
+"""The number of bytes by which the results of a folded op may exceed its operands."""
+
+LARGEST = 1 << 31
+"""The maximum size in bytes of a result."""
+
+MOST_PRODUCTS = 1 << 31
+"""The maximum number of multiplications of a folded op: a few seconds."""
+
+_READ_ONCE: tuple[type[CoreOp], ...] = (
+    *ELEMENTWISE,
+    BroadcastOp,
+    ChannelShuffleOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+    TransposeOp,
+)
+"""Maps use each element of their operands at most a few times: it may be computed there."""
+
+
+class FoldConstants(Pattern[list[NDArray[Any]]]):
+    """f(constants) -> constants, if they are not much larger or are read as weights."""
+
+    name = "fold-constants"
+    roots = (CoreOp,)
+    ranked = True
+
+    def __init__(self, weights: AbstractSet[Operation] = frozenset()) -> None:
+        self._weights = weights
+
+    def match(self, op: CoreOp) -> Match[list[NDArray[Any]]] | None:
+        if isinstance(op, ConstantOp) or not _is_computable(op):
+            return None
+        if not all(isinstance(value.owner, ConstantOp) for value in op.operands):
+            return None
+        if op not in self._weights and not _is_small(op):
+            return None
+        if (results := _evaluated(op)) is None:
+            return None
+        return Match((op,), "its operands are constants", results)
+
+    def rewrite(self, match: Match[list[NDArray[Any]]], rewriter: Rewriter) -> None:
+        root = match.root
+        if isinstance(root, ReshapeOp) and isinstance(source := root.input.owner, ConstantOp):
+            type_ = cast(Tensor, root.result.type)
+            rewriter.replace(root, ConstantOp(source.value, type_))  # the same bytes
+            return
+        constants = [rewriter.add(ConstantOp.of(array)) for array in match.data]
+        rewriter.replace(root, [constant.result for constant in constants])
+
+
+def weights_of(module: ModuleOp) -> set[Operation]:
+    """
+    The ops that compute, from constants alone, operands of convolutions, products and the like.
+
+    The number of ops in between does not matter.
+    """
+    computed: dict[Operation | Block, None] = {}
+    for op in module.walk():
+        if not isinstance(op, CoreOp) or isinstance(op, ConstantOp):
+            continue
+        if not all(_is_constant(value, computed) for value in op.operands):
+            continue
+        if is_ranked(op) and _is_computable(op):
+            computed[op] = None
+    weights: set[Operation] = set()
+    for op in reversed(computed):
+        assert isinstance(op, Operation)
+        users = [use.operation for result in op.results for use in result.uses]
+        if any(
+            user in weights or _is_small(user) if user in computed else _reads_weights(user)
+            for user in users
+        ):
+            weights.add(op)
+    return weights
+
+
+def _is_constant(value: SSAValue, computed: Container[Operation | Block]) -> bool:
+    return isinstance(value.owner, ConstantOp) or value.owner in computed
+
+
+def _reads_weights(op: Operation) -> bool:
+    """True if an op reads its operands so often that they have to be in memory."""
+    return isinstance(op, CoreOp) and is_evaluable(op) and not isinstance(op, _READ_ONCE)
+
+
+def _is_computable(op: CoreOp) -> bool:
+    """True if constant operands determine the results, in bounded time and memory."""
+    if not is_evaluable(op) or any(map(symbols_of, op.properties.values())):
+        return False
+    sizes = [_bytes(result.type) for result in op.results]
+    if not sizes or any(size is None or size > LARGEST for size in sizes):
+        return False
+    return _products(op) <= MOST_PRODUCTS
+
+
+def _products(op: CoreOp) -> int:
+    """Multiplications of a product or convolution with static shapes; zero for other ops."""
+    shapes = [static_shape(value) or (0,) for value in op.operands]
+    match op:
+        case MatmulOp():
+            return prod(static_shape(op.result) or (0,)) * shapes[0][-1]
+        case ConvOp():
+            return prod(static_shape(op.result) or (0,)) * prod(shapes[1][1:])
+        case ConvTransposeOp():
+            return prod(shapes[0]) * prod(shapes[1][1:])
+        case _:
+            return 0
+
+
+def _is_small(op: Operation) -> bool:
+    """True if the results are not much larger than the operands."""
+    budget = GROWTH_LIMIT + sum(_bytes(value.type) or 0 for value in op.operands)
+    return sum(_bytes(result.type) or 0 for result in op.results) <= budget
+
+
+def _bytes(type_: Any) -> int | None:
+    shape = static_shape(type_)
+    if shape is None:
+        return None
+    return numpy_dtype(element_type(type_)).itemsize * prod(shape)
+
+
+def _evaluated(op: CoreOp) -> list[NDArray[Any]] | None:
+    """The results, or None if the op fails (then it fails at run time, if it is reached)."""
+    try:
+        args = [array for value in op.operands if (array := constant_array(value)) is not None]
+        results = evaluate(op, args, {})
+    except (InterpretError, ElidedBlobError):
+        return None
+    for array, result in zip(results, op.results, strict=True):
+        if tensor(element_type(result), array.shape) != result.type:
+            return None
+        if array.dtype != numpy_dtype(element_type(result)):
+            return None
+    return results
+
+
+class FoldConstantsPass(PatternPass):
+    """
+    Ops whose operands are constants are evaluated by the interpreter.
+
+    - f(c1, c2, ...) -> c [results at most 64 KB larger than the operands, or read as weights]
+
+    The operands of a convolution, product or reduction are weights, whatever their size and
+    whatever is between them and the constants: they would need memory even if each run computed
+    them, and could not be packed. Operands of maps only may not grow as much; maps compute them
+    where they read them.
+
+    Sums, products and transcendental functions are computed in float64, in a fixed order, without
+    BLAS, and are rounded once, so that folding gives the same bits on every machine. An op that
+    fails on its operands, such as a gather out of range, is left unchanged.
+    """
+
+    name = "fold-constants"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [FoldConstants(weights_of(module))]

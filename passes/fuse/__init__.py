@@ -1,0 +1,1 @@
+"""Passes that find whole formulas: activations, norms, softmax, attention, quantized products."""

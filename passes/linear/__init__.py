@@ -1,0 +1,1 @@
+"""Passes on convolutions, products and what is linear beside them, and their algebra."""

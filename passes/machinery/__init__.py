@@ -1,0 +1,1 @@
+"""What passes are made of: driver, options, contracts, provenance, queries of values and types."""

@@ -1,0 +1,1 @@
+"""Passes on what only moves elements: transposes, reshapes, slices, strides."""

@@ -1,0 +1,329 @@
+"""`simplify-movement`: fewer ops that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+)
+from lowerdeck.dialects.core.types import broadcast, dims_of, element_type, is_float, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.machinery.equation import Equation, Rule
+from lowerdeck.passes.machinery.values import small_constant
+from lowerdeck.passes.movement.transposes import ComposeTransposes, ReshapeInsteadOfTranspose
+
+
+class ComposeReshapes(Equation):
+    """reshape(reshape(x, a), b) -> reshape(x, b)"""
+
+    name = "compose-reshapes"
+    roots = (ReshapeOp,)
+
+    def rule(self, op: ReshapeOp) -> Rule | None:
+        if (inner := producer(op.input, ReshapeOp)) is None:
+            return None
+        x, dims = inner.input, op.dims.data
+        return "the last reshape decides", lambda: ReshapeOp(x, dims), (inner,)
+
+
+class SliceBetweenReshapes(Pattern[list[list[Expr]]]):
+    """reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]"""
+
+    name = "slice-between-reshapes"
+    roots = (ReshapeOp,)
+    ranked = True
+
+    def match(self, op: ReshapeOp) -> Match[list[list[Expr]]] | None:
+        part = producer(op.input, SliceOp)
+        inner = producer(part.input, ReshapeOp) if part is not None else None
+        if part is None or inner is None or not op.input.has_one_use():
+            return None
+        lists = (inner.dims.data, part.starts.data, part.sizes.data, part.steps.data)
+        rows = list(zip(*lists, strict=True))
+        if any(dim == 1 and (start != 0 or size != 1) for dim, start, size, _ in rows):
+            return None
+        dims, moved = dims_of(inner.input), [row for row in rows if row[0] != 1]
+        if [dim for dim in dims if dim != 1] != [row[0] for row in moved]:
+            return None
+        zero, one, following = Expr.const(0), Expr.const(1), iter(moved)
+        rule = [(one, zero, one, one) if dim == 1 else next(following) for dim in dims]
+        bounds = [[row[k] for row in rule] for k in (1, 2, 3)]
+        return Match((op, part, inner), "dimensions of one come and go", bounds)
+
+    def rewrite(self, match: Match[list[list[Expr]]], rewriter: Rewriter) -> None:
+        op, _, inner = match.consumed
+        assert isinstance(inner, ReshapeOp)
+        part = rewriter.add(SliceOp(inner.input, *match.data)).result
+        same = part.type == op.results[0].type
+        rewriter.replace(op, part if same else ReshapeOp(part, dims_of(op.results[0])))
+
+
+class ComposeBroadcasts(Equation):
+    """broadcast(broadcast(x, a), b) -> broadcast(x, b)"""
+
+    name = "compose-broadcasts"
+    roots = (BroadcastOp,)
+
+    def rule(self, op: BroadcastOp) -> Rule | None:
+        if (inner := producer(op.input, BroadcastOp)) is None:
+            return None
+        x, dims = inner.input, op.dims.data
+        return "the last broadcast decides", lambda: BroadcastOp(x, dims), (inner,)
+
+
+class ComposeSlices(Equation):
+    """slice(slice(x, s1, t1), s2, t2) -> slice(x, s1 + s2 * t1, t1 * t2)"""
+
+    name = "compose-slices"
+    roots = (SliceOp,)
+
+    def rule(self, op: SliceOp) -> Rule | None:
+        if (inner := producer(op.input, SliceOp)) is None:
+            return None
+        x = inner.input
+        lists = (inner.starts.data, inner.steps.data, op.starts.data, op.steps.data)
+        rows = list(zip(*lists, strict=True))
+        starts = [s1 + s2 * t1 for s1, t1, s2, _ in rows]
+        steps = [t1 * t2 for _, t1, _, t2 in rows]
+        sizes = op.sizes.data
+        return "a part of a part", lambda: SliceOp(x, starts, sizes, steps), (inner,)
+
+
+_PARTS_LIMIT = 256
+"""Maximum operands of a flattened concat: flattening a chain copies the operands at each step."""
+
+
+class SliceInsteadOfGather(Pattern[tuple[int, int, int]]):
+    """gather(x, [a, a + s, ...]) -> slice(x), gather(x, a) -> reshape(slice(x)) [in range]"""
+
+    name = "slice-instead-of-gather"
+    roots = (GatherOp,)
+    ranked = True
+
+    def match(self, op: GatherOp) -> Match[tuple[int, int, int]] | None:
+        dim = dims_of(op.input)[op.axis.data].value
+        if dim is None or not is_float(element_type(op.input)) or rank_of(op.indices) > 1:
+            return None
+        array = small_constant(op.indices)
+        indices = [] if array is None else [int(index) for index in array.reshape(-1)]
+        if not indices or not all(-dim <= index < dim for index in indices):
+            return None
+        places = [index % dim for index in indices]
+        step = places[1] - places[0] if len(places) > 1 else 1
+        if step == 0 or places != [places[0] + k * step for k in range(len(places))]:
+            return None
+        return Match((op,), "the indices are evenly spaced", (places[0], len(places), step))
+
+    def rewrite(self, match: Match[tuple[int, int, int]], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, GatherOp)
+        sizes = list(dims_of(op.input))
+        starts, steps = [Expr.const(0)] * len(sizes), [Expr.const(1)] * len(sizes)
+        axis = op.axis.data
+        starts[axis], sizes[axis], steps[axis] = map(Expr.const, match.data)
+        part = rewriter.add(SliceOp(op.input, starts, sizes, steps)).result
+        same = part.type == op.result.type
+        rewriter.replace(op, part if same else ReshapeOp(part, dims_of(op.result)))
+
+
+class FlattenConcat(Equation):
+    """concat(concat(x, y), z) -> concat(x, y, z) [along the same axis; used once]"""
+
+    name = "flatten-concat"
+    roots = (ConcatOp,)
+
+    def rule(self, op: ConcatOp) -> Rule | None:
+        inner: list[ConcatOp] = []
+        parts: list[SSAValue] = []
+        for value in op.inputs:
+            part = producer(value, ConcatOp)
+            if part is not None and part.axis == op.axis and value.has_one_use():
+                inner.append(part)
+                parts.extend(part.inputs)
+            else:
+                parts.append(value)
+        axis = op.axis.data
+        if not inner or len(parts) > _PARTS_LIMIT or not _keeps_dims(op, parts):
+            return None
+        return "joined in one step", lambda: ConcatOp(parts, axis), tuple(inner)
+
+
+def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
+    """The dimensions other than the axis are those of the first operand."""
+    axis, before, after = op.axis.data, dims_of(op.result), dims_of(parts[0])
+    return (*before[:axis], *before[axis + 1 :]) == (*after[:axis], *after[axis + 1 :])
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """Operands side by side that together are one value."""
+
+    value: SSAValue
+    makers: tuple[Operation, ...]
+    count: int
+
+
+def _with_wholes(op: ConcatOp, reason: str, find: Callable[[int], _Whole | None]) -> Rule | None:
+    """The concatenation of fewer operands; `find` gives what those from an index on are."""
+    parts: list[SSAValue] = []
+    makers: dict[Operation, None] = {}
+    axis, start, count = op.axis.data, 0, len(op.operands)
+    while start < count:
+        whole = find(start)
+        if whole is not None and start == 0 and whole.count < count:
+            whole = whole if _keeps_dims(op, [whole.value]) else None
+        parts.append(op.operands[start] if whole is None else whole.value)
+        start += 1 if whole is None else whole.count
+        makers.update(dict.fromkeys(() if whole is None else whole.makers))
+    if not makers:
+        return None
+    result = parts[0] if len(parts) == 1 else lambda: ConcatOp(parts, axis)
+    return reason, result, tuple(makers)
+
+
+class JoinParts(Equation):
+    """concat(y, split(x), z) -> concat(y, x, z) [all parts, in order, along the same axis]"""
+
+    name = "join-parts"
+    roots = (ConcatOp,)
+
+    def rule(self, op: ConcatOp) -> Rule | None:
+        values = op.operands
+
+        def find(start: int) -> _Whole | None:
+            split = producer(values[start], SplitOp)
+            if split is None or split.axis != op.axis or values[start] is not split.results[0]:
+                return None
+            end = start + len(split.results)
+            if tuple(values[start:end]) != tuple(split.results):
+                return None
+            return _Whole(split.input, (split,), len(split.results))
+
+        return _with_wholes(op, "the parts in their order", find)
+
+
+class JoinSlices(Equation):
+    """concat(y, x[:a], x[a:], z) -> concat(y, x, z) [along the axis, all of x]"""
+
+    name = "join-slices"
+    roots = (ConcatOp,)
+
+    def rule(self, op: ConcatOp) -> Rule | None:
+        values, axis = op.operands, op.axis.data
+
+        def find(start: int) -> _Whole | None:
+            slices = _slices_of_whole((values[k] for k in range(start, len(values))), axis)
+            return _Whole(slices[0].input, tuple(slices), len(slices)) if slices else None
+
+        return _with_wholes(op, "slices side by side", find)
+
+
+def _slices_of_whole(values: Iterable[SSAValue], axis: int) -> list[SliceOp]:
+    """The leading values, if they are slices of one tensor that together cover it along an axis."""
+    slices: list[SliceOp] = []
+    end = Expr.const(0)
+    for value in values:
+        part = producer(value, SliceOp)
+        if part is None or (slices and part.input is not slices[0].input):
+            return []
+        dims = dims_of(part.input)
+        lists = enumerate(zip(part.sizes.data, dims, strict=True))
+        is_whole = all(size == dim for k, (size, dim) in lists if k != axis)
+        if part.starts.data[axis] != end or not is_whole:
+            return []
+        if any(step != 1 for step in part.steps.data):
+            return []
+        slices.append(part)
+        end = end + part.sizes.data[axis]
+        if end == dims[axis]:
+            return slices
+    return []
+
+
+class SplitOperands(Pattern[list[SSAValue]]):
+    """split(concat(x, y)) -> x, y [along the same axis, where the operands meet]"""
+
+    name = "split-operands"
+    roots = (SplitOp,)
+    ranked = True
+
+    def match(self, op: SplitOp) -> Match[list[SSAValue]] | None:
+        concat = producer(op.input, ConcatOp)
+        if concat is None or concat.axis != op.axis:
+            return None
+        if [value.type for value in concat.inputs] != [part.type for part in op.parts]:
+            return None
+        return Match((op, concat), "the parts are the operands", list(concat.inputs))
+
+    def rewrite(self, match: Match[list[SSAValue]], rewriter: Rewriter) -> None:
+        rewriter.replace(match.root, match.data)
+
+
+class BroadcastInElementwise(Equation):
+    """f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]"""
+
+    name = "broadcast-in-elementwise"
+    roots = (e.BinaryOp, e.CompareOp, e.SelectOp)
+
+    def rule(self, op: CoreOp) -> Rule | None:
+        sources = [producer(value, BroadcastOp) for value in op.operands]
+        operands = list(op.operands)
+        used: list[Operation] = []
+        for index, source in enumerate(sources):
+            if source is None:
+                continue
+            trial = [*operands[:index], source.input, *operands[index + 1 :]]
+            if broadcast([dims_of(value) for value in trial]) == dims_of(op.results[0]):
+                operands = trial
+                used.append(source)
+        if not used:
+            return None
+        return "broadcasts by itself", lambda: op.with_operands(operands), tuple(used)
+
+
+class SimplifyMovementPass(PatternPass):
+    """
+    Compositions of ops that only move elements; every element of a result stays the same.
+
+    - reshapes, transposes, broadcasts and slices of the same kind of op: composed
+    - reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]
+    - a transpose that moves only dimensions of one -> reshape
+    - gather(x, [a, a + s, ...]) -> slice(x), reshaped for a scalar a [floats; in range]
+    - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
+    - concat(split(x)) -> x; concat(y, split(x), z) -> concat(y, x, z)
+      [all parts, in order, same axis; likewise slices that cover x]
+    - split(concat(x, y)) -> x, y [same axis, the same sizes]
+    - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
+    """
+
+    name = "simplify-movement"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [
+            ComposeReshapes(),
+            SliceBetweenReshapes(),
+            ComposeTransposes(),
+            ReshapeInsteadOfTranspose(),
+            ComposeBroadcasts(),
+            ComposeSlices(),
+            SliceInsteadOfGather(),
+            FlattenConcat(),
+            JoinParts(),
+            JoinSlices(),
+            SplitOperands(),
+            BroadcastInElementwise(),
+        ]

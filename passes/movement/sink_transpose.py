@@ -1,0 +1,119 @@
+"""`sink-transpose`: ops are done before transposes where that leaves fewer passes over memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, SplitOp, TransposeOp, ints
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
+from lowerdeck.passes.movement.transposes import (
+    ComposeTransposes,
+    Permutation,
+    ReshapeInsteadOfTranspose,
+    SinkTranspose,
+    users_of,
+)
+
+_MAPS = (*ELEMENTWISE, BatchNormOp)
+
+_TAKES_EPILOGUE = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
+"""Ops whose loops do the maps behind them on the way, but not behind a transpose."""
+
+_MOST_MAPS = 64
+"""The most maps between a transpose and what computes them: no kernel has more."""
+
+
+def _worth(op: Operation, transposes: Sequence[TransposeOp]) -> str | None:
+    result = dims_of(op.results[0])
+    if isinstance(op, ConcatOp):
+        return "several transposes are one" if len(transposes) > 1 else None
+    if not isinstance(op, _MAPS):
+        return None
+    # What is transposed must not become more.
+    whole = [found for found in transposes if dims_of(found.result) == result]
+    if whole and len(transposes) > 1:
+        return "several transposes are one"
+    if whole and any(_is_computed_here(found) for found in whole):
+        return "it is done where the operand is computed"
+    return None
+
+
+def _is_computed_here(transpose: TransposeOp) -> bool:
+    """True if the op behind a transpose could be done by what computes its only operand."""
+    value = transpose.input
+    for _ in range(_MOST_MAPS):
+        if not isinstance(value.owner, _MAPS) or not value.has_one_use():
+            break
+        if not is_ranked(value.owner):
+            return False
+        same = [each for each in value.owner.operands if dims_of(each) == dims_of(value)]
+        anchored = (each for each in same if isinstance(each.owner, (*_MAPS, *_TAKES_EPILOGUE)))
+        if (following := next(anchored, None)) is None:
+            return False
+        value = following
+    return isinstance(value.owner, _TAKES_EPILOGUE) and value.has_one_use()
+
+
+class TransposeBeforeSplit(Pattern[Permutation]):
+    """transpose(x0, p), transpose(x1, p) of x0, x1 = split(x) -> split(transpose(x, p))"""
+
+    name = "transpose-before-split"
+    roots = (SplitOp,)
+    ranked = True
+
+    def match(self, op: SplitOp) -> Match[Permutation] | None:
+        users = list(dict.fromkeys(user for part in op.parts for user in users_of(part)))
+        transposes = [user for user in users if isinstance(user, TransposeOp) and is_ranked(user)]
+        if len(op.parts) < 2 or len(transposes) < len(users):
+            return None
+        orders = {tuple(ints(user.permutation)) for user in transposes}
+        if len(orders) != 1 or not all(part.uses for part in op.parts):
+            return None
+        return Match((op, *transposes), "several transposes are one", list(orders.pop()))
+
+    def rewrite(self, match: Match[Permutation], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, SplitOp)
+        permutation, axis = match.data, op.axis.data
+        whole = rewriter.add(TransposeOp(op.input, permutation)).result
+        split = rewriter.add(SplitOp(whole, permutation.index(axis), op.sizes.data))
+        for before, part in zip(op.parts, split.parts, strict=True):
+            for transpose in list(users_of(before)):
+                rewriter.replace(transpose, part)
+
+
+class SinkTransposePass(PatternPass):
+    """
+    Ops are done before transposes where fewer transposes or fewer passes over memory are left.
+
+    - f(transpose(x, p), transpose(y, p), c) -> transpose(f(x, y, c'), p) [f elementwise, with a
+      result of the size of x; or concat; c constant, or a view suffices for c'; the transposes have
+      no other use]
+    - f(transpose(x, p), c) -> transpose(f(x, c'), p) [f elementwise or batch_norm, with a result
+      of the size of x; a convolution, product, pool or reduction computes x, and then f, too]
+    - transpose(x0, p), transpose(x1, p), ... -> parts of transpose(x, p) [x0, x1, ... are all parts
+      of x, used only here]
+    - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
+
+    As few elements as before are transposed, once instead of several times. So the ends of networks
+    with channels last look like those with channels first: what belongs to a convolution is next to
+    it.
+    """
+
+    name = "sink-transpose"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [
+            ComposeTransposes(),
+            ReshapeInsteadOfTranspose(),
+            TransposeBeforeSplit(),
+            SinkTranspose(_worth),
+        ]
