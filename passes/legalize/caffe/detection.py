@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.selection import nonzero
+from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 
 # Suppression

@@ -10,10 +10,10 @@ from lowerdeck.dialects.caffe.caffe_pb2 import EltwiseParameter
 from lowerdeck.dialects.core.elementwise import PowOp, RectifyOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
-from lowerdeck.passes.legalize import activation
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.common import activation
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 

@@ -11,14 +11,14 @@ from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize import activation
 from lowerdeck.passes.legalize.caffe.elementwise import rectified
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.interpolation import weighted_taps
-from lowerdeck.passes.legalize.movement import concat
-from lowerdeck.passes.legalize.selection import nonzero
-from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.common import activation
+from lowerdeck.passes.legalize.common.interpolation import weighted_taps
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 # Neurons

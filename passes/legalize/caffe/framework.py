@@ -22,9 +22,8 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.caffe.ops import CaffeOp
 from lowerdeck.dialects.caffe.shapes import ShapeError, layer_shapes
 from lowerdeck.dialects.core.types import static_shape
-from lowerdeck.passes.legalize.caffe.handlers import handler_of
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
-from lowerdeck.passes.legalize.caffe.registry import Results
+from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -40,7 +39,7 @@ class _CaffeWalk(FunctionWalk):
     def convert(self, op: Operation) -> None:
         assert isinstance(op, CaffeOp)
         builder = CaffeLegalizer(op, self.symbols)
-        handler = handler_of(builder.layer.type)
+        handler = legalizes.get(builder.layer.type)
         if handler is None:
             raise RefusalError(f"no legalization for {builder.layer.type}")
 

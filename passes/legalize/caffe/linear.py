@@ -23,9 +23,9 @@ from lowerdeck.dialects.dims import Expr, ExprLike, exprs, product
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.movement import rows
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.pooling import MAX_TAPS, padded, tap
+from lowerdeck.passes.legalize.common.pooling import MAX_TAPS, padded, tap
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.tensor_value import stack
-from lowerdeck.passes.legalize.windows import Window
 
 # Convolutions
 

@@ -12,7 +12,7 @@ from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.movement import concat, tile
+from lowerdeck.passes.legalize.common.movement import concat, tile
 
 
 @legalizes("Split")

@@ -13,16 +13,16 @@ from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.dialects.dims import exprs
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.normalization import (
+from lowerdeck.passes.legalize.common.normalization import (
     by_neighbors,
     deviation,
     moments,
     sum_of_squares,
 )
-from lowerdeck.passes.legalize.pooling import pool
-from lowerdeck.passes.legalize.reduction import mean
+from lowerdeck.passes.legalize.common.pooling import pool
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.windows import Window
 from lowerdeck.passes.machinery.values import uniform_value
 
 _SEGNET_EPSILON = 1e-9

@@ -15,10 +15,10 @@ from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.dialects.dims import exprs, product
 from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.movement import concat
-from lowerdeck.passes.legalize.pooling import max_places, padded, pool
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.pooling import max_places, padded, pool
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.windows import Window
 
 
 @legalizes("Pooling")

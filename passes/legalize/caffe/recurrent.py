@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, tenso
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 State: TypeAlias = "tuple[TensorValue, ...]"

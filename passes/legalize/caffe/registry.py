@@ -16,4 +16,4 @@ Results: TypeAlias = "Sequence[SSAValue | None]"
 """One value a top, None for tops that must not be used."""
 Handler: TypeAlias = "Callable[[CaffeLegalizer], Results]"
 
-legalizes: HandlerTable[Handler] = HandlerTable()
+legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.caffe")

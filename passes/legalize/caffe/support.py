@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lowerdeck.passes.legalize.caffe.handlers import handler_of
+from lowerdeck.passes.legalize.caffe.registry import legalizes
 from lowerdeck.passes.legalize.support import Support
 
 
 def support(domain: str, op_type: str, opset: int | None) -> Support:
     """How a layer type is compiled."""
-    return Support(None if handler_of(op_type) is None else "legalized")
+    return Support(None if legalizes.get(op_type) is None else "legalized")

@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.activation import (
+from lowerdeck.passes.legalize.common.activation import (
     elu,
     hard_sigmoid,
     leaky_relu,
@@ -30,9 +30,9 @@ from lowerdeck.passes.legalize.activation import (
     softsign,
     thresholded_relu,
 )
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 

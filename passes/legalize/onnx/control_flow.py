@@ -34,7 +34,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.movement import concat, pad
+from lowerdeck.passes.legalize.common.movement import concat, pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.sequences import Structure, erase_unused_lists, flatten, rebuild

@@ -11,7 +11,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_type, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.tensors import SparseTensorAttr, TensorAttr
-from lowerdeck.passes.legalize.generators import diagonals, range_of
+from lowerdeck.passes.legalize.common.generators import diagonals, range_of
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import sizes_of

@@ -26,11 +26,11 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.movement import pad
+from lowerdeck.passes.legalize.common.movement import pad
+from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_list, read_numbers
-from lowerdeck.passes.legalize.selection import nonzero
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 

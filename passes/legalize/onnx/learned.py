@@ -18,11 +18,11 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, is_float, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.linear import matmul
+from lowerdeck.passes.legalize.common.linear import matmul
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.tensor_value import Array, TensorValue, concat
 
 ML = "ai.onnx.ml"

@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.elementwise import AddOp, MulOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import element_type, is_float
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.linear import einsum, matmul
+from lowerdeck.passes.legalize.common.linear import einsum, matmul
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 

@@ -18,16 +18,16 @@ from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, i1, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.normalization import (
+from lowerdeck.passes.legalize.common.normalization import (
     by_neighbors,
     deviation,
     moments,
     sum_of_squares,
     wide_element,
 )
+from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.reduction import mean
 
 
 def _per_channel(builder: OnnxLegalizer, parameter: SSAValue, rank: int) -> SSAValue:

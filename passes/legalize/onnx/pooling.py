@@ -12,12 +12,12 @@ from lowerdeck.dialects.core.elementwise import AbsOp, PowOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.common.pooling import largest, pool
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.windows import Window, round_up, surplus
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_window
-from lowerdeck.passes.legalize.pooling import largest, pool
-from lowerdeck.passes.legalize.reduction import mean
-from lowerdeck.passes.legalize.windows import Window, round_up, surplus
 
 
 def _window(op: OnnxOp, builder: OnnxLegalizer, dims: Sequence[Expr]) -> tuple[Window, list[Expr]]:

@@ -31,7 +31,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.linear import matmul, zero_points
+from lowerdeck.passes.legalize.common.linear import matmul, zero_points
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes

@@ -21,11 +21,11 @@ from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize import activation as formulas
+from lowerdeck.passes.legalize.common import activation as formulas
+from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.recurrent import State, parts, run_steps, times
-from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 Function: TypeAlias = Callable[[TensorValue], TensorValue]

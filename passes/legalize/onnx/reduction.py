@@ -25,9 +25,9 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.common.reduction import DynamicAxes, ReducedAxes, Reduction, combined
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.reduction import DynamicAxes, ReducedAxes, Reduction, combined
 
 
 def _l1(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:

@@ -27,7 +27,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.interpolation import (
+from lowerdeck.passes.legalize.common.interpolation import (
     cubic_weights,
     inner_cubic,
     outer_cubic,

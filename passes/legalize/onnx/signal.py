@@ -7,7 +7,7 @@ import math
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f64, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.fourier import transformed
+from lowerdeck.passes.legalize.common.fourier import transformed
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of

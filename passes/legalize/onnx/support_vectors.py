@@ -19,6 +19,8 @@ from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import f32, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.onnx.learned import (
     ML,
     TRANSFORMS,
@@ -32,8 +34,6 @@ from lowerdeck.passes.legalize.onnx.learned import (
 )
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.recurrent import State, run_steps
-from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.tensor_value import Array, TensorValue, concat
 
 _ROUNDS = 100

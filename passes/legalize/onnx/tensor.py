@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import broadcast, dims_of, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, exprs
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.movement import (
+from lowerdeck.passes.legalize.common.movement import (
     concat,
     pad,
     positive_part,

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.learned import (
     ML,
@@ -30,7 +31,6 @@ from lowerdeck.passes.legalize.onnx.learned import (
 )
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.recurrent import State, run_steps
 from lowerdeck.passes.legalize.tensor_value import Array, TensorValue, concat
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
-from lowerdeck.passes.legalize.windows import Window, same
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 

@@ -9,7 +9,7 @@ from functools import partial
 from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import rank_of
-from lowerdeck.passes.legalize.activation import (
+from lowerdeck.passes.legalize.common.activation import (
     elu,
     leaky_relu,
     log_softmax,
@@ -17,7 +17,7 @@ from lowerdeck.passes.legalize.activation import (
     softplus,
     softsign,
 )
-from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

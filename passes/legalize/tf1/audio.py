@@ -12,8 +12,8 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64
 from lowerdeck.dialects.dims import Expr, maximum, product
-from lowerdeck.passes.legalize.fourier import transformed
-from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.common.fourier import transformed
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

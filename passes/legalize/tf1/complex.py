@@ -22,9 +22,9 @@ from lowerdeck.dialects.core.types import dims_of, f32, f64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, is_complex_value
 from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, known_class
-from lowerdeck.passes.legalize.fourier import transformed
+from lowerdeck.passes.legalize.common.fourier import transformed
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.sizes import sizes_of
-from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.table import HandlerTable
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import angle_of
@@ -32,7 +32,7 @@ from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Handler, Results
 from lowerdeck.passes.legalize.tf1.registry import legalizes as legalizes_real
 
-legalizes: HandlerTable[Handler] = HandlerTable()
+legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.tf1")
 """The legalizations of nodes whose operands or results are complex."""
 
 _REAL = {"complex64": "float", "complex128": "double"}

@@ -16,8 +16,9 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.passes.legalize.linear import transposed_convolution
-from lowerdeck.passes.legalize.pooling import MAX_TAPS, padded, tap
+from lowerdeck.passes.legalize.common.linear import transposed_convolution
+from lowerdeck.passes.legalize.common.pooling import MAX_TAPS, padded, tap
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
@@ -33,7 +34,6 @@ from lowerdeck.passes.legalize.tf1.windows import (
     spatial_dims,
     window_of,
 )
-from lowerdeck.passes.legalize.windows import Window
 
 
 def _dilations(builder: Tf1Legalizer, layout: Layout, count: int) -> list[int]:

@@ -17,9 +17,9 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, PadOp
 from lowerdeck.dialects.core.types import broadcast, dims_of, f32, f64
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.generators import diagonals
-from lowerdeck.passes.legalize.recurrent import State, run_steps
-from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.common.generators import diagonals
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherNdOp, GatherOp, TopKOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64, tensor
 from lowerdeck.dialects.dims import Expr, minimum
-from lowerdeck.passes.legalize.movement import pad
+from lowerdeck.passes.legalize.common.movement import pad
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import number

@@ -66,7 +66,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.special import apply, erfc, expm1, log1p
+from lowerdeck.passes.legalize.common.special import apply, erfc, expm1, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes

@@ -80,8 +80,8 @@ class Tf1Walk(FunctionWalk):
 
     def _node(self, op: Tf1Op) -> None:
         from lowerdeck.passes.legalize.tf1.complex import complex_handler_of, is_complex
-        from lowerdeck.passes.legalize.tf1.handlers import handler_of
         from lowerdeck.passes.legalize.tf1.ranks import require_ranks
+        from lowerdeck.passes.legalize.tf1.registry import legalizes
 
         if isinstance(op, CREATORS):
             # It stands for the array while that is used.
@@ -91,7 +91,7 @@ class Tf1Walk(FunctionWalk):
             # What reads it says more about what can be done.
             return
         complex_ = is_complex(op)
-        handler = complex_handler_of(op.op_type) if complex_ else handler_of(op.op_type)
+        handler = complex_handler_of(op.op_type) if complex_ else legalizes.get(op.op_type)
         if handler is None and complex_:
             raise RefusalError(
                 f"no legalization for {op.op_type} of complex numbers; compute with their real and "
@@ -163,12 +163,12 @@ def infer_types(function: func.FuncOp) -> None:
 def is_legalized(op_type: str) -> bool:
     """True if there is a legalization for an operator."""
     from lowerdeck.passes.legalize.tf1.complex import complex_handler_of
-    from lowerdeck.passes.legalize.tf1.handlers import handler_of
+    from lowerdeck.passes.legalize.tf1.registry import legalizes
     from lowerdeck.passes.legalize.tf1.tensor_array import WITHOUT_FLOW
 
     if op_class(op_type) in (*CREATORS, *WITHOUT_FLOW):
         return True
-    return handler_of(op_type) is not None or complex_handler_of(op_type) is not None
+    return legalizes.get(op_type) is not None or complex_handler_of(op_type) is not None
 
 
 def holds_nodes(function: func.FuncOp) -> bool:

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
-from lowerdeck.passes.legalize.activation import leaky_relu
+from lowerdeck.passes.legalize.common.activation import leaky_relu
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.activation import FUNCTIONS, approximate_gelu, gelu
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

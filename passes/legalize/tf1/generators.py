@@ -6,8 +6,8 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import CumulativeOp
 from lowerdeck.dialects.core.types import dims_of, i64, is_float
-from lowerdeck.passes.legalize.generators import range_of
-from lowerdeck.passes.legalize.selection import one_hot
+from lowerdeck.passes.legalize.common.generators import range_of
+from lowerdeck.passes.legalize.common.selection import one_hot
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

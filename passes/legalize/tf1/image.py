@@ -12,9 +12,9 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64
 from lowerdeck.dialects.dims import Expr, ExprLike, product
-from lowerdeck.passes.legalize.interpolation import cubic_weights, weighted_taps
+from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
+from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.legalize.reduction import mean
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened

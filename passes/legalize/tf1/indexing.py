@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.selection import nonzero, reverse_sequence
+from lowerdeck.passes.legalize.common.selection import nonzero, reverse_sequence
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.layout import axis_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.passes.legalize.linear import einsum
+from lowerdeck.passes.legalize.common.linear import einsum
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.fusion import fused
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

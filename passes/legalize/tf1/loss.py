@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.types import element_type, i1, i64
-from lowerdeck.passes.legalize.selection import one_hot
+from lowerdeck.passes.legalize.common.selection import one_hot
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import widened
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
-from lowerdeck.passes.legalize.generators import diagonals
+from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes

@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.elementwise import AddOp, MulOp
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.normalization import by_neighbors, moments, sum_of_squares
+from lowerdeck.passes.legalize.common.normalization import by_neighbors, moments, sum_of_squares
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.fusion import activation

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.pooling import padded
+from lowerdeck.passes.legalize.common.pooling import padded
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -7,13 +7,13 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.pooling import max_places, pool
-from lowerdeck.passes.legalize.reduction import mean
+from lowerdeck.passes.legalize.common.pooling import max_places, pool
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.windows import Layout, require_image, spatial_dims, window_of
-from lowerdeck.passes.legalize.windows import Window
 
 _RANKS = {"AvgPool3D": 5, "MaxPool3D": 5}
 

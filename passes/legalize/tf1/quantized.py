@@ -27,8 +27,8 @@ from lowerdeck.dialects.core.types import (
     ui8,
 )
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.movement import concat
-from lowerdeck.passes.legalize.pooling import pool
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.pooling import pool
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.layout import axis_of

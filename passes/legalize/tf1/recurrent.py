@@ -13,10 +13,10 @@ from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.movement import concat
-from lowerdeck.passes.legalize.recurrent import State, parts, run_steps, times
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.sizes import size_of
-from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.passes.legalize.reduction import DynamicAxes, ReducedAxes, Reduction, combined
+from lowerdeck.passes.legalize.common.reduction import DynamicAxes, ReducedAxes, Reduction, combined
 from lowerdeck.passes.legalize.sizes import length_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened

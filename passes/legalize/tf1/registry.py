@@ -16,4 +16,4 @@ Results: TypeAlias = "Sequence[SSAValue | None]"
 """One value a result of the node, None for results that must not be used."""
 Handler: TypeAlias = "Callable[[Tf1Legalizer], Results]"
 
-legalizes: HandlerTable[Handler] = HandlerTable()
+legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.tf1")

@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.movement import concat
+from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ReshapeOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, product
-from lowerdeck.passes.legalize.movement import signs_known, sliced
+from lowerdeck.passes.legalize.common.movement import signs_known, sliced
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, length_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer

@@ -7,11 +7,11 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import ScatterElementsOp, TopKOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.unique import unique
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
-from lowerdeck.passes.legalize.unique import unique
 
 
 @legalizes("TopK")

@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
-from lowerdeck.passes.legalize.windows import Window, same
 
 _LAST = ("NHWC", "NDHWC", "CHANNELS_LAST")
 _FIRST = ("NCHW", "NCDHW", "CHANNELS_FIRST")

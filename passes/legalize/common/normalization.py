@@ -11,7 +11,7 @@ from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.reduction import mean
+from lowerdeck.passes.legalize.common.reduction import mean
 
 
 def wide_element(value: SSAValue) -> Attribute:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.passes.legalize.special import log1p
+from lowerdeck.passes.legalize.common.special import log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 

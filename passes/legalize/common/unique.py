@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp, TopKOp
 from lowerdeck.dialects.core.types import i64, is_float, tensor
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.selection import nonzero
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 

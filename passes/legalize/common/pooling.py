@@ -13,9 +13,9 @@ from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import element_type, i64, is_float, numpy_dtype
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.windows import Window
 
 MAX_TAPS = 1024
 """Indices are computed with a few ops for each element of the window, up to this many."""

@@ -10,8 +10,8 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, rank_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.movement import pad
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
