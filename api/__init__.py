@@ -67,7 +67,7 @@ _MODULES = {
     "LowerdeckError": "dialects.errors",
     "Model": "compiler",
     "ModelError": "dialects.errors",
-    "OptionError": "passes.options",
+    "OptionError": "passes.machinery.options",
     "PluginError": "plugins",
     "RunError": "binding",
     "compile": "compiler",

@@ -14,11 +14,13 @@ from onnx import helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from lowerdeck.binding import TensorInfo
-from lowerdeck.compiler import Model, compile
+from lowerdeck.compiler import CompileOptions, Model, compile, import_and_lower, model_file
+from lowerdeck.dialects.errors import LowerdeckError
 
 __all__ = [
     "LowerdeckBackend",
     "PreparedModel",
+    "is_compatible",
     "prepare",
     "run_model",
     "run_node",
@@ -62,6 +64,18 @@ class LowerdeckBackend(Backend):
         return PreparedModel(compile(model, **kwargs))
 
     @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """True if all of the model can be compiled; options are those of `lowerdeck.compile`."""
+        if not cls.supports_device(device):
+            return False
+        try:
+            with model_file(model) as path:
+                import_and_lower(path, "legal", CompileOptions(**kwargs))
+        except LowerdeckError:
+            return False
+        return True
+
+    @classmethod
     def run_model(
         cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
     ) -> tuple[Any, ...]:
@@ -80,23 +94,26 @@ class LowerdeckBackend(Backend):
         """
         Compile a model of one node, in the newest opset, and run it once.
 
-        `outputs_info` gives the dtype and shape of each output; ValueError without it.
+        `outputs_info` gives the dtype and shape of each output; without it they are inferred.
         """
-        if outputs_info is None:
-            raise ValueError("run_node needs outputs_info: the dtype and shape of each output")
         arrays = [np.asarray(value) for value in inputs]
         names = [name for name in node.input if name]
         given = [
             _value_info(name, array.dtype, array.shape)
             for name, array in zip(names, arrays, strict=True)
         ]
-        results = [
-            _value_info(name, np.dtype(dtype), shape)
-            for name, (dtype, shape) in zip(node.output, outputs_info, strict=True)
-        ]
+        if outputs_info is None:
+            results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        else:
+            results = [
+                _value_info(name, np.dtype(dtype), shape)
+                for name, (dtype, shape) in zip(node.output, outputs_info, strict=True)
+            ]
         graph = helper.make_graph([node], "node", given, results)
         opset = helper.make_opsetid(node.domain, onnx.defs.onnx_opset_version())
         model = helper.make_model(graph, opset_imports=[opset])
+        if outputs_info is None:
+            model = onnx.shape_inference.infer_shapes(model, strict_mode=True)
         return cls.run_model(model, arrays, device, **kwargs)
 
     @classmethod
@@ -119,6 +136,7 @@ def _as_array(value: Any, info: TensorInfo) -> NDArray[Any]:
     return array
 
 
+is_compatible = LowerdeckBackend.is_compatible
 prepare = LowerdeckBackend.prepare
 run_model = LowerdeckBackend.run_model
 run_node = LowerdeckBackend.run_node

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
@@ -98,7 +99,8 @@ def compile(
     Compile a model to a library and load it.
 
     The model is a file (.onnx, .pb, .pbtxt, the .meta of a checkpoint, .prototxt, .mlir), the
-    folder of a SavedModel, an ONNX ModelProto or a TensorFlow GraphDef. `import_options` are those
+    folder of a SavedModel, an ONNX ModelProto, what `torch.onnx.export` returns, or a TensorFlow
+    GraphDef. `import_options` are those
     of the frontends: `weights` is the .caffemodel of a .prototxt, without it the one beside it, or
     the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
     `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
@@ -322,20 +324,40 @@ def model_file(model: Source) -> Generator[str]:
         return
     from lowerdeck.frontends.frontend import frontends
 
-    if not hasattr(model, "DESCRIPTOR"):
+    # What torch.onnx.export returns holds a ModelProto.
+    message = model if hasattr(model, "DESCRIPTOR") else getattr(model, "model_proto", None)
+    if not hasattr(message, "DESCRIPTOR"):
         raise TypeError(
             f"a model is a path, an ONNX ModelProto or a TensorFlow GraphDef, not "
-            f"{type(model).__name__}; bytes of an ONNX file are read by onnx.load_from_string"
+            f"{type(model).__name__}; {_advice(model)}"
         )
-    kind = model.DESCRIPTOR.name
+    message = cast("Message", message)
+    kind = message.DESCRIPTOR.name
     suffixes = {name: suffix for f in frontends() for name, suffix in f.messages.items()}
     if kind not in suffixes:
         raise TypeError(f"a {kind} is no model; expected one of {', '.join(suffixes)}")
     with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
         path = os.path.join(folder, f"model{suffixes[kind]}")
         with open(path, "wb") as file:
-            file.write(model.SerializeToString())
+            file.write(message.SerializeToString())
         yield path
+
+
+_ADVICE = {
+    "torch": "torch.onnx.export(model, arguments, dynamo=True) makes what is compiled here",
+    "keras": "model.export(folder) writes a SavedModel, which is read from the folder",
+    "tf_keras": "tf.saved_model.save(model, folder) writes what is read from the folder",
+    "tensorflow": "tf.saved_model.save(module, folder) writes what is read from the folder",
+    "onnx_ir": "onnx_ir.to_proto(model) makes a ModelProto of it",
+    "onnxruntime": "give the file that the session was made from",
+}
+"""What to write instead of giving an object, by the package of its class or of a base."""
+
+
+def _advice(model: object) -> str:
+    packages = [cls.__module__.partition(".")[0] for cls in type(model).__mro__]
+    found = next((_ADVICE[name] for name in packages if name in _ADVICE), None)
+    return found or "bytes of an ONNX file are read by onnx.load_from_string"
 
 
 def _generate(path: str, folder: str, options: CompileOptions) -> None:
@@ -423,9 +445,41 @@ class Model:
                 f"{folder}: compiled for one thread; compile it with threads={threads}"
             )
         self._binding = _open(folder, self._metadata, threads)
+        self._threads = threads
         self._source: tuple[str, CompileOptions, tuple[int, int]] | None = None
         self._names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What `pickle` writes: the files of the model, library included, and its threads."""
+        names = [n for n in sorted(os.listdir(self._folder)) if not disk_cache.is_support_file(n)]
+        files: dict[str, bytes] = {}
+        for name in names:
+            with open(os.path.join(self._folder, name), "rb") as file:
+                files[name] = file.read()
+        return _unpickled, (files, self._threads)
+
+    def __copy__(self) -> Model:
+        """The same model with a workspace of its own; the files are shared."""
+        copied = Model(self._folder, threads=self._threads, owner=self._owner)
+        copied._source = self._source
+        return copied
+
+    def __deepcopy__(self, memo: object) -> Model:
+        return self.__copy__()
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the inputs and outputs as a table."""
+        rows = "".join(
+            f"<tr><td>{kind}</td><td>{escape(info.name)}</td><td>{info.dtype}</td>"
+            f"<td>[{escape(', '.join(map(str, info.shape)))}]</td></tr>"
+            for kind, infos in (("input", self.inputs), ("output", self.outputs))
+            for info in infos
+        )
+        return (
+            f"<b>{escape(self.name)}</b>, compiled by lowerdeck for {self._metadata['target']}; "
+            f"weights {self.weights_size:,} bytes<table>{rows}</table>"
+        )
 
     def __repr__(self) -> str:
         def listed(infos: Sequence[TensorInfo]) -> str:
@@ -574,6 +628,18 @@ class Model:
         `lowerdeck.load` reads it.
         """
         publish(self._folder, os.fspath(folder))
+
+
+def _unpickled(files: Mapping[str, bytes], threads: int) -> Model:
+    """
+    The model of these files, in a temporary folder of its own; on a machine that the library is not
+    for, the C is compiled anew.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+    for name, data in files.items():
+        with open(os.path.join(folder.name, os.path.basename(name)), "wb") as file:
+            file.write(data)
+    return Model(folder.name, threads=threads, owner=folder)
 
 
 def publish(source: str, folder: str) -> None:

@@ -43,8 +43,15 @@ def test_run_node() -> None:
     node = helper.make_node("Max", ["a", "b"], ["c"])
     outputs = backend.run_node(node, [A, -A], outputs_info=[(np.float32, (2,))])
     np.testing.assert_array_equal(outputs[0], A)
-    with pytest.raises(ValueError, match="outputs_info"):
-        backend.run_node(node, [A, -A])
+    np.testing.assert_array_equal(backend.run_node(node, [A, -A])[0], A)
+
+
+def test_compatible_models() -> None:
+    assert backend.is_compatible(subtraction())
+    assert not backend.is_compatible(subtraction(), "CUDA")
+    unknown = subtraction()
+    unknown.graph.node[0].op_type = "Unknown"
+    assert not backend.is_compatible(unknown)
 
 
 def test_devices() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import platform
 import shutil
 import subprocess
@@ -643,3 +645,42 @@ def test_columns_of_equal_weights_have_equal_sums(rows: int) -> None:
     numbers = np.random.default_rng(0).uniform(0, 1e6, (rows, 1000)).astype(np.float32)
     sums = lowerdeck.compile(model)({"x": numbers})["y"]
     assert np.array_equal(sums, np.broadcast_to(sums[:, :1], sums.shape))
+
+
+def test_a_copy_and_a_pickled_model_are_the_model(tmp_path: Path) -> None:
+    model = lowerdeck.compile(weighted())
+    inputs = np.arange(13, dtype=np.uint8), np.arange(5, dtype=np.float32)
+    expected = model(*inputs)
+    for other in (copy.copy(model), copy.deepcopy([model])[0], pickle.loads(pickle.dumps(model))):
+        assert other is not model
+        assert repr(other) == repr(model)
+        for found, right in zip(other(*inputs), expected, strict=True):
+            np.testing.assert_array_equal(found, right)
+    # In another process, which has none of this one's folders.
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))
+    text = "import pickle; m = pickle.load(open('model.pickle', 'rb')); print(m.name)"
+    result = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == model.name
+
+
+def test_notebooks_show_a_table() -> None:
+    show = "_repr_html_"  # as IPython finds it
+    page = getattr(lowerdeck.compile(difference_and_sum()), show)()
+    assert "<tr><td>input</td><td>a:0</td><td>float32</td><td>[n, 3]</td></tr>" in page
+    assert "<td>out/s</td>" in page
+
+
+def test_objects_of_frameworks() -> None:
+    class Program:
+        """As what torch.onnx.export returns."""
+
+        model_proto = difference_and_sum()
+
+    assert len(lowerdeck.compile(cast(Any, Program())).outputs) == 2
+    module = type("Net", (type("Module", (), {"__module__": "torch.nn.modules.module"}),), {})
+    with pytest.raises(TypeError, match=r"not Net; torch\.onnx\.export\(model, arguments"):
+        lowerdeck.compile(cast(Any, module()))
+    with pytest.raises(TypeError, match=r"onnx\.load_from_string"):
+        lowerdeck.compile(cast(Any, b"bytes"))
