@@ -23,6 +23,7 @@ from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 from xdsl.passes import ModulePass
 
+from lowerdeck.tools.api_page import api_page
 from lowerdeck.tools.man_pages import lowerdeck_page, opt_tool_page
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -319,6 +320,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "ops.md": ops_page,
     "passes.md": passes_page,
     "cli.md": cli_page,
+    "api.md": lambda: api_page(_NOTE.format(source="the docstrings in `api`")),
     "man/lowerdeck.1": lowerdeck_page,
     "man/opt-tool.1": opt_tool_page,
 }
