@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
+import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, SplitOp
-from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy_dtype
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.linear.number_maps import map_kind, mapped, with_value
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
@@ -25,51 +25,93 @@ from lowerdeck.passes.machinery.driver import (
     is_ranked,
     producer,
 )
+from lowerdeck.passes.machinery.values import Array, small_constant
+
+_MOST_MAPS = 32
+"""The most maps between a convolution and the concatenation."""
+
+Conv: TypeAlias = ConvOp | ConvTransposeOp
+Alike: TypeAlias = tuple[SSAValue, ...]
+"""What is computed in the same way in each arm: one value of each."""
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One operand of the concatenation: maps of a convolution of some channels of `source`."""
+@dataclass
+class Arms:
+    """The operands of a concatenation: the same maps of a convolution of some channels each."""
 
-    conv: ConvOp
-    maps: tuple[CoreOp, ...]
-    """From the convolution down."""
-    source: SSAValue
-    start: Expr
-    part: Operation
-    """What takes the channels."""
+    convs: list[Conv] = field(default_factory=list["Conv"])
+    maps: dict[Alike, list[Alike]] = field(default_factory=dict[Alike, "list[Alike]"])
+    """The operands of the maps, in the order in which they are computed."""
+    numbers: dict[Alike, Array] = field(default_factory=dict[Alike, "Array"])
+    """The constants of which each arm has its own, for all channels."""
 
     @property
-    def kind(self) -> Hashable:
-        """What arms of one convolution have in common."""
-        conv = self.conv
-        operands = tuple((element_type(value), dims_of(value)) for value in conv.operands[1:])
-        return (
-            self.source,
-            dims_of(conv.input),
-            operands,
-            tuple(sorted(conv.properties.items())),
-            tuple(map_kind(op) for op in self.maps),
-        )
+    def roots(self) -> Alike:
+        """What the maps are of."""
+        return tuple(conv.result for conv in self.convs)
+
+    @property
+    def ops(self) -> list[Operation]:
+        """From the last map up."""
+        found = [value.owner for values in reversed(self.maps) for value in values]
+        return [*(op for op in found if isinstance(op, Operation)), *self.convs]
+
+    def computes(self, values: Alike) -> bool:
+        """True if all arms compute these values in the same way, from one convolution each."""
+        if values in self.maps or (self.convs and values == self.roots):
+            return True
+        ops = [value.owner for value in values]
+        if convs := [op for op in ops if isinstance(op, Conv)]:
+            found, self.convs = self.convs, convs
+            return not found and len(convs) == len(ops) and len(set(map(_kind, convs))) == 1
+        maps = [op for op in ops if isinstance(op, (*ELEMENTWISE, BatchNormOp)) and is_ranked(op)]
+        kinds = {(type(op), *sorted(op.properties.items())) for op in maps}
+        if len(maps) < len(ops) or len(kinds) > 1 or len(self.maps) == _MOST_MAPS:
+            return False
+        operands: list[Alike] = list(zip(*(op.operands for op in maps), strict=True))
+        computed = [each for each in operands if not _are_constant(each)]
+        if not computed or not all(map(self.computes, computed)):
+            return False
+        self.maps[values] = operands
+        own = dims_of(self.convs[0].result)
+        if any(dims_of(value) != own for value in values):
+            return False
+        if isinstance(maps[0], BatchNormOp):
+            return maps[0].axis.data == 1 and len(computed) == 1
+        return all(self._joins(each) for each in operands if each not in computed)
+
+    def _joins(self, values: Alike) -> bool:
+        """True if constants of the arms are equal numbers, or can be one for all channels."""
+        own = dims_of(self.convs[0].result)
+        arrays = [array for value in values if (array := small_constant(value)) is not None]
+        if len(arrays) < len(values):
+            return False
+        arrays = [array.reshape([1] * (len(own) - array.ndim) + [*array.shape]) for array in arrays]
+        outside = {(array.shape[0], *array.shape[2:]) for array in arrays}
+        channels = own[1].value
+        if len(outside) > 1 or channels is None:
+            return False
+        if len({(array.shape, array.tobytes()) for array in arrays}) > 1 or arrays[0].shape[1] > 1:
+            repeated = [array.repeat(channels // array.shape[1], 1) for array in arrays]
+            self.numbers[values] = np.concatenate(repeated, 1)
+        return True
+
+    def are_used_only_here(self, concat: ConcatOp) -> bool:
+        """True if nothing else reads what the arms compute."""
+        own = {concat, *self.ops}
+        values = (value for op in self.ops for value in op.results)
+        return all(use.operation in own for value in values for use in value.uses)
 
 
-def _arm(value: SSAValue) -> Arm | None:
-    """The arm that computes a value; None unless the value and what leads to it is used once."""
-    maps: list[CoreOp] = []
-    while isinstance(op := value.owner, CoreOp) and isinstance(op, ELEMENTWISE):
-        source = mapped(op)
-        if source is None or not value.has_one_use():
-            return None
-        maps.insert(0, op)
-        value = source
-    conv = producer(value, ConvOp)
-    if conv is None or not value.has_one_use() or conv.zero_points:
-        return None
-    if not all(isinstance(operand.owner, ConstantOp) for operand in conv.operands[1:]):
-        return None
-    if (taken := _channels(conv.input)) is None:
-        return None
-    return Arm(conv, tuple(maps), *taken)
+def _are_constant(values: Alike) -> bool:
+    return all(isinstance(value.owner, ConstantOp) for value in values)
+
+
+def _kind(conv: Conv) -> Hashable:
+    """What convolutions have in common that can be one: a bias may be missing."""
+    weight = conv.weight
+    properties = tuple(sorted(conv.properties.items()))
+    return type(conv), properties, conv.input.type, weight.type, conv.result.type
 
 
 def _channels(value: SSAValue) -> tuple[SSAValue, Expr, Operation] | None:
@@ -89,43 +131,92 @@ def _channels(value: SSAValue) -> tuple[SSAValue, Expr, Operation] | None:
     return part.input, part.starts.data[1], part
 
 
-class FuseGroupedConv(Pattern[list[Arm]]):
+@dataclass(frozen=True)
+class Plan:
+    """The arms, and what all of them read channels of."""
+
+    arms: Arms
+    source: SSAValue
+
+
+def _takers(convs: list[Conv]) -> tuple[SSAValue, list[Operation]] | None:
+    """What convolutions take all channels of, in their order, and the ops that take them."""
+    takers: list[Operation] = []
+    sources: set[SSAValue] = set()
+    start = Expr.const(0)
+    for conv in convs:
+        taken = _channels(conv.input)
+        if taken is None or taken[1] != start:
+            return None
+        sources.add(taken[0])
+        takers.append(taken[2])
+        start = start + dims_of(conv.input)[1]
+    source = sources.pop()
+    return None if sources or start != dims_of(source)[1] else (source, takers)
+
+
+def _can_be_joined(conv: Conv) -> bool:
+    parameters = conv.operands[1:]
+    has_zero_points = isinstance(conv, ConvOp) and bool(conv.zero_points)
+    return not has_zero_points and _are_constant(tuple(parameters))
+
+
+class FuseGroupedConv(Pattern[Plan]):
     """concat(f(conv(x[:c], v)), f(conv(x[c:], w))) -> f(conv(x, [v, w]) in groups)"""
 
     name = "fuse-grouped-conv"
     roots = (ConcatOp,)
     ranked = True
 
-    def match(self, op: ConcatOp) -> Match[list[Arm]] | None:
-        if op.axis.data != 1 or len(op.inputs) < 2:
+    def match(self, op: ConcatOp) -> Match[Plan] | None:
+        arms = Arms()
+        if op.axis.data != 1 or len(op.inputs) < 2 or not arms.computes(tuple(op.inputs)):
             return None
-        arms: list[Arm] = []
-        start = Expr.const(0)
-        for value in op.inputs:
-            arm = _arm(value)
-            if arm is None or arm.start != start or arm.kind != (arms or [arm])[0].kind:
-                return None
-            arms.append(arm)
-            start = start + dims_of(arm.conv.input)[1]
-        if start != dims_of(arms[0].source)[1]:
+        if not all(map(_can_be_joined, arms.convs)) or (found := _takers(arms.convs)) is None:
             return None
-        ops = [op for arm in arms for op in (*arm.maps, arm.conv, arm.part)]
-        return Match((op, *dict.fromkeys(ops)), "all channels, in their order", arms)
+        if not arms.are_used_only_here(op):
+            return None
+        source, takers = found
+        consumed = dict.fromkeys((op, *arms.ops, *takers))
+        return Match(tuple(consumed), "all channels, in their order", Plan(arms, source))
 
-    def rewrite(self, match: Match[list[Arm]], rewriter: Rewriter) -> None:
-        arms = match.data
-        first = arms[0].conv
-        parameters: list[SSAValue] = []
-        for number in range(1, len(first.operands)):
-            parts = [arm.conv.operands[number] for arm in arms]
-            parameters.append(rewriter.add(ConcatOp(parts, 0)).result)
-        groups = IntAttr(first.groups.data * len(arms))
-        conv = first.with_operands([arms[0].source, *parameters], {"groups": groups})
-        value = rewriter.add(conv).result
-        for op in arms[0].maps:
-            # The maps of all arms take the same numbers.
-            value = rewriter.add(with_value(op, value)).results[0]
-        rewriter.replace(match.root, value)
+    def rewrite(self, match: Match[Plan], rewriter: Rewriter) -> None:
+        arms, root = match.data.arms, match.root
+        new = {arms.roots: _joined_conv(arms.convs, match.data.source, rewriter)}
+        for values, operands in arms.maps.items():
+            op = values[0].owner
+            assert isinstance(op, CoreOp)
+            for each in operands:
+                if each in new:
+                    continue
+                if isinstance(op, BatchNormOp):
+                    new[each] = rewriter.add(ConcatOp(each, 0)).result
+                elif (array := arms.numbers.get(each)) is not None:
+                    new[each] = rewriter.add(ConstantOp.of(array)).result
+                else:
+                    new[each] = each[0]
+            joined = op.with_operands([new[each] for each in operands])
+            new[values] = rewriter.add(joined).results[0]
+        rewriter.replace(root, new[tuple(root.operands)])
+
+
+def _joined_conv(convs: list[Conv], source: SSAValue, rewriter: Rewriter) -> SSAValue:
+    """The convolution of all channels."""
+    first = convs[0]
+    parameters = [[conv.weight for conv in convs]]
+    if any(conv.bias is not None for conv in convs):
+        biases = [_no_bias(conv, rewriter) if conv.bias is None else conv.bias for conv in convs]
+        parameters.append(biases)
+    joined = [rewriter.add(ConcatOp(parts, 0)).result for parts in parameters]
+    groups = IntAttr(first.groups.data * len(convs))
+    return rewriter.add(first.with_operands([source, *joined], {"groups": groups})).result
+
+
+def _no_bias(conv: Conv, rewriter: Rewriter) -> SSAValue:
+    """The bias that adds nothing, not even to a negative zero."""
+    element, channels = element_type(conv.result), dims_of(conv.result)[1].value
+    zero = -0.0 if is_float(element) else 0
+    return rewriter.add(ConstantOp.of(np.full(channels or 0, zero, numpy_dtype(element)))).result
 
 
 class FuseGroupedConvPass(PatternPass):
@@ -135,10 +226,10 @@ class FuseGroupedConvPass(PatternPass):
     - concat(conv(x0, w0, b0), conv(x1, w1, b1), ...) along channels
       -> conv(x, [w0, w1, ...], [b0, b1, ...]) {groups = number of parts}, times their own groups
       [x0, x1, ... are all channels of x in order, as a split or slices take them; the convolutions
-      have the same windows, numbers of channels and groups, constant weights and biases, and are
-      used only here]
-    - likewise with the same maps behind each convolution: functions of one value, and operators
-      whose other operands are the same numbers
+      have the same windows, numbers of channels and groups, constant weights and biases, if any,
+      and are used only here; likewise for transposed convolutions]
+    - likewise with the same maps behind each convolution: elementwise ops and batch normalizations,
+      with constants of each arm's own, which become one for all channels
 
     The parts are neither cut out nor joined, and there is one loop in place of several.
     """

@@ -357,7 +357,8 @@ class FuseLinearPass(PatternPass):
     Weights are computed in float64 and rounded once; they are constants and finite, of the type of
     the result, and keep their digits. Nothing is fused where constants cancel: t and b to their
     last digits, or a t that what follows can no longer subtract exactly. A weight of more than 1 MB
-    that others read stays as it is.
+    that others read stays as it is, unless what follows each reader scales it: two readers, or any
+    number if all scales are equal.
     """
 
     name = "fuse-linear"

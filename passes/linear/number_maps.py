@@ -6,7 +6,6 @@ from collections.abc import Hashable
 
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.passes.machinery.driver import is_ranked
@@ -28,12 +27,6 @@ def map_kind(op: Operation) -> Hashable:
     numbers = [uniform_value(value) for value in op.operands]
     places = tuple(None if number is None else number.tobytes() for number in numbers)
     return type(op), places, tuple(sorted(op.properties.items()))
-
-
-def with_value(op: CoreOp, value: SSAValue) -> CoreOp:
-    """The same map of another value."""
-    before = mapped(op)
-    return op.with_operands([value if each is before else each for each in op.operands])
 
 
 def _is_number(value: SSAValue) -> bool:

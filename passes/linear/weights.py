@@ -13,7 +13,14 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
-from lowerdeck.passes.linear.affine import Affine, is_representable, is_shift_harmless, total
+from lowerdeck.passes.linear.affine import (
+    LINEAR_OPS,
+    Affine,
+    chain_of,
+    is_representable,
+    is_shift_harmless,
+    total,
+)
 from lowerdeck.passes.machinery.values import Array, constant_values, rounded
 
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
@@ -102,14 +109,39 @@ def _weight(op: Contraction, place: int) -> _Weight | None:
     value = op.operands[place]
     if not isinstance(value.owner, ConstantOp):
         return None
-    # A large weight that others read would be there twice.
-    if not value.has_one_use() and value.owner.value.data.size > COPY_LIMIT:
+    # A large weight that others read would be there twice, if they keep it.
+    is_large = value.owner.value.data.size > COPY_LIMIT
+    if is_large and not value.has_one_use() and not _is_scaled_everywhere(value):
         return None
     try:
         array = constant_array(value)
     except ElidedBlobError:
         return None
     return None if array is None or array.size == 0 else _Weight(op, place, array)
+
+
+def _is_scaled_everywhere(value: SSAValue) -> bool:
+    """True if what follows each reader of a weight scales it: two readers, or all in one way."""
+    scales: list[Array] = []
+    for use in value.uses:
+        reader = use.operation
+        scale = _following_scale(reader) if isinstance(reader, Contraction) else None
+        if scale is None:
+            return False
+        scales.append(scale)
+    return len(scales) == 2 or all(np.array_equal(scale, scales[0]) for scale in scales)
+
+
+def _following_scale(op: Contraction) -> Array | None:
+    """What the linear ops scale the result by that follow it and nothing else."""
+    value: SSAValue = op.result
+    last = None
+    while value.has_one_use() and (use := value.first_use) is not None:
+        if not isinstance(use.operation, LINEAR_OPS):
+            break
+        value, last = use.operation.results[0], use.operation
+    chain = None if last is None else chain_of(last)
+    return chain.affine.scale if chain is not None and chain.input is op.result else None
 
 
 def _channels(affine: Affine, axis: int, count: int | None) -> Affine | None:

@@ -84,6 +84,8 @@ def opt() -> list[str]:
         # behind the transpose of the parts, which has become one.
         "fuse-grouped-conv",
         "sink-transpose",
+        # Joined weights are constants again, of which what follows becomes part.
+        "fold",
         "fuse",
         # After fuse, whose formulas have reshapes where exporters put them.
         "sink-reshape",

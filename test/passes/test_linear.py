@@ -269,3 +269,22 @@ def test_a_large_weight_is_not_there_twice(columns: int) -> None:
     FuseLinearPass().run(module, Recorder())
     assert any(isinstance(op, e.MulOp) for op in module.walk()) == (columns > 2)
     compare(run_module(module, network.inputs), expected, TOLERANCE[f32])
+
+
+@pytest.mark.parametrize(("factors", "left"), [([2, 3], 0), ([2, 3, 2], 3), ([2, 2, 2], 0)])
+def test_a_large_weight_that_all_readers_scale(factors: list[float], left: int) -> None:
+    """Two readers have a weight each; more share one, if they scale it by the same factor."""
+    network = Network(Random(0), f32)
+    x = network.block.args[0]
+    weight = network.constant(network.shape(x)[-1], weights.COPY_LIMIT // 8)
+    results: list[SSAValue] = []
+    for factor in factors:
+        constant = network.add(ConstantOp.of(np.array(factor, np.float32)))
+        results.append(network.add(e.MulOp(network.add(MatmulOp(x, weight)), constant)))
+    network.block.add_op(ReturnOp(*results))
+    types = [x.type], [value.type for value in results]
+    module = ModuleOp([FuncOp("main", types, Region(network.block))])
+    expected = run_module(module, network.inputs)
+    FuseLinearPass().run(module, Recorder())
+    assert sum(isinstance(op, e.MulOp) for op in module.walk()) == left
+    compare(run_module(module, network.inputs), expected, TOLERANCE[f32])

@@ -45,13 +45,96 @@ func.func @groups(%x : tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h]>>) -> ten
 
 // -----
 
-// The parts change places; they have different windows; different numbers are added; one of them is
+// One arm has a bias, each its own slope below zero, which a graph with two uses computes, and its own
+// normalization; scalar and vector constants meet.
+// CHECK-LABEL: @own_parameters
+// CHECK:         %[[B:.*]] = core.constant dense<[7.0, 8.0, -0.0, -0.0]> : tensor<4xf32>
+// CHECK:         %[[Y:.*]] = core.conv %x, %{{.*}}, %[[B]] {{.*}} groups 2
+// CHECK-NEXT:    %[[C:.*]] = core.compare lt %[[Y]], %{{.*}}
+// CHECK-NEXT:    %[[S:.*]] = core.constant dense<{{\[\[\[}}0.5], [0.25], [0.125], [0.125]]]> : tensor<1x4x1xf32>
+// CHECK-NEXT:    %[[P:.*]] = core.mul %[[Y]], %[[S]]
+// CHECK-NEXT:    %[[R:.*]] = core.select %[[C]], %[[P]], %[[Y]]
+// CHECK:         %[[V:.*]] = core.constant dense<[1.0, 2.0, 4.0, 8.0]> : tensor<4xf32>
+// CHECK:         %[[N:.*]] = core.batch_norm %[[R]], %{{.*}}, %[[V]], %{{.*}}, %[[V]] axis 1
+// CHECK-NEXT:    func.return %[[N]]
+func.func @own_parameters(%x : tensor<1x2x4xf32>) -> tensor<1x4x4xf32> {
+  %v = core.constant dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf32>
+  %w = core.constant dense<[[[3.0]], [[-4.0]]]> : tensor<2x1x1xf32>
+  %b = core.constant dense<[7.0, 8.0]> : tensor<2xf32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %s = core.constant dense<[[0.5], [0.25]]> : tensor<2x1xf32>
+  %t = core.constant dense<0.125> : tensor<f32>
+  %one = core.constant dense<[1.0, 1.0]> : tensor<2xf32>
+  %m = core.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %n = core.constant dense<[4.0, 8.0]> : tensor<2xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %v, %b strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<2x1x1xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<2x1x1xf32>) -> tensor<1x2x4xf32>
+  %4 = core.compare lt %2, %z : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xi1>
+  %5 = core.mul %2, %s : (tensor<1x2x4xf32>, tensor<2x1xf32>) -> tensor<1x2x4xf32>
+  %6 = core.select %4, %5, %2 : (tensor<1x2x4xi1>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %7 = core.batch_norm %6, %one, %m, %m, %m axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %8 = core.compare lt %3, %z : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xi1>
+  %9 = core.mul %3, %t : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %10 = core.select %8, %9, %3 : (tensor<1x2x4xi1>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %11 = core.batch_norm %10, %one, %n, %m, %n axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %12 = core.concat %7, %11 axis 1 : (tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x4x4xf32>
+  func.return %12 : tensor<1x4x4xf32>
+}
+
+// -----
+
+// A transposed convolution of one channel gives two.
+// CHECK-LABEL: @transposed
+// CHECK:         %[[Y:.*]] = core.conv_transpose %x, %{{.*}} groups 2 : (tensor<1x2x3xf32>, tensor<2x2x2xf32>) -> tensor<1x4x6xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @transposed(%x : tensor<1x2x3xf32>) -> tensor<1x4x6xf32> {
+  %v = core.constant dense<[[[1.0, 2.0], [3.0, 4.0]]]> : tensor<1x2x2xf32>
+  %w = core.constant dense<[[[5.0, 6.0], [7.0, 8.0]]]> : tensor<1x2x2xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x3xf32>) -> (tensor<1x1x3xf32>, tensor<1x1x3xf32>)
+  %2 = core.conv_transpose %0, %v strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x1x3xf32>, tensor<1x2x2xf32>) -> tensor<1x2x6xf32>
+  %3 = core.conv_transpose %1, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x1x3xf32>, tensor<1x2x2xf32>) -> tensor<1x2x6xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x2x6xf32>, tensor<1x2x6xf32>) -> tensor<1x4x6xf32>
+  func.return %4 : tensor<1x4x6xf32>
+}
+
+// -----
+
+// Another function; the arms read each other.
+// CHECK-LABEL: @other_function
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @crossed
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+func.func @other_function(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.abs %2 : (tensor<1x1x4xf32>) -> tensor<1x1x4xf32>
+  %5 = core.neg %3 : (tensor<1x1x4xf32>) -> tensor<1x1x4xf32>
+  %6 = core.concat %4, %5 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %6 : tensor<1x2x4xf32>
+}
+func.func @crossed(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.sub %2, %3 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x1x4xf32>
+  %5 = core.sub %3, %2 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x1x4xf32>
+  %6 = core.concat %4, %5 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %6 : tensor<1x2x4xf32>
+}
+
+// -----
+
+// The parts change places; they have different windows; different columns are added; one of them is
 // needed elsewhere; a channel is left out.
 // CHECK-LABEL: @reordered
 // CHECK-COUNT-2: core.conv {{.*}} groups 1
 // CHECK-LABEL: @other_window
 // CHECK-COUNT-2: core.conv {{.*}} groups 1
-// CHECK-LABEL: @other_number
+// CHECK-LABEL: @other_columns
 // CHECK-COUNT-2: core.conv {{.*}} groups 1
 // CHECK-LABEL: @needed_too
 // CHECK-COUNT-2: core.conv {{.*}} groups 1
@@ -73,14 +156,14 @@ func.func @other_window(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
   %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
   func.return %4 : tensor<1x2x4xf32>
 }
-func.func @other_number(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+func.func @other_columns(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
   %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
-  %c = core.constant dense<0.0> : tensor<f32>
-  %d = core.constant dense<-0.0> : tensor<f32>
+  %c = core.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %d = core.constant dense<0.5> : tensor<f32>
   %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
   %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
   %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
-  %4 = core.add %2, %c : (tensor<1x1x4xf32>, tensor<f32>) -> tensor<1x1x4xf32>
+  %4 = core.add %2, %c : (tensor<1x1x4xf32>, tensor<4xf32>) -> tensor<1x1x4xf32>
   %5 = core.add %3, %d : (tensor<1x1x4xf32>, tensor<f32>) -> tensor<1x1x4xf32>
   %6 = core.concat %4, %5 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
   func.return %6 : tensor<1x2x4xf32>
