@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 _INTRODUCTION = """\
 Everything here is a name of the package `lowerdeck`; `backend`, `plugins` and `tune` are modules of
@@ -103,7 +103,7 @@ def _entry(place: str) -> Iterator[str]:
         if text:
             yield f"#### `{name}.{member}`"
             if not isinstance(value, property):
-                function = value.__func__ if isinstance(value, classmethod) else value
+                function: Any = getattr(value, "__func__", value)  # of a class method
                 yield _code(f"{member}{_signature(function)}")
             yield text
 
@@ -156,7 +156,7 @@ class _Default:
         if isinstance(value, Enum):
             return str(value)
         if isinstance(value, Mapping):
-            return "{}" if not value else str({**value})
+            return str(dict(cast("Mapping[str, object]", value)))
         return f"`{value}`" if isinstance(value, str) else repr(value)
 
 
