@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
+from pathlib import Path
+
+from lowerdeck.lowering.abi import AFTER_TENSORS
 
 KEYWORDS = frozenset(
     """
@@ -13,9 +17,9 @@ KEYWORDS = frozenset(
     or_eq private protected public register reinterpret_cast requires restrict return short signed
     sizeof static static_assert static_cast struct switch template this thread_local throw true try
     typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
-    args status memory workspace weights base pool allocator spans weights_header
+    args status memory base spans weights_header
     """.split()
-)
+) | frozenset(AFTER_TENSORS)
 """Words that no identifier made from a model's name may be: C, C++, and our own."""
 
 _RESERVED = frozenset(
@@ -41,6 +45,7 @@ def _is_reserved(name: str) -> bool:
     return (
         name in _RESERVED
         or name in _LIMITS
+        or name in _macros()
         or name in _CALLED
         or name.startswith(("SEEK_", "EXIT_", "M_", "FP_", "MATH_", "FLT_", "DBL_", "LDBL_"))
         # Types, and the greatest of their numbers.
@@ -48,6 +53,21 @@ def _is_reserved(name: str) -> bool:
         or (name.startswith(("INT", "UINT")) and name.endswith(("_MIN", "_WIDTH", "_C")))
         or (name.startswith(("mem", "str")) and name[3:].isalpha() and name.islower())
     )
+
+
+@cache
+def _macros() -> frozenset[str]:
+    """Those of no other rule, such as `s_addr`, or `GetObject` for `GetObjectA`."""
+    text = (Path(__file__).parent / "macros.txt").read_text(encoding="utf-8")
+    return frozenset(line for line in text.split("\n") if not line.startswith("#"))
+
+
+def _may_be_macro(name: str) -> bool:
+    """
+    True for names all in capitals, which by convention are macros: of any header that a program
+    includes beside ours. A single letter, with or without a number, is none.
+    """
+    return name == name.upper() and sum(c.isalpha() for c in name) > 1
 
 
 def names_of_model(name: str) -> set[str]:
@@ -67,22 +87,23 @@ _LONGEST = 100
 
 def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
     """
-    A C identifier for any name, different from all in `taken`; it is added there.
+    A C identifier for any name, different from all in `taken`; it is added there. One that is all
+    in capitals becomes lower case.
 
     `numbers` remembers the last number behind a name, so that the next one is not looked for from
     the first on.
     """
     stem = _plain(name).strip("_") or "x"
+    stem = stem.lower() if _may_be_macro(stem) else stem
     is_ours = stem.lower().startswith("lowerdeck")
     stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
-    # A number behind it would not help: `M_PI_2` is a macro, too.
-    stem = f"x{stem}" if _is_reserved(stem) and _is_reserved(f"{stem}_2") else stem
     stem = stem[:_LONGEST]
     number = 1 if numbers is None else numbers.get(stem, 1)
     result = stem if number == 1 else f"{stem}_{number}"
     while result in taken or result in KEYWORDS or _is_reserved(result):
         number += 1
-        result = f"{stem}_{number}"
+        # A number alone may not help: all that begins with `M_` is a macro of math.h.
+        result = f"x{stem}_{number}" if _is_reserved(f"{stem}_{number}") else f"{stem}_{number}"
     if numbers is not None:
         numbers[stem] = number
     taken.add(result)
