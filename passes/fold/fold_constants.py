@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import prod
 from typing import Any, cast
@@ -60,6 +60,9 @@ _READ_ONCE: tuple[type[CoreOp], ...] = (
 )
 """Maps use each element of their operands at most a few times: it may be computed there."""
 
+_REARRANGING = (BroadcastOp, ChannelShuffleOp, ReshapeOp, SliceOp, SplitOp, TransposeOp)
+"""The numbers of the result are those of the operand."""
+
 
 class FoldConstants(Pattern[list[NDArray[Any]]]):
     """f(constants) -> constants, if they are not much larger or are read as weights."""
@@ -96,26 +99,49 @@ def weights_of(module: ModuleOp) -> set[Operation]:
     """
     The ops that compute, from constants alone, operands of convolutions, products and the like.
 
-    The number of ops in between does not matter.
+    The number of ops in between does not matter; what only repeats numbers stays out.
     """
-    computed: dict[Operation | Block, None] = {}
+    computed: dict[Operation | Block, int] = {}
     for op in module.walk():
         if not isinstance(op, CoreOp) or isinstance(op, ConstantOp):
             continue
         if not all(_is_constant(value, computed) for value in op.operands):
             continue
         if is_ranked(op) and _is_computable(op):
-            computed[op] = None
+            computed[op] = _different_numbers(op, computed)
     weights: set[Operation] = set()
     for op in reversed(computed):
         assert isinstance(op, Operation)
-        users = [use.operation for result in op.results for use in result.uses]
+        users = {use.operation for result in op.results for use in result.uses}
+        repeats = _repeats(op, computed[op])
         if any(
-            user in weights or _is_small(user) if user in computed else _reads_weights(user)
+            user in weights or (_is_small(user) and not _repeats(user, computed[user]))
+            if user in computed
+            else _reads_weights(user) and not repeats
             for user in users
         ):
             weights.add(op)
     return weights
+
+
+def _different_numbers(op: CoreOp, computed: Mapping[Operation | Block, int]) -> int:
+    """How many different elements the results of an op have at most, as far as one can see."""
+    elements = _elements(op.results)
+    if not isinstance(op, (*ELEMENTWISE, *_REARRANGING)):
+        return elements
+    operands = dict.fromkeys(op.operands)
+    each = (computed.get(value.owner, _elements((value,))) for value in operands)
+    return min(elements, prod(each))
+
+
+def _repeats(op: Operation, different: int) -> bool:
+    """True if most of the results are copies of others, and the copies are large."""
+    copies = 1 - different / max(1, _elements(op.results))
+    return copies * sum(_bytes(result.type) or 0 for result in op.results) > GROWTH_LIMIT
+
+
+def _elements(values: Sequence[SSAValue]) -> int:
+    return sum(prod(shape) for value in values if (shape := static_shape(value)) is not None)
 
 
 def _is_constant(value: SSAValue, computed: Container[Operation | Block]) -> bool:
@@ -188,7 +214,8 @@ class FoldConstantsPass(PatternPass):
     The operands of a convolution, product or reduction are weights, whatever their size and
     whatever is between them and the constants: they would need memory even if each run computed
     them, and could not be packed. Operands of maps only may not grow as much; maps compute them
-    where they read them.
+    where they read them. Nor may what repeats numbers, as a broadcast does, and maps of it, by more
+    than 64 KB of copies: each run makes these faster than a file is read.
 
     Sums, products and transcendental functions are computed in float64, in a fixed order, without
     BLAS, and are rounded once, so that folding gives the same bits on every machine. An op that

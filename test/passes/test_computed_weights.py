@@ -29,10 +29,12 @@ def constant(name: str, array: NDArray[Any]) -> onnx.NodeProto:
 
 
 def filled(name: str, shape: Sequence[int], value: float) -> Nodes:
-    tensor = helper.make_tensor("value", TensorProto.FLOAT, [1], [value])
+    """A tensor of one value, which is as many bytes in the file."""
     return [
-        constant(f"{name}_shape", np.array(shape, np.int64)),
-        helper.make_node("ConstantOfShape", [f"{name}_shape"], [name], value=tensor),
+        constant(f"{name}_ones", np.ones(shape, np.int8)),
+        constant(f"{name}_value", np.array(value, np.float32)),
+        helper.make_node("Cast", [f"{name}_ones"], [f"{name}_floats"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", [f"{name}_floats", f"{name}_value"], [name]),
     ]
 
 

@@ -96,14 +96,13 @@ func.func @split() -> tensor<2xi64> {
 
 // -----
 
-// What a convolution reads is a constant, whatever its size and its way; one element says it all.
+// What a convolution reads is a constant, whatever its size and its way: here bytes become floats.
 // CHECK-LABEL: @weights
 // CHECK-NEXT:    %[[W:.*]] = core.constant #core.blob<uniform "0x0000803F", 147456> : tensor<64x64x3x3xf32>
 // CHECK-NEXT:    core.conv %x, %[[W]]
 func.func @weights(%x : tensor<1x64x8x8xf32>) -> tensor<1x64x6x6xf32> {
-  %a = core.constant dense<2> : tensor<i8>
-  %f = core.cast %a to f32 : (tensor<i8>) -> tensor<f32>
-  %b = core.broadcast %f [3, 3, 64, 64] : (tensor<f32>) -> tensor<3x3x64x64xf32>
+  %a = core.constant #core.blob<uniform "0x02", 36864> : tensor<3x3x64x64xi8>
+  %b = core.cast %a to f32 : (tensor<3x3x64x64xi8>) -> tensor<3x3x64x64xf32>
   %t = core.transpose %b [3, 2, 0, 1] : (tensor<3x3x64x64xf32>) -> tensor<64x64x3x3xf32>
   %one = core.constant dense<-1.0> : tensor<f32>
   %w = core.add %t, %one : (tensor<64x64x3x3xf32>, tensor<f32>) -> tensor<64x64x3x3xf32>
@@ -121,8 +120,8 @@ func.func @weights(%x : tensor<1x64x8x8xf32>) -> tensor<1x64x6x6xf32> {
 func.func @weights_in_a_loop(%x : tensor<200x200xf32>, %n : tensor<i64>) -> tensor<200x200xf32> {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<200x200xf32> -> tensor<200x200xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<200x200xf32>):
-    %a = core.constant dense<1.0> : tensor<f32>
-    %w = core.broadcast %a [200, 200] : (tensor<f32>) -> tensor<200x200xf32>
+    %a = core.constant #core.blob<uniform "0x01", 40000> : tensor<200x200xi8>
+    %w = core.cast %a to f32 : (tensor<200x200xi8>) -> tensor<200x200xf32>
     %y = core.matmul %v, %w : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
     core.yield %y : tensor<200x200xf32>
   }
@@ -140,6 +139,56 @@ func.func @read_once(%x : tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   %b = core.broadcast %a [1000, 1000] : (tensor<f32>) -> tensor<1000x1000xf32>
   %c = core.add %x, %b : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
   func.return %c : tensor<1000x1000xf32>
+}
+
+// -----
+
+// Copies are made by the run, also of what a product or another op reads as a whole.
+// CHECK-LABEL: @repeated
+// CHECK:         core.broadcast
+// CHECK-NEXT:    core.mul
+// CHECK-NEXT:    core.reshape
+// CHECK-NEXT:    core.matmul
+func.func @repeated(%x : tensor<8x200xf32>) -> tensor<8x100xf32> {
+  %a = core.constant dense<1.0> : tensor<50xf32>
+  %b = core.broadcast %a [20, 20, 50] : (tensor<50xf32>) -> tensor<20x20x50xf32>
+  %c = core.mul %b, %a : (tensor<20x20x50xf32>, tensor<50xf32>) -> tensor<20x20x50xf32>
+  %w = core.reshape %c [200, 100] : (tensor<20x20x50xf32>) -> tensor<200x100xf32>
+  %y = core.matmul %x, %w : (tensor<8x200xf32>, tensor<200x100xf32>) -> tensor<8x100xf32>
+  func.return %y : tensor<8x100xf32>
+}
+
+// -----
+
+// The scales of blocks of weights are copies, too, but the weights differ.
+// CHECK-LABEL: @repeated_scales
+// CHECK-NOT:     core.broadcast
+// CHECK:         core.matmul
+func.func @repeated_scales(%x : tensor<8x320xf32>) -> tensor<8x100xf32> {
+  %q = core.constant #core.blob<uniform "0x01", 32000> : tensor<10x32x100xi8>
+  %f = core.cast %q to f32 : (tensor<10x32x100xi8>) -> tensor<10x32x100xf32>
+  %s = core.constant dense<0.5> : tensor<10x1x100xf32>
+  %b = core.broadcast %s [10, 32, 100] : (tensor<10x1x100xf32>) -> tensor<10x32x100xf32>
+  %c = core.mul %f, %b : (tensor<10x32x100xf32>, tensor<10x32x100xf32>) -> tensor<10x32x100xf32>
+  %w = core.reshape %c [320, 100] : (tensor<10x32x100xf32>) -> tensor<320x100xf32>
+  %y = core.matmul %x, %w : (tensor<8x320xf32>, tensor<320x100xf32>) -> tensor<8x100xf32>
+  func.return %y : tensor<8x100xf32>
+}
+
+// -----
+
+// A table of all pairs: 200 numbers and 200 numbers make 40,000 different ones.
+// CHECK-LABEL: @outer_product
+// CHECK-NOT:     core.broadcast
+// CHECK:         core.matmul
+func.func @outer_product(%x : tensor<8x200xf32>) -> tensor<8x200xf32> {
+  %a = core.iota [200, 1] axis 0 : tensor<200x1xi64>
+  %b = core.iota [1, 200] axis 1 : tensor<1x200xi64>
+  %c = core.broadcast %a [200, 200] : (tensor<200x1xi64>) -> tensor<200x200xi64>
+  %d = core.mul %c, %b : (tensor<200x200xi64>, tensor<1x200xi64>) -> tensor<200x200xi64>
+  %w = core.cast %d to f32 : (tensor<200x200xi64>) -> tensor<200x200xf32>
+  %y = core.matmul %x, %w : (tensor<8x200xf32>, tensor<200x200xf32>) -> tensor<8x200xf32>
+  func.return %y : tensor<8x200xf32>
 }
 
 // -----
