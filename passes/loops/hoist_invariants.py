@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -16,10 +15,13 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.index_maps import MovesElements
 from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_within
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, TransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.loops.loops import is_outside
-from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
+from lowerdeck.passes.machinery.assumptions import assumptions
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 from lowerdeck.passes.machinery.symbols import symbols_used_by
 
 _TOTAL = (
@@ -41,6 +43,9 @@ not among them: an index may be outside."""
 _MOST_GROWTH = 1 << 20
 """The greatest number of bytes by which a hoisted result may be larger than its operands."""
 
+_OPEN = 1 << 10
+"""What is taken for a size that is not known."""
+
 Hoisted: TypeAlias = "list[Operation]"
 
 
@@ -52,8 +57,9 @@ class HoistInvariants(Pattern[Hoisted]):
 
     def match(self, op: LoopOp) -> Match[Hoisted] | None:
         fixed: dict[Operation, None] = {}
+        made = {*region_symbols_made_by(op), *symbols_made_within(op.body)}
         for inner in op.body.block.ops:
-            if _may_move(inner) and all(
+            if _may_move(inner, made) and all(
                 is_outside(value, op) or value.owner in fixed for value in inner.operands
             ):
                 fixed[inner] = None
@@ -75,27 +81,26 @@ def _users(op: Operation) -> list[Operation]:
     return [use.operation for result in op.results for use in result.uses]
 
 
-def _may_move(op: Operation) -> bool:
+def _may_move(op: Operation, made: set[str]) -> bool:
     """True for an op that cannot fail, and does not make much out of little."""
     if isinstance(op, ConstantOp):
         return True
-    if not isinstance(op, _TOTAL) or op.regions or symbols_used_by(op):
+    if not isinstance(op, _TOTAL) or op.regions or symbols_used_by(op) & made:
         return False
-    if isinstance(op, ArgReduceOp) and dims_of(op.input)[op.axis.data] == 0:
-        return False
-    # Sizes that are not numbers are checked at run time, where the op is.
-    inputs, outputs = _bytes(op.operands), _bytes(op.results)
-    return inputs is not None and outputs is not None and outputs - inputs <= _MOST_GROWTH
+    # Sizes that are not numbers are checked at run time, where the op is, unless they are equal.
+    return is_ranked(op) and not any(assumptions(op)) and _grows_little(op)
 
 
-def _bytes(values: Sequence[SSAValue[Attribute]]) -> int | None:
-    """What values take in memory together; None if a size is not a number."""
-    total = 0
-    for value in values:
-        if (shape := static_shape(value)) is None:
-            return None
-        total += math.prod(shape) * numpy_dtype(element_type(value)).itemsize
-    return total
+def _grows_little(op: Operation) -> bool:
+    """True if the results are hardly larger than the operands, with open sizes as `_OPEN`."""
+    growth = _bytes(op.results) - _bytes(op.operands)
+    return growth.evaluate(dict.fromkeys(growth.symbols, _OPEN)) <= _MOST_GROWTH
+
+
+def _bytes(values: Sequence[SSAValue[Attribute]]) -> Expr:
+    """What values take in memory together."""
+    sizes = (numpy_dtype(element_type(v)).itemsize * product(dims_of(v)) for v in values)
+    return sum(sizes, Expr.const(0))
 
 
 def _is_free(op: Operation) -> bool:
@@ -107,8 +112,8 @@ class HoistInvariantsPass(PatternPass):
     """
     What a loop computes from values that it does not change, before the loop.
 
-    - loop { f(a) } -> b = f(a); loop { b } [a is defined before the loop; f cannot fail; all sizes
-      are numbers; b is at most 1 MB larger than a]
+    - loop { f(a) } -> b = f(a); loop { b } [a is defined before the loop; f cannot fail; b is at
+      most 1 MB larger than a, with 1024 for each size that is no number]
     - loop { constant } -> constant; loop
 
     The loop may not run at all. So only ops move that are defined for all values: none that reads

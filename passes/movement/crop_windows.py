@@ -59,7 +59,7 @@ def _cut(windows: _Windows, part: Range) -> _Cut | None:
             return _Cut(Range.of(0, dim), stride, windows.begin, windows.end)
     numbers = constants((dim, windows.kernel, windows.begin, part.start, part.size))
     if numbers is None:
-        return None
+        return _open_cut(windows, part, stride)
     length, kernel, begin, start, count = numbers
     extent = (kernel - 1) * windows.dilation + 1
     first = start * windows.stride - begin
@@ -72,6 +72,32 @@ def _cut(windows: _Windows, part: Range) -> _Cut | None:
         high = length - 1
     ends = (Expr.const(low - first), Expr.const(max(last - high, 0)))
     return _Cut(Range.of(low, high - low + 1), stride, *ends)
+
+
+def _open_cut(windows: _Windows, part: Range, stride: int) -> _Cut | None:
+    """The same where the dimension is no number, but what is cut off is."""
+    numbers = constants((windows.kernel, windows.begin, windows.end, part.start))
+    if numbers is None:
+        return None
+    kernel, begin, end, start = numbers
+    extent = (kernel - 1) * windows.dilation + 1
+    first = start * windows.stride - begin
+    low = max(first, 0)
+    begin = low - first
+    rest = (windows.count() - start - part.size).value
+    if part.step == 1 and rest is not None and rest > 0:
+        if rest * stride >= end:
+            # The last window ends inside. The input of no windows is not smaller than nothing.
+            left = (part.size - 1) * stride + extent - begin
+            cut = _Cut(Range.of(low, left), stride, Expr.const(begin), Expr.const(0))
+            return cut if begin + stride <= extent else None
+        end -= rest * stride
+    if low > 0 and begin + end + stride > extent:
+        return None
+    ends = (Expr.const(begin), Expr.const(end))
+    left = windows.dim - low
+    fits = _Windows(left, windows.kernel, stride, windows.dilation, *ends).count() == part.size
+    return _Cut(Range.of(low, left), stride, *ends) if fits else None
 
 
 def _cuts(op: ConvOp | PoolOp, kernel: Sequence[Expr], parts: Ranges) -> list[_Cut] | None:

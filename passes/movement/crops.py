@@ -13,7 +13,7 @@ from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.dialects.dims import product
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 from lowerdeck.passes.machinery.symbols import symbols_of
 from lowerdeck.passes.movement.crop_rules import RULES, crop_of
@@ -33,6 +33,9 @@ _TAKES_EPILOGUE = (ConvOp, ConvTransposeOp, PoolOp, ReduceOp, CumulativeOp)
 
 _COPY = 16
 """The multiply-adds of a convolution that take as long as to copy an element."""
+
+_OPEN = 1 << 10
+"""What estimates take a size for that is not known."""
 
 Accept: TypeAlias = Callable[[SliceOp], bool]
 
@@ -77,15 +80,21 @@ class Search:
             return True
         window = dims_of(op.weight)[1:] if isinstance(op, ConvOp) else op.kernel.data
         left = product(part.size for part in parts)
-        saved = ((product(dims_of(op.result)) - left) * product(window)).value
-        copied = (product(part.size for part in needed) - left).value
-        return None not in (saved, copied) and (saved or 0) >= _COPY * (copied or 0)
+        saved = (product(dims_of(op.result)) - left) * product(window)
+        copied = product(part.size for part in needed) - left
+        return _is_never_less(saved, copied * _COPY)
 
     def _loses_epilogue(self, value: SSAValue, parts: Ranges) -> bool:
         """True if the op that makes `value` stays as it is, and would not do what follows."""
         if not isinstance(value.owner, (*RULES, *_TAKES_EPILOGUE)) or not value.has_one_use():
             return False
         return not isinstance(value.owner, _MOVES) and not self.pays(value, parts)
+
+
+def _is_never_less(left: Expr, right: Expr) -> bool:
+    """True if the left side is at least the right one, with sizes that are no numbers as large."""
+    difference = left - right
+    return difference.evaluate(dict.fromkeys(difference.symbols, _OPEN)) >= 0
 
 
 def _is_sliced_only(value: SSAValue) -> bool:

@@ -62,6 +62,9 @@ def _missing(window: Window, dims: Sequence[Expr], *, signed: bool = False) -> I
         least = (extent - stride).value
         if least is not None and least >= 0:
             yield total
+        elif extent == 1 and not signed:
+            # The last window begins inside.
+            yield Expr.const(0)
         else:
             yield total if signed else maximum(total, 0)
 

@@ -144,3 +144,31 @@ func.func @main(%x : tensor<0xi64>, %y : tensor<2xi64>, %a : tensor<2x0xf32>)
   }
   func.return %r, %s : tensor<0xi64>, tensor<2xi64>
 }
+
+// -----
+
+// Rows of an unknown number: equal sizes are not checked; a size that each iteration makes is not
+// known before.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %[[W:.+]] = core.constant
+// CHECK-NEXT:    %[[P:.+]] = core.matmul %x, %[[W]]
+// CHECK-NEXT:    core.loop
+// CHECK:           core.add %{{.+}}, %[[P]]
+// CHECK-NEXT:      core.bind_symbols
+// CHECK:           core.exp
+func.func @main(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, %b : tensor<1x1xf32>, %c : tensor<i64>)
+    -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {
+  %r = core.loop trip %c : tensor<i64> carry %x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>> -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>):
+    %w = core.constant dense<0.5> : tensor<3x3xf32>
+    %p = core.matmul %x, %w : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, tensor<3x3xf32>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+    %s = core.add %v, %p : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+    core.bind_symbols %i ["k"] : tensor<i64>
+    %e = core.broadcast %b [k, 1] : (tensor<1x1xf32>) -> tensor<?x1xf32, #core.tensor<dims = [k, 1]>>
+    %f = core.exp %e : (tensor<?x1xf32, #core.tensor<dims = [k, 1]>>) -> tensor<?x1xf32, #core.tensor<dims = [k, 1]>>
+    %g = core.reduce sum %f [0, 1] : (tensor<?x1xf32, #core.tensor<dims = [k, 1]>>) -> tensor<f32>
+    %z = core.add %s, %g : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, tensor<f32>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+    core.yield %z : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  }
+  func.return %r : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+}

@@ -420,3 +420,61 @@ func.func @gathered_scalar(%x : tensor<f32>) -> tensor<1xf32> {
   %5 = core.add %3, %4 : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
   func.return %5 : tensor<1xf32>
 }
+
+// -----
+
+// What @inner, @copy and @border show of numbers, of open sizes: many images, of which a crop is made
+// before a convolution of many channels; rows and columns of an unknown number, of which a border is
+// cut off. A border of padding is left out of the padding. What is at the end goes with its windows.
+// CHECK-LABEL: @open_batch
+// CHECK-NEXT:    %[[X:.*]] = core.slice %x [0, 0, 5] [n, 16, 6] [1, 1, 1]
+// CHECK-NEXT:    core.conv %[[X]], %w strides [1] {{.*}} pads [0] [0]
+// CHECK-LABEL: @open_batch_copy
+// CHECK-NEXT:    core.conv %x
+// CHECK-LABEL: @open_size
+// CHECK-NEXT:    %[[X:.*]] = core.slice %x [0, 0, 2, 0] [1, 16, h - 5, w] [1, 1, 1, 1]
+// CHECK:         core.conv %{{.*}}, %w strides [1, 1] {{.*}} pads [0, 0] [0, 1]
+// CHECK-LABEL: @open_stride
+// CHECK-NEXT:    %[[X:.*]] = core.slice %x [0, 0, 3] [1, 16, ((h + 1) floordiv 2) * 2 - 7] [1, 1, 1]
+// CHECK:         core.conv %{{.*}}, %w strides [2] {{.*}} pads [0] [0]
+// CHECK-LABEL: @open_step
+// CHECK-NEXT:    %[[X:.*]] = core.slice %x [0, 0, 1] [1, 16, h - 1] [1, 1, 1]
+// CHECK-NEXT:    core.conv %[[X]], %w strides [2] {{.*}} pads [0] [0]
+func.func @open_batch(%x : tensor<?x16x16xf32, #core.tensor<dims = [n, 16, 16]>>, %w : tensor<16x16x3xf32>) -> tensor<?x16x4xf32, #core.tensor<dims = [n, 16, 4]>> {
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<?x16x16xf32, #core.tensor<dims = [n, 16, 16]>>, tensor<16x16x3xf32>) -> tensor<?x16x16xf32, #core.tensor<dims = [n, 16, 16]>>
+  %1 = core.slice %0 [0, 0, 6] [n, 16, 4] [1, 1, 1] : (tensor<?x16x16xf32, #core.tensor<dims = [n, 16, 16]>>) -> tensor<?x16x4xf32, #core.tensor<dims = [n, 16, 4]>>
+  func.return %1 : tensor<?x16x4xf32, #core.tensor<dims = [n, 16, 4]>>
+}
+func.func @open_batch_copy(%x : tensor<?x8x64xf32, #core.tensor<dims = [n, 8, 64]>>, %w : tensor<1x8x1xf32>) -> tensor<?x1x63xf32, #core.tensor<dims = [n, 1, 63]>> {
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x8x64xf32, #core.tensor<dims = [n, 8, 64]>>, tensor<1x8x1xf32>) -> tensor<?x1x64xf32, #core.tensor<dims = [n, 1, 64]>>
+  %1 = core.slice %0 [0, 0, 1] [n, 1, 63] [1, 1, 1] : (tensor<?x1x64xf32, #core.tensor<dims = [n, 1, 64]>>) -> tensor<?x1x63xf32, #core.tensor<dims = [n, 1, 63]>>
+  func.return %1 : tensor<?x1x63xf32, #core.tensor<dims = [n, 1, 63]>>
+}
+func.func @open_size(%x : tensor<1x16x?x?xf32, #core.tensor<dims = [1, 16, h, w]>>, %w : tensor<64x16x3x3xf32>) -> tensor<1x64x?x?xf32, #core.tensor<dims = [1, 64, h - 7, w - 1]>> {
+  %0 = core.exp %x : (tensor<1x16x?x?xf32, #core.tensor<dims = [1, 16, h, w]>>) -> tensor<1x16x?x?xf32, #core.tensor<dims = [1, 16, h, w]>>
+  %1 = core.conv %0, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x?x?xf32, #core.tensor<dims = [1, 16, h, w]>>, tensor<64x16x3x3xf32>) -> tensor<1x64x?x?xf32, #core.tensor<dims = [1, 64, h, w]>>
+  %2 = core.slice %1 [0, 0, 3, 1] [1, 64, h - 7, w - 1] [1, 1, 1, 1] : (tensor<1x64x?x?xf32, #core.tensor<dims = [1, 64, h, w]>>) -> tensor<1x64x?x?xf32, #core.tensor<dims = [1, 64, h - 7, w - 1]>>
+  func.return %2 : tensor<1x64x?x?xf32, #core.tensor<dims = [1, 64, h - 7, w - 1]>>
+}
+func.func @open_stride(%x : tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h]>>, %w : tensor<16x16x3xf32>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, (h + 1) floordiv 2 - 4]>> {
+  %0 = core.exp %x : (tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h]>>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h]>>
+  %1 = core.conv %0, %w strides [2] dilations [1] pads [1] [1] groups 1 : (tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h]>>, tensor<16x16x3xf32>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, (h + 1) floordiv 2]>>
+  %2 = core.slice %1 [0, 0, 2] [1, 16, (h + 1) floordiv 2 - 4] [1, 1, 1] : (tensor<1x16x?xf32, #core.tensor<dims = [1, 16, (h + 1) floordiv 2]>>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, (h + 1) floordiv 2 - 4]>>
+  func.return %2 : tensor<1x16x?xf32, #core.tensor<dims = [1, 16, (h + 1) floordiv 2 - 4]>>
+}
+func.func @open_step(%x : tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h]>>, %w : tensor<16x16x3xf32>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h floordiv 2 - 1]>> {
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h]>>, tensor<16x16x3xf32>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h - 2]>>
+  %1 = core.slice %0 [0, 0, 1] [1, 16, h floordiv 2 - 1] [1, 1, 2] : (tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h - 2]>>) -> tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h floordiv 2 - 1]>>
+  func.return %1 : tensor<1x16x?xf32, #core.tensor<dims = [1, 16, h floordiv 2 - 1]>>
+}
+
+// -----
+
+// One of two windows that reach the padding at the end is cut off.
+// CHECK-LABEL: @open_end
+// CHECK-NEXT:    core.conv %x, %w strides [1] {{.*}} pads [0] [1]
+func.func @open_end(%x : tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h]>>, %w : tensor<1x1x3xf32>) -> tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h - 1]>> {
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [2] groups 1 : (tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h]>>, tensor<1x1x3xf32>) -> tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h]>>
+  %1 = core.slice %0 [0, 0, 0] [1, 1, h - 1] [1, 1, 1] : (tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h]>>) -> tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h - 1]>>
+  func.return %1 : tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h - 1]>>
+}

@@ -105,3 +105,14 @@ func.func @select(%c : tensor<3xi1>, %x : tensor<3x3xf32>, %v : tensor<3xf32>) -
   %z = tf1.Select %c, %v, %v {T = #tf1.dtype<float>} : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<*xf32>
   func.return %y, %z : tensor<*xf32>, tensor<*xf32>
 }
+
+// -----
+
+// A window of one element reaches nothing beyond an image, of whatever size.
+// CHECK-LABEL: func.func @one_tap
+// CHECK:       core.conv %{{.*}} strides [2, 3] dilations [1, 1] pads [0, 0] [0, 0]
+// CHECK-SAME:  #core.tensor<dims = [n, 6, (h + 1) floordiv 2, (w + 2) floordiv 3]>
+func.func @one_tap(%x : tensor<?x?x?x4xf32, #core.tensor<dims = [n, h, w, 4]>>, %w : tensor<1x1x4x6xf32>) -> tensor<*xf32> {
+  %y = tf1.Conv2D %x, %w {T = #tf1.dtype<float>, strides = [1, 2, 3, 1], padding = "SAME"} : (tensor<?x?x?x4xf32, #core.tensor<dims = [n, h, w, 4]>>, tensor<1x1x4x6xf32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}
