@@ -168,7 +168,7 @@ def require_noticed_mistakes(pristine: Path, scratch: Path) -> None:
     file = "passes/fold/cse.py"
     tree = Tree.of(pristine, scratch)
     (tree.folder / file).write_text('raise ImportError("a mistake")\n')
-    for test in ("passes/cse.mlir", "passes/test_driver.py"):
+    for test in ("passes/fold/cse.mlir", "passes/test_driver.py"):
         done = tree.test([test])
         if done.returncode == 0 or "a mistake" not in done.stdout:
             raise MutantError(f"{test} does not see a mistake in {file}:\n{done.stdout[-2000:]}")
