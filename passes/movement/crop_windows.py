@@ -81,7 +81,7 @@ def _open_cut(windows: _Windows, part: Range, stride: int) -> _Cut | None:
         return None
     kernel, begin, end, start = numbers
     extent = (kernel - 1) * windows.dilation + 1
-    first = start * windows.stride - begin
+    first = windows.stride * start - begin
     low = max(first, 0)
     begin = low - first
     rest = (windows.count() - start - part.size).value
