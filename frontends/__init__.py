@@ -49,6 +49,15 @@ def load_model(
         return read_module(file, context, outputs=outputs, input_shapes=input_shapes)
 
 
+def facts_of(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What a model file says of itself; nothing for IR text."""
+    from lowerdeck.frontends.detect import detect_format
+
+    file = os.fspath(path)
+    framework = formats().get(detect_format(file))
+    return {} if framework is None else frontend_of(framework).facts(graph_file(file))
+
+
 def read_request(
     path: str,
     outputs: Sequence[str] | None,

@@ -66,6 +66,10 @@ def _no_files(path: str, options: Mapping[str, OptionValue]) -> list[str]:
     return []
 
 
+def _no_facts(path: str) -> dict[str, str]:
+    return {}
+
+
 def _no_advice(path: str) -> str | None:
     return None
 
@@ -86,6 +90,8 @@ class Frontend:
     """The files that a model may need besides that with its graph, as far as names tell."""
     advice: Callable[[str], str | None] = _no_advice
     """How a path that is not a model is related to one, and what to pass instead."""
+    facts: Callable[[str], dict[str, str]] = _no_facts
+    """What a model file says of itself: who wrote it, versions, metadata."""
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     """The protobuf messages that are models, with the suffix of files that contain them."""
 

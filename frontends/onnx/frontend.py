@@ -37,6 +37,24 @@ def _inventory(request: Request) -> Iterator[Use]:
         yield from _uses(function.node, own or opset, local)
 
 
+def _facts(path: str) -> dict[str, str]:
+    from lowerdeck.frontends.onnx.parse import model_opset, parse_model
+
+    model = parse_model(path)
+    opsets = model_opset(model).items()
+    facts = {
+        "graph": model.graph.name,
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "opsets": ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in opsets),
+        "IR version": str(model.ir_version),
+        "domain": model.domain,
+        "model version": str(model.model_version or ""),
+        "description": model.doc_string,
+        **{entry.key: entry.value for entry in model.metadata_props},
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
 def _uses(
     nodes: Sequence[NodeProto], opset: Mapping[str, int], local: set[tuple[str, str]]
 ) -> Iterator[Use]:
@@ -62,5 +80,6 @@ FRONTEND = Frontend(
     formats=(FileFormat("onnx", ".onnx", holds=_is_model),),
     load=_load,
     inventory=_inventory,
+    facts=_facts,
     messages={"ModelProto": ".onnx"},
 )

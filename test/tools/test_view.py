@@ -132,7 +132,7 @@ def test_records(model: Path) -> None:
     assert product["in"] == [[inputs["id"], 0], [weight["id"], 0]]
     assert product["names"] == ["/a/one/MatMul"]
     assert product["parent"] == by_title["func main"]["id"]
-    assert inputs["types"] == ["f32 2x2"]
+    assert inputs["types"] == ["f32 2×2"]
     assert weight["kind"] == "constant"
     assert weight["params"] == 4
 
@@ -141,7 +141,7 @@ def test_shapes_and_work(model: Path) -> None:
     product = next(
         op for op in ops_of(view(model, "--phase", "legal")) if op["op"] == "core.matmul"
     )
-    assert product["types"] == ["f32 2x2"]
+    assert product["types"] == ["f32 2×2"]
     assert product["flops"] == 16
     assert product["bytes"] == 48
 
@@ -150,7 +150,7 @@ def test_what_was_read_has_shapes_and_no_counts(model: Path) -> None:
     """Shapes that the file does not give are those of what nodes are compiled to."""
     ops = ops_of(view(model))
     assert [op["types"] for op in ops if op["title"] in ("MatMul", "Neg", "Relu")] == [
-        ["f32 2x2"]
+        ["f32 2×2"]
     ] * 4
     assert not any("flops" in op or "bytes" in op for op in ops)
 
@@ -180,8 +180,13 @@ def test_weights_are_described(model: Path) -> None:
         "deviation": 1.5,
         "zeros": 2,
         "not_finite": 0,
+        "first": [-1.0, 0.0, 0.0, 3.0],
         "sampled": 4,
     }
+
+
+F32, F64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
+I64 = float(np.iinfo(np.int64).max)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +195,9 @@ def test_weights_are_described(model: Path) -> None:
         (np.array([np.nan, np.inf, 2.0]), (3, 2.0, 2.0, 2.0, 0.0, 0, 2)),
         (np.array([-128, 127], np.int8), (2, -128, 127, -0.5, 127.5, 0, 0)),
         (np.full(1_000_000, 3, np.float16), (1_000_000, 3, 3, 3, 0, 0, 0)),
+        (np.full(3, -np.finfo(np.float32).max), (3, -F32, -F32, -F32, 0, 0, 0)),
+        (np.full(2, np.iinfo(np.int64).max), (2, I64, I64, I64, 0, 0, 0)),
+        (np.array([-F64, F64]), (2, -F64, F64, 0.0, F64, 0, 0)),
         (np.array([], np.float32), None),
         (np.array([np.nan]), None),
         (np.array(["a"], object), None),
@@ -365,9 +373,19 @@ def test_picture(model: Path) -> None:
         model,
         "return [[...document.querySelectorAll('.node .title')].map((one) => one.textContent),"
         "[...document.querySelectorAll('.group .title')].map((one) => one.textContent),"
-        "document.querySelectorAll('.edge').length, document.body.dataset.ready];",
+        "document.querySelectorAll('.edge').length, document.body.dataset.ready,"
+        "document.getElementById('details').textContent,"
+        "[...document.querySelectorAll('.node .names')].map((one) => one.textContent),"
+        "(() => { state.zoom = 9; fit();"
+        " const outer = document.getElementById('picture').getBoundingClientRect();"
+        " const inner = document.getElementById('view').getBoundingClientRect();"
+        " return [state.zoom < 9, inner.top >= outer.top, inner.bottom <= outer.bottom,"
+        " inner.left >= outer.left, inner.right <= outer.right]; })()];",
     )
-    nodes, groups, edges, ready = found
+    nodes, groups, edges, ready, overview, lines, fits = found
+    assert "opsetsai.onnx" in overview
+    assert "x" in lines  # the name of the input
+    assert fits == [True] * 5
     assert ready == "yes"
     assert sorted(nodes) == ["MatMul", "Neg", "Neg", "Relu", "inputs", "return"]
     assert sorted(groups) == ["a", "func main", "two"]

@@ -86,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _data(args: argparse.Namespace, options: CompileOptions) -> dict[str, Any]:
     """What the page shows."""
+    from lowerdeck.frontends import facts_of
     from lowerdeck.tools.view.graph import Graph
 
     graph = Graph()
@@ -94,6 +95,7 @@ def _data(args: argparse.Namespace, options: CompileOptions) -> dict[str, Any]:
         "title": os.path.basename(os.path.normpath(args.model)),
         **graph.data(),
         "stages": [stage.data() for stage in stages],
+        "facts": facts_of(args.model),
     }
     if args.times:
         data["kernels"] = _read_times(args.times)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     UnrankedTensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -42,6 +43,7 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
 )
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.passes.machinery.provenance import source_names
 from lowerdeck.passes.machinery.statistics import (
@@ -63,8 +65,9 @@ Record = dict[str, Any]
 """
 Of an op, by short names: `id`, `op` (its name), `title`, `names` (of source nodes), `parent` (the
 number of the op around it, or -1), `in` (pairs of an op's or block's number and the result's
-position), `attrs`, `types` (of results), `kind`, and where it has any `flops`, `bytes`, `weights`
-(a position in the list of weights), `params`.
+position), `roles` (what operands are called), `label` (of inputs: their names), `attrs`, `types`
+(of results), `kind`, and where it has any `flops`, `bytes`, `weights` (a position in the list of
+weights), `params`.
 """
 
 
@@ -178,6 +181,7 @@ class Graph:
             "op": "arguments",
             "title": "inputs" if isinstance(parent, func.FuncOp) else "arguments",
             "names": [],
+            "label": ", ".join(names) if isinstance(parent, func.FuncOp) else "",
             "parent": self._parent(parent),
             "in": [],
             "attrs": {
@@ -201,6 +205,7 @@ class Graph:
             "names": source_names(op),
             "parent": self._parent(op.parent_op()),
             "in": [list(self._source(value)) for value in op.operands],
+            "roles": _roles(op),
             "attrs": shown,
             "types": [type_text(result.type) for result in op.results],
             "kind": _kind(op),
@@ -238,6 +243,22 @@ class Graph:
             self._weights_of[key] = len(self.weights)
             self.weights.append(found.data())
         return self._weights_of[key]
+
+
+def _roles(op: Operation) -> list[str]:
+    """What the definition of an op calls its operands; of a list of them `name 0`, `name 1`."""
+    if not isinstance(op, IRDLOperation):
+        return []
+    roles: list[str] = []
+    for name, _ in op.get_irdl_definition().operands:
+        match getattr(op, name):
+            case SSAValue():
+                roles.append(name)
+            case None:
+                pass
+            case several:
+                roles += [f"{name} {k}" for k in range(len(several))]
+    return roles
 
 
 def _title(op: Operation) -> str:
@@ -288,13 +309,19 @@ def _kind(op: Operation) -> str:
     return next((kind for cls, kind in _CLASSES.items() if isinstance(op, cls)), "map")
 
 
+def shape_text(dims: Sequence[Expr]) -> str:
+    """Sizes, joined by a sign that no name contains; sums and the like in parentheses."""
+    texts = [str(dim) for dim in dims]
+    return "×".join(f"({text})" if " " in text and len(texts) > 1 else text for text in texts)
+
+
 def type_text(type_: Attribute) -> str:
-    """A type for an edge: `f32 1x3x224x224`, without a shape where it is not known."""
+    """A type for an edge: `f32 1×3×224×224`, without a shape where it is not known."""
     if not isinstance(type_, TensorType | UnrankedTensorType):
         return _shortened(str(type_).removeprefix("!"))
     type_ = cast(Tensor, type_)
     try:
-        return f"{element_type(type_)} {'x'.join(map(str, dims_of(type_)))}".strip()
+        return f"{element_type(type_)} {shape_text(dims_of(type_))}".strip()
     except VerifyException:
         return str(type_.get_element_type())
 

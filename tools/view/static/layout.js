@@ -31,9 +31,11 @@ function linesOf(node) {
   const lines = [cut(node.title || 'op', 40)];
   const record = node.record;
   if (node.children.length) lines.push(`${node.ops} ops`);
+  else if (record && record.label) lines.push(cut(record.label, 36));
   else if (record && record.names.length) {
     const short = record.names.map((name) => name.split('/').pop());
-    lines.push(cut(short.join(', '), 36));
+    const text = cut(short.join(', '), 36);
+    if (text !== lines[0]) lines.push(text); // exporters call nodes as their operators
   }
   if (record && !node.children.length && record.types.length) lines.push(cut(record.types[0], 36));
   return lines;

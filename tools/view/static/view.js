@@ -1,6 +1,6 @@
 // The page: what is shown, and what clicks and keys do.
 /* global treeOf, firstOpen, differences, markChanges, timesOf, errorsOf, matches, layoutOf, svgText,
-   coloringOf, wrapped, visibleOf, escaped, amount, MAX_VISIBLE */
+   coloringOf, wrapped, visibleOf, escaped, amount, MAX_VISIBLE, HEAD */
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -74,11 +74,23 @@ function place() {
   byId('view-beside').setAttribute('transform', text);
 }
 
+// All of the graph, however small.
 function fit() {
   const { width, height } = byId('picture').getBoundingClientRect();
-  state.zoom = Math.min(width / layout.width, height / layout.height, 1.2);
-  // A large graph is shown from its beginning, at a size that can be read.
-  state.zoom = Math.max(state.zoom, LEGIBLE);
+  const margin = 12;
+  state.zoom = Math.min((width - 2 * margin) / layout.width, (height - 2 * margin) / layout.height, 1.2);
+  state.x = (width - layout.width * state.zoom) / 2;
+  // Heads of boxes stand above what the layout counts.
+  state.y = (height - layout.height * state.zoom) / 2 + HEAD * state.zoom;
+  place();
+}
+
+// A large graph from its beginning, at a size that can be read.
+function showStart() {
+  fit();
+  if (state.zoom >= LEGIBLE) return;
+  const { width, height } = byId('picture').getBoundingClientRect();
+  state.zoom = LEGIBLE;
   state.x = (width - layout.width * state.zoom) / 2;
   if (state.x < 0) {
     const first = layout.leaves.reduce((one, other) => (other.y < one.y ? other : one));
@@ -187,6 +199,8 @@ function overview() {
     ...work(tree.root)])}`
     + (found.size ? `<h3>differences</h3>${
       rows(Object.entries(changes).map(([k, v]) => [k, String(v)]))}` : '')
+    + (Object.keys(data.facts || {}).length ? `<h3>file</h3>${
+      rows(Object.entries(data.facts).map(([name, value]) => [name, escaped(value)]))}` : '')
     + `${rewrites.length ? `<h3>rewrites</h3>${rows(rewrites)}` : ''}`
     + '<h3>keys</h3>drag and wheel move and zoom; + and − open and close boxes, as a double click '
     + 'does; / searches; arrows left and right go through the stages';
@@ -211,7 +225,8 @@ function opDetails(node) {
     const old = was !== undefined && was !== value ? `<span class="was">${escaped(was)}</span> ` : '';
     return [name, old + escaped(value)];
   });
-  return `<h2>${escaped(record.op)}</h2>`
+  const name = record.op === record.title ? record.op : `${record.title} (${record.op})`;
+  return `<h2>${escaped(name)}</h2>`
     + rows([['source nodes', record.names.map(escaped).join('<br>')], ...work(node)])
     + difference(entry)
     + (attrs.length ? `<h3>attributes</h3>${rows(attrs)}` : '')
@@ -240,9 +255,10 @@ function operands(record) {
   const known = recordsById();
   return rows(record.in.map(([id, index], k) => {
     const source = known.get(id);
-    if (!source) return [String(k), ''];
+    const role = (record.roles || [])[k] || String(k);
+    if (!source) return [role, ''];
     const type = escaped(source.types[index] || '');
-    return [String(k), `${link(source)}<br>${type}${weights(source)}`];
+    return [role, `${link(source)}<br>${type}${weights(source)}`];
   }));
 }
 
@@ -266,7 +282,9 @@ function weights(record) {
     ['range', `${number(w.minimum)} to ${number(w.maximum)}`],
     ['mean', `${number(w.mean)}, deviation ${number(w.deviation)}`],
     ['zeros', w.zeros ? `${w.zeros} (${((100 * w.zeros) / w.count).toPrecision(3)} %)` : undefined],
-    ['not finite', w.not_finite ? String(w.not_finite) : undefined]])
+    ['not finite', w.not_finite ? String(w.not_finite) : undefined],
+    ['values', w.first.map((value) => (typeof value === 'number' ? number(value) : value)).join(', ')
+      + (w.count > w.first.length ? ', …' : '')]])
     + `<svg class="histogram" width="290" height="60">${bars}</svg>`;
 }
 
@@ -308,7 +326,7 @@ function expandAll() {
     if (!opened) break;
     ({ leaves } = visibleOf(tree, state.open));
   }
-  draw(); fit();
+  draw(); showStart();
 }
 
 function start() {
@@ -328,7 +346,7 @@ function start() {
   byId('both').checked = state.both;
   byId('both').parentElement.style.display = data.stages.length < 2 ? 'none' : '';
   byId('color').value = state.color;
-  rebuild(); fit(); select(null);
+  rebuild(); showStart(); select(null);
 }
 
 function setStage(value) {
@@ -339,12 +357,12 @@ function setStage(value) {
 
 byId('color').onchange = (event) => { state.color = event.target.value; draw(); };
 byId('constants').onchange = (event) => { state.constants = event.target.checked; rebuild(); };
-byId('both').onchange = (event) => { state.both = event.target.checked; rebuild(); fit(); };
+byId('both').onchange = (event) => { state.both = event.target.checked; rebuild(); showStart(); };
 byId('expand').onclick = expandAll;
 byId('collapse').onclick = () => {
   state.isTouched = true;
   state.open = new Set(['']);
-  rebuild(); fit();
+  rebuild(); showStart();
 };
 byId('fit').onclick = fit;
 byId('stage').oninput = (event) => setStage(Number(event.target.value));
@@ -390,7 +408,7 @@ for (const picture of [byId('picture'), byId('picture-beside')]) {
   picture.onwheel = (event) => {
     event.preventDefault();
     const factor = Math.exp(-event.deltaY * 0.0015);
-    const zoom = Math.max(0.05, Math.min(4, state.zoom * factor));
+    const zoom = Math.max(Math.min(0.05, state.zoom), Math.min(4, state.zoom * factor));
     const { left, top } = picture.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - top];
     state.x = x - ((x - state.x) * zoom) / state.zoom;
