@@ -36,6 +36,7 @@ from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
+from lowerdeck.dialects.sizes import at_most, is_never_negative, largest
 from lowerdeck.lowering.buffers.updates import find_updates
 from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
@@ -123,8 +124,12 @@ class Bufferizer:
         """The name of the iteration number in the kernel that writes it to a tensor."""
         self._scopes = [Scope(block)]
         self._ranges: dict[str, Interval] = {}
-        """The buffers of the iteration numbers."""
+        """What iteration numbers may be."""
+        self._limits: dict[str, Expr] = {}
+        """What symbols that iterations decide never exceed, in terms of input dimensions."""
         self._destinations: dict[SSAValue, SSAValue] = {}
+        self._current: Operation | None = None
+        """The op that is lowered: what a buffer is for."""
         self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
         self._places = Places()
         self._fresh = 0
@@ -168,12 +173,26 @@ class Bufferizer:
     def _alloc(
         self, type_: RefType, *, dynamic: bool = False, unpadded: Expr | None = None
     ) -> SSAValue:
-        is_dynamic = dynamic or not self._is_planned(type_)
-        op = entry_ops.AllocOp(type_, dynamic=is_dynamic, unpadded=unpadded)
-        self._add(op)
+        if not dynamic and not self._is_planned(type_):
+            if (room := self._room_for(type_)) is not None:
+                return self._part_of_room(room, type_)
+            dynamic = True
+        op = entry_ops.AllocOp(type_, dynamic=dynamic, unpadded=unpadded)
+        self._add(op, self._current)
         if op.dynamic.value.data:
             self._scopes[-1].owned.add(op.result)
         return op.result
+
+    def _room_for(self, type_: RefType) -> RefType | None:
+        """The largest size that a buffer can have, if that follows from the input dimensions."""
+        dims = [at_most(dim, self._limits, self.static_symbols) for dim in type_.dims.data]
+        known = [dim for dim in dims if dim is not None]
+        return RefType.of(type_.element, known) if len(known) == len(dims) else None
+
+    def _part_of_room(self, room: RefType, type_: RefType) -> SSAValue:
+        view = entry_ops.ViewOp(self._alloc(room), type_)
+        self._add(view)
+        return view.result
 
     def _take(self, value: SSAValue, *, copies: bool = False) -> SSAValue:
         """A dynamic buffer of this block that holds a value, and that another owner releases."""
@@ -268,6 +287,7 @@ class Bufferizer:
     def _lower_block(self, block: Block) -> None:
         self._places.update(find_places(block))
         for op in block.ops:
+            self._current = op
             for assumption in assumptions(op):
                 self._check(op, assumption)
             match op:
@@ -302,9 +322,15 @@ class Bufferizer:
 
     def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
         """True if the relation holds for all possible iteration numbers."""
-        is_order = predicate in (Requirement.LE, Requirement.INDEX)
-        difference = interval(right - left, self._ranges) if is_order else None
-        return difference is not None and difference[0] >= 0
+        if predicate not in (Requirement.LE, Requirement.INDEX):
+            return False
+        difference = interval(right - left, self._ranges)
+        if difference is not None and difference[0] >= 0:
+            return True
+        if not (left - right).symbols & self._limits.keys():
+            return False
+        excess = at_most(left - right, self._limits, self.static_symbols)
+        return excess is not None and is_never_negative(-excess)
 
     def _lower_kernel(self, op: KernelOp) -> None:
         for member in op.body.block.ops:
@@ -386,6 +412,8 @@ class Bufferizer:
         scans = self._scan_buffers(op)
         iteration = op.iteration.data if op.iteration else self._symbol("iteration")
         self._ranges[iteration] = (0, _last_iteration(op))
+        if (limit := self._limit(op)) is not None:
+            self._limits[iteration] = limit - 1
         # Buffers that the loop takes ownership of must not be used after it.
         inits = [op.inits[k] for k in moved]
         owned = [self._take(value, copies=not value.has_one_use()) for value in inits]
@@ -482,20 +510,36 @@ class Bufferizer:
         """Buffers for the largest possible number of iterations of the loop."""
         if not op.yielded_scans:
             return []
-        trips = None if op.trip_count is None else self._trips(op.trip_count)
-        if trips is None or (trips.value or 0) > MAX_TRIPS:
+        if (limit := self._limit(op)) is not None and op.count is not None:
+            self._limits[op.count.data] = limit
+        results = op.results[len(op.inits) :]
+        lengths = [self._length(op, dims_of(result)[0], limit) for result in results]
+        return [
+            self._alloc(RefType.of(element_type(value), [length, *dims_of(value)]))
+            for value, length in zip(op.yielded_scans, lengths, strict=True)
+        ]
+
+    def _limit(self, op: LoopOp) -> Expr | None:
+        """What the number of iterations never exceeds, if that follows from the dimensions."""
+        if op.trip_count is None or (trips := _known_scalar(op.trip_count)) is None:
+            return None
+        if (trips.value or 0) > MAX_TRIPS:
+            return None
+        return at_most(largest(trips, Expr.const(0)), self._limits, self.static_symbols)
+
+    def _length(self, op: LoopOp, length: Expr, limit: Expr | None) -> Expr:
+        """The iterations that a scan output has room for."""
+        if length.symbols <= self.static_symbols:
+            return length
+        if limit is not None:
+            return limit
+        if op.trip_count is None or constant_array(op.trip_count) is not None:
             raise LoweringError(
                 op, "collects scan outputs without a trip count; give the loop a maximum trip count"
             )
-        return [
-            self._alloc(RefType.of(element_type(value), [trips, *dims_of(value)]))
-            for value in op.yielded_scans
-        ]
+        return self._trips(op.trip_count)
 
     def _trips(self, trip_count: SSAValue) -> Expr:
-        owner = trip_count.owner
-        if isinstance(owner, ConstantOp):
-            return Expr.const(max(int(owner.array.reshape(())), 0))
         name = self._symbol("trips")
         self._add(entry_ops.BindOp(self._scalar(trip_count), [name]))
         return maximum(Expr.symbol(name), 0)
@@ -528,6 +572,23 @@ def _split(made: Sequence[Mapping[int, str]]) -> tuple[list[int], list[int]]:
 def _ref(value: SSAValue, layout: LayoutAttr | None = None) -> RefType:
     dims = dims_of(value)
     return RefType.of(element_type(value), dims if layout is None else layout.dims(dims))
+
+
+def _known_scalar(value: SSAValue) -> Expr | None:
+    """The only element of an integer tensor, if it is a number or made of dimensions."""
+    match value.owner:
+        case ConstantOp() as op:
+            return Expr.const(int(op.array.reshape(())))
+        case KernelOp() as op:
+            return _known_scalar(
+                yielded(op.body)[next(k for k, each in enumerate(op.results) if each is value)]
+            )
+        case FromDimsOp() as op:
+            return op.values.data[0]
+        case ReshapeOp() as op:
+            return _known_scalar(op.input)
+        case _:
+            return None
 
 
 def _last_iteration(op: LoopOp) -> int:

@@ -69,6 +69,8 @@ class Interface:
     weights_size: int
     """Bytes with the header; 0 if there are no constants."""
     weights_header: bytes
+    allocated: tuple[str, ...]
+    """The source nodes whose results come from the caller's allocator."""
     needs_allocator: bool
     is_parallel: bool
     """It was compiled for a pool of threads, and comes with one."""
@@ -495,6 +497,7 @@ def metadata(i: Interface) -> dict[str, object]:
         "weights_header": i.weights_header.hex(),
         "embeds_weights": i.embeds_weights,
         "needs_allocator": i.needs_allocator,
+        "allocated": list(i.allocated),
         "is_parallel": i.is_parallel,
         "sources": sources(i),
         "cflags": compiler_flags(i.target),

@@ -29,6 +29,7 @@ from lowerdeck.lowering.emit_c.writer import CWriter
 from lowerdeck.lowering.entry.parallelize import may_lag
 from lowerdeck.lowering.entry.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.machinery.provenance import source_names
 
 _NUMBERS_A_LINE = 6
 
@@ -148,7 +149,9 @@ def _interface(
         raise CompileError("memory is not planned; run plan-memory before emit-c")
     taken = names_of_model(name)
     inputs, outputs = map(ref_type, entry.input_args), map(ref_type, entry.output_args)
-    allocations = (op for op in entry.walk() if isinstance(op, entry_ops.AllocOp))
+    allocated = [
+        op for op in entry.walk() if isinstance(op, entry_ops.AllocOp) and op.dynamic.value.data
+    ]
     return Interface(
         name=name,
         inputs=make_ports(names_in(entry.inputs), list(inputs), taken),
@@ -157,7 +160,8 @@ def _interface(
         workspace=entry.workspace.data[0],
         weights_size=weights_size,
         weights_header=header,
-        needs_allocator=any(op.dynamic.value.data for op in allocations),
+        allocated=tuple(dict.fromkeys(name for op in allocated for name in source_names(op, 1))),
+        needs_allocator=bool(allocated),
         is_parallel=entry.takes_pool is not None,
         shares_work=entry.parallel is not None,
         embeds_weights=embeds_weights,

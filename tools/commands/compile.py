@@ -245,6 +245,7 @@ def _text(
             *(f"input {_tensor(one)}" for one in metadata["inputs"]),
             *(f"output {_tensor(one)}" for one in metadata["outputs"]),
             *_memory(metadata, is_small=options.small_weights or options.target == "c99"),
+            *_allocator(metadata),
         ]
     )
 
@@ -272,6 +273,21 @@ def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:
         if isinstance(size := memory[key], int) and size:
             text += f", {arena / size:.2f} times the {size:,} {what}"
     return [weights, text]
+
+
+_FEW = 4
+"""How many of the nodes that need an allocator are named."""
+
+
+def _allocator(metadata: Mapping[str, Any]) -> list[str]:
+    """Why the caller has to bring an allocator, if so."""
+    if not metadata["needs_allocator"]:
+        return []
+    text = "needs an allocator: sizes depend on the values of inputs"
+    if names := [f"'{name}'" for name in metadata["allocated"]]:
+        more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+        text += f", at {', '.join(names[:_FEW])}{more}"
+    return [text]
 
 
 def at_one(expression: str) -> tuple[list[str], int]:
