@@ -13,7 +13,7 @@ from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lowerdeck import cache as disk_cache
 from lowerdeck.binding import (
@@ -79,6 +79,7 @@ def compile(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Mapping[str, ArrayLike] | None = None,
     threads: int = 1,
     target: str = "native",
     name: str | None = None,
@@ -105,7 +106,8 @@ def compile(
     the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
     `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
     only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
-    fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. A run uses
+    fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. `fixed` has
+    the values of inputs that become constants: arrays, or numbers that fill them. A run uses
     `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
     (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
     "aarch64" or "c99". `name` is what identifiers of the C begin with, else the name of the model's
@@ -127,6 +129,7 @@ def compile(
     options = CompileOptions(
         outputs=outputs,
         input_shapes=input_shapes,
+        fixed=fixed,
         import_options=known_options(import_options),
         threads=threads,
         target=target,
@@ -274,6 +277,7 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
         model,
         outputs=options.outputs,
         input_shapes=options.input_shapes,
+        fixed=options.fixed,
         context=context,
         **options.import_options,
     )

@@ -10,6 +10,7 @@ from lowerdeck.compiler import CompileOptions, Source, import_and_lower, known_o
 from lowerdeck.dialects.frameworks import OptionValue, exports
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
@@ -22,6 +23,7 @@ def export(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Mapping[str, ArrayLike] | None = None,
     dialect: str = "bvlc",
     **import_options: OptionValue,
 ) -> None:
@@ -34,7 +36,10 @@ def export(
     everything that cannot be exported, and then nothing is written; ValueError for another suffix.
     """
     options = CompileOptions(
-        outputs=outputs, input_shapes=input_shapes, import_options=known_options(import_options)
+        outputs=outputs,
+        input_shapes=input_shapes,
+        fixed=fixed,
+        import_options=known_options(import_options),
     )
     export_with(model, os.fspath(path), options, dialect=dialect)
 

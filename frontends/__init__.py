@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.frameworks import Framework, OptionValue
 from lowerdeck.frontends.frontend import (
@@ -26,6 +27,7 @@ def load_model(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Mapping[str, Any] | None = None,
     context: Context | None = None,
     **options: OptionValue,
 ) -> ModuleOp:
@@ -33,7 +35,8 @@ def load_model(
     The module of a model file or folder, whose format is detected from its content.
 
     `outputs` and `input_shapes` are those of the frontend's own import; `options` are those that
-    the framework declares (`dialects/frameworks.py`). IR text is parsed with the dialects of
+    the framework declares (`dialects/frameworks.py`). `fixed` has the values of inputs that become
+    constants: numbers, which stand for each element of an input, or arrays. IR text is parsed with the dialects of
     `context`. FrontendError lists everything that prevents the import; InternalError reports a bug
     in the importer.
     """
@@ -41,12 +44,20 @@ def load_model(
 
     file = os.fspath(path)
     with working_on(lambda: file):
-        framework, request = read_request(file, outputs, input_shapes, options)
+        framework, request = read_request(file, outputs, input_shapes, options, fixed or {})
         if framework is not None:
-            return frontend_of(framework).load(request)
-        from lowerdeck.frontends.text import read_module
+            frontend = frontend_of(framework)
+            module = frontend.load(request)
+        else:
+            from lowerdeck.frontends.text import read_module
 
-        return read_module(file, context, outputs=outputs, input_shapes=input_shapes)
+            frontend = None
+            module = read_module(file, context, outputs=outputs, input_shapes=input_shapes)
+        if request.fixed and (frontend is None or not frontend.fixes_inputs):
+            from lowerdeck.frontends.fixed import fix_arguments
+
+            fix_arguments(module, file, request.fixed)
+        return module
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -63,6 +74,7 @@ def read_request(
     outputs: Sequence[str] | None,
     input_shapes: Mapping[str, Sequence[int]] | None,
     options: Mapping[str, OptionValue],
+    fixed: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Framework | None, Request]:
     """
     The framework of a model (None for IR text), and the request to its frontend.
@@ -75,7 +87,7 @@ def read_request(
     framework = None if format_ == IR_TEXT.name else formats()[format_]
     given = {name: value for name, value in options.items() if value is not None}
     _check_options(path, format_, framework, given)
-    return framework, Request(path, format_, outputs, input_shapes, given)
+    return framework, Request(path, format_, outputs, input_shapes, fixed, given)
 
 
 def _check_options(

@@ -46,6 +46,8 @@ class Request:
     outputs: Sequence[str] | None = None
     """Names of tensors to return in place of the model's own outputs."""
     input_shapes: Mapping[str, Sequence[int]] | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of inputs that are constants, by name."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Values of the framework's options, as far as they were given."""
 
@@ -88,6 +90,8 @@ class Frontend:
     """The operators of the nodes, including those that the import does not support."""
     other_files: Callable[[str, Mapping[str, OptionValue]], list[str]] = _no_files
     """The files that a model may need besides that with its graph, as far as names tell."""
+    fixes_inputs: bool = False
+    """True if `load` makes constants of inputs; else arguments of `main` become constants of core."""
     advice: Callable[[str], str | None] = _no_advice
     """How a path that is not a model is related to one, and what to pass instead."""
     facts: Callable[[str], dict[str, str]] = _no_facts

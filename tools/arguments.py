@@ -54,6 +54,15 @@ def add_options(
         help="shape of an input; repeatable",
     )
     add(
+        "--set",
+        action="append",
+        default=[],
+        dest="fixed",
+        metavar="NAME=VALUE",
+        help="make an input a constant: true, a number for all of its elements, [[1,2],[3,4]], or "
+        "@file.npy; repeatable",
+    )
+    add(
         target_flag,
         dest="compile_for",
         default=target,
@@ -131,6 +140,7 @@ def compile_options(
     return CompileOptions(
         outputs=args.output,
         input_shapes=parse_shapes(args.input_shape),
+        fixed=parse_values(args.fixed),
         import_options=_import_options(args),
         target=args.compile_for,
         name=args.name,
@@ -218,6 +228,47 @@ def parse_shapes(options: Sequence[str]) -> dict[str, list[int]] | None:
             raise ToolError(f"--input-shape {option}: expected NAME=1,2,3")
         shapes[name] = [int(size) for size in sizes]
     return shapes or None
+
+
+def parse_values(options: Sequence[str]) -> dict[str, Any] | None:
+    """`NAME=VALUE` for each input that is a constant; None without options."""
+    values: dict[str, Any] = {}
+    for option in options:
+        name, equals, text = option.rpartition("=")
+        if not name or not equals or not text.strip():
+            raise ToolError(f"--set {option}: expected NAME=VALUE")
+        values[name] = _parse_value(option, text.strip())
+    return values or None
+
+
+def _parse_value(option: str, text: str) -> Any:
+    """A Boolean, a number, a list of these, or the array of a file."""
+    import json
+
+    import numpy as np
+
+    if text.startswith("@"):
+        try:
+            found = np.load(text[1:])
+        except (OSError, ValueError, EOFError) as error:
+            raise ToolError(f"--set {option}: {text[1:]} cannot be read: {error}") from None
+        if not isinstance(found, np.ndarray):
+            raise ToolError(f"--set {option}: {text[1:]} holds several arrays, expected one (.npy)")
+        return found
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        if "," not in text and "[" not in text:
+            return int(text) if text.lstrip("+-").isdecimal() else float(text)
+        value = json.loads(text if text.startswith("[") else f"[{text}]")
+        if np.asarray(value).dtype.kind not in "biuf":
+            raise ValueError
+    except ValueError:
+        raise ToolError(
+            f"--set {option}: expected a number, true, false, a list such as [[1,2],[3,4]], or "
+            "@file.npy"
+        ) from None
+    return value
 
 
 def read_arrays(path: str) -> dict[str, NDArray[Any]]:

@@ -228,10 +228,25 @@ def run_onnxruntime(path: str, inputs: Inputs, options: CompileOptions) -> Resul
     try:
         session = runtime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
         names = [value.name for value in session.get_outputs()]
+        fixed = options.fixed or {}
         used: Mapping[str, NDArray[np.generic]] = {
-            value.name: inputs[value.name] for value in session.get_inputs()
+            value.name: _fixed(value, fixed) if value.name in fixed else inputs[value.name]
+            for value in session.get_inputs()
         }
         results = session.run(names, used)
     except Exception as error:  # whatever its C++ raises; a model may be beyond it
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return dict(zip(names, results, strict=True))
+
+
+def _fixed(value: Any, fixed: Mapping[str, Any]) -> NDArray[Any]:
+    """The value of an input that is a constant, as onnxruntime wants it."""
+    from onnx import TensorProto
+
+    from lowerdeck.dialects.onnx.types import element_from_proto
+    from lowerdeck.frontends.fixed import fixed_array
+
+    name = str(value.type).removeprefix("tensor(").removesuffix(")").upper()
+    element = element_from_proto(TensorProto.DataType.Value(name))
+    dims = [dim if isinstance(dim, int) else None for dim in value.shape]
+    return fixed_array(fixed[value.name], element, dims)

@@ -269,6 +269,7 @@ class OptTool(xDSLOptMain):
             self.args.input_file,
             outputs=options.outputs,
             input_shapes=options.input_shapes,
+            fixed=options.fixed,
             context=self.ctx,
             **options.import_options,
         )

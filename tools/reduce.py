@@ -263,7 +263,7 @@ def _reduce_module(args: argparse.Namespace, options: CompileOptions) -> None:
 
 def _of_text(options: CompileOptions) -> CompileOptions:
     """The options without what is said of a model's file."""
-    return replace(options, outputs=None, input_shapes=None, import_options={})
+    return replace(options, outputs=None, input_shapes=None, fixed=None, import_options={})
 
 
 def _digest_of_module(module: ModuleOp) -> int:

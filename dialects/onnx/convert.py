@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -248,19 +248,27 @@ class GraphBuilder:
             return UNTYPED
 
     def initializers(
-        self, graph: GraphProto, scope: Scope, needed: AbstractSet[str] | None = None
+        self,
+        graph: GraphProto,
+        scope: Scope,
+        needed: AbstractSet[str] | None = None,
+        left_out: Container[str] = (),
     ) -> list[Operation]:
-        """The ops for constants (of the `needed` names); they replace inputs of the same name."""
+        """
+        The ops for constants (of the `needed` names, without those that are `left_out`); they
+        replace inputs of the same name.
+        """
         ops: list[Operation] = []
         for tensor in graph.initializer:
-            if needed is not None and tensor.name not in needed:
+            if tensor.name in left_out or (needed is not None and tensor.name not in needed):
                 continue
             self._initializer(tensor.name, lambda t=tensor: self.tensors(t), scope, ops)
         for sparse in graph.sparse_initializer:
-            if needed is not None and sparse.values.name not in needed:
+            name = sparse.values.name
+            if name in left_out or (needed is not None and name not in needed):
                 continue
             self._initializer(
-                sparse.values.name,
+                name,
                 lambda s=sparse: TensorAttr.of(sparse_from_proto(s).array()),
                 scope,
                 ops,

@@ -22,13 +22,16 @@ def _is_net(fields: Outline) -> bool:
 
 
 def _load(request: Request) -> ModuleOp:
+    import numpy as np
+
     from lowerdeck.frontends.caffe.import_ import import_net
 
+    shapes = {name: np.shape(value) for name, value in request.fixed.items() if np.ndim(value)}
     return import_net(
         request.path,
         request.options.get("weights"),
         outputs=request.outputs,
-        input_shapes=request.input_shapes,
+        input_shapes={**shapes, **(request.input_shapes or {})},
         stages=request.options.get("stages", ()),
         transform=request.options.get("transform", ()),
     )

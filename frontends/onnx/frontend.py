@@ -22,7 +22,12 @@ def _is_model(fields: Outline) -> bool:
 def _load(request: Request) -> ModuleOp:
     from lowerdeck.frontends.onnx.import_ import import_model
 
-    return import_model(request.path, outputs=request.outputs, input_shapes=request.input_shapes)
+    return import_model(
+        request.path,
+        outputs=request.outputs,
+        input_shapes=request.input_shapes,
+        fixed=request.fixed,
+    )
 
 
 def _inventory(request: Request) -> Iterator[Use]:
@@ -81,5 +86,6 @@ FRONTEND = Frontend(
     load=_load,
     inventory=_inventory,
     facts=_facts,
+    fixes_inputs=True,
     messages={"ModelProto": ".onnx"},
 )

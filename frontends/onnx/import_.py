@@ -8,6 +8,7 @@ from functools import partial
 from typing import cast
 
 import onnx
+from numpy.typing import ArrayLike
 from onnx import GraphProto, ModelProto, TensorShapeProto
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
@@ -21,10 +22,10 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnrankedTensorType,
 )
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.types import i64, tensor
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.onnx.convert import (
     FunctionKey,
@@ -36,8 +37,10 @@ from lowerdeck.dialects.onnx.convert import (
     names_used,
     node_name,
 )
-from lowerdeck.dialects.onnx.ops import OPSET
+from lowerdeck.dialects.onnx.ops import OPSET, InitializerOp
+from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.fixed import fixed_array, unknown_input
 from lowerdeck.frontends.onnx.contrib import ModelWeights, function_makers
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 from lowerdeck.frontends.symbols import Symbols
@@ -48,13 +51,15 @@ def import_model(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Mapping[str, ArrayLike] | None = None,
 ) -> ModuleOp:
     """
     The module for a model: `func.func @main` with one onnx op for each node.
 
     `outputs` names the tensors of the main graph to return in place of its outputs; nodes that they
     do not need are left out. `input_shapes` replaces the shapes of inputs. An input that has an
-    initializer is a constant, not an argument. Calls of the model's own functions are inlined.
+    initializer is a constant, not an argument, and so is one to which `fixed` gives a value. Calls of
+    the model's own functions are inlined.
     FrontendError lists everything that prevents the import.
     """
     if isinstance(source, ModelProto):
@@ -64,7 +69,7 @@ def import_model(
         file = os.fspath(source)
         model, loader = parse_model(file), TensorLoader(file)
     try:
-        return _Importer(file, model, loader).run(outputs, dict(input_shapes or {}))
+        return _Importer(file, model, loader).run(outputs, dict(input_shapes or {}), fixed or {})
     except RecursionError:
         raise FrontendError.of_file(file, "its subgraphs are nested too deeply") from None
 
@@ -105,19 +110,23 @@ class _Importer:
         return found
 
     def run(
-        self, outputs: Sequence[str] | None, input_shapes: dict[str, Sequence[int]]
+        self,
+        outputs: Sequence[str] | None,
+        input_shapes: dict[str, Sequence[int]],
+        fixed: Mapping[str, ArrayLike],
     ) -> ModuleOp:
         graph, builder = self.model.graph, self.builder
         needed = None if outputs is None else _needed_names(graph, outputs)
         constants = {tensor.name for tensor in graph.initializer}
         constants |= {sparse.values.name for sparse in graph.sparse_initializer}
-        inputs = [value for value in graph.input if value.name not in constants]
+        inputs = [value for value in graph.input if value.name not in {*constants, *fixed}]
         nodes: Sequence[onnx.NodeProto] = graph.node
         if needed is not None:
             nodes = [node for node in nodes if not needed.isdisjoint(node.output)]
         scope: Scope = {}
         block = self._arguments(inputs, input_shapes, scope)
-        block.add_ops(builder.initializers(graph, scope, needed))
+        block.add_ops(builder.initializers(graph, scope, needed, fixed))
+        block.add_ops(self._fixed(fixed, scope))
         block.add_ops(builder.nodes(nodes, scope))
         names = [value.name for value in graph.output] if outputs is None else list(outputs)
         values = builder.outputs(names, scope, block)
@@ -160,6 +169,29 @@ class _Importer:
             known = ", ".join(f"'{value.name}'" for value in inputs[:10]) or "none"
             self.builder.report(None, f"a shape is given for '{name}', but the inputs are {known}")
         return block
+
+    def _fixed(self, fixed: Mapping[str, ArrayLike], scope: Scope) -> list[Operation]:
+        """The constants in place of inputs with these names."""
+        declared = {value.name: value for value in self.model.graph.input}
+        ops: list[Operation] = []
+        for name, value in fixed.items():
+            if name not in declared:
+                self.builder.report(None, unknown_input(name, list(declared)))
+                continue
+            type_ = self.builder.type_of(declared[name], self._dims)
+            try:
+                if not isinstance(type_, TensorType | UnrankedTensorType):
+                    raise ValueError(f"is of type {type_}, expected a tensor")
+                ranked = isinstance(type_, TensorType)
+                dims = [dim.value for dim in dims_of(type_)] if ranked else None
+                op = InitializerOp(TensorAttr.of(fixed_array(value, element_type(type_), dims)))
+            except ValueError as error:
+                self.builder.report(None, f"input '{name}' {error}")
+                continue
+            op.location = self.locate(name)
+            ops.append(op)
+            self.builder.define(None, name, op.output, scope)
+        return ops
 
     def _dims(self, shape: TensorShapeProto) -> list[ExprLike]:
         """The dimensions of a shape: numbers, and symbols for the rest."""

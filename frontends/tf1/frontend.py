@@ -55,7 +55,12 @@ def _load(request: Request) -> ModuleOp:
     from lowerdeck.frontends.tf1.import_ import import_source
 
     source = _source(request)
-    return import_source(source, outputs=request.outputs, input_shapes=request.input_shapes)
+    return import_source(
+        source,
+        outputs=request.outputs,
+        input_shapes=request.input_shapes,
+        fixed=request.fixed,
+    )
 
 
 def _inventory(request: Request) -> Iterable[Use]:
@@ -106,6 +111,7 @@ FRONTEND = Frontend(
     ),
     load=_load,
     inventory=_inventory,
+    fixes_inputs=True,
     other_files=_checkpoint_files,
     advice=_advice,
     messages={"GraphDef": ".pb"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -16,6 +17,7 @@ from lowerdeck.dialects.tf1.functions import FunctionOp, ReturnOp
 from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, FetchOp, GraphOp, attribute_value
 from lowerdeck.dialects.tf1.signatures import signature_of
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.fixed import unknown_input
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.tf1.body import BodyImport, Checked, Shared, file_location
 from lowerdeck.frontends.tf1.feeds import Feed, with_feeds
@@ -42,6 +44,7 @@ def import_graph(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Mapping[str, ArrayLike] | None = None,
     is_text: bool | None = None,
 ) -> ModuleOp:
     """
@@ -58,6 +61,7 @@ def import_graph(
     there is an input, else it is its default. Unknown dimensions become symbols of their own.
 
     Any other tensor that is named there becomes an input, too, and what computes it is not needed.
+    `fixed` gives tensors values, placeholders or any: each becomes a constant.
 
     A file is text if its suffix is `.pbtxt`, or as `is_text` says. FrontendError lists everything
     that prevents the import.
@@ -69,7 +73,7 @@ def import_graph(
         found = Source(file, file, parse_graph(file, is_text=is_text))
     else:
         found = Source("model", None, parse_message("model", source))
-    return import_source(found, outputs=outputs, input_shapes=input_shapes)
+    return import_source(found, outputs=outputs, input_shapes=input_shapes, fixed=fixed)
 
 
 def import_source(
@@ -77,14 +81,15 @@ def import_source(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Mapping[str, ArrayLike] | None = None,
 ) -> ModuleOp:
     """
     `import_graph` for a graph with what belongs to it.
 
-    With a signature, its inputs and outputs have the names that they have there; `outputs` and
-    `input_shapes` may be these names, or tensors. Variables have the values of the checkpoint.
+    With a signature, its inputs and outputs have the names that they have there; `outputs`,
+    `input_shapes` and `fixed` may be these names, or tensors. Variables have the values of the checkpoint.
     """
-    return _Importer(source).run(outputs, dict(input_shapes or {}))
+    return _Importer(source).run(outputs, dict(input_shapes or {}), fixed or {})
 
 
 class _Importer:
@@ -111,17 +116,30 @@ class _Importer:
         self.symbols = Symbols()
 
     def run(
-        self, outputs: Sequence[str] | None, input_shapes: dict[str, Sequence[int]]
+        self,
+        outputs: Sequence[str] | None,
+        input_shapes: dict[str, Sequence[int]],
+        fixed: Mapping[str, ArrayLike],
     ) -> ModuleOp:
         for name in self.shared.library.duplicates:
             self._report(None, f"two functions of its library are called '{name}'")
         fetches = self._fetches(outputs)
         shapes = self._shapes(input_shapes)
-        fed = with_feeds(self.graph, self._feeds(input_shapes), self.shared.report)
+        given = self._fixed(fixed)
+        fed = with_feeds(
+            self.graph,
+            self._feeds(input_shapes, given),
+            self.shared.report,
+            has_unknown_scalars=self.producer <= _SCALAR_MEANS_UNKNOWN,
+        )
         self.graph, self.input_names = fed.graph, fed.names
         names = [name for name, _ in fetches]
         ports = [fed.moved.get(port, port) for _, port in fetches]
-        shapes = {fed.moved.get(port, port).node: shape for port, shape in shapes.items()}
+        shapes = {
+            fed.moved.get(port, port).node: shape
+            for port, shape in shapes.items()
+            if port not in given
+        }
         main = BodyImport(self.shared, self.graph, fed=shapes)
         main.check(ports)
         functions = self._functions()
@@ -178,9 +196,7 @@ class _Importer:
                 self._report(None, f"the shape given for '{name}' is negative")
             port = self._input(name)
             if port is None or port.node not in self.graph.nodes:
-                inputs = [f"{n.name}:0" for n in self.graph.nodes.values() if n.op in PLACEHOLDERS]
-                names = sorted(self.interface.inputs or inputs)
-                known = ", ".join(f"'{name}'" for name in names[:_SHOWN]) or "none"
+                known = ", ".join(f"'{name}'" for name in self._inputs()[:_SHOWN]) or "none"
                 self._report(None, f"a shape is given for '{name}', but the inputs are {known}")
             elif port in found:
                 self._report(self.graph.nodes[port.node], "two shapes are given for it")
@@ -188,13 +204,37 @@ class _Importer:
                 found[port] = [max(0, dim) for dim in shape]
         return found
 
-    def _feeds(self, input_shapes: Mapping[str, Sequence[int]]) -> dict[Port, Feed]:
-        """The inputs of the signature, and others for which a shape is given."""
+    def _inputs(self) -> list[str]:
+        """The names of the inputs, for messages."""
+        inputs = [f"{n.name}:0" for n in self.graph.nodes.values() if n.op in PLACEHOLDERS]
+        return sorted(self.interface.inputs or inputs)
+
+    def _fixed(self, fixed: Mapping[str, ArrayLike]) -> dict[Port, ArrayLike]:
+        """The values that are given."""
+        found: dict[Port, ArrayLike] = {}
+        for name, value in fixed.items():
+            port = self._input(name)
+            if port is None or port.node not in self.graph.nodes:
+                self._report(None, unknown_input(name, self._inputs()))
+            elif port in found:
+                self._report(self.graph.nodes[port.node], "two values are given for it")
+            else:
+                found[port] = value
+        return found
+
+    def _feeds(
+        self, input_shapes: Mapping[str, Sequence[int]], fixed: Mapping[Port, ArrayLike]
+    ) -> dict[Port, Feed]:
+        """The inputs of the signature, and others for which a shape or a value is given."""
         named = {port: name for name, port in self.interface.inputs.items()}
         given = [port for name in input_shapes if (port := self._input(name)) is not None]
         return {
-            port: Feed(named.get(port, str(port)), self.interface.shapes.get(named.get(port, "")))
-            for port in (*named, *given)
+            port: Feed(
+                named.get(port, str(port)),
+                self.interface.shapes.get(named.get(port, "")),
+                fixed.get(port),
+            )
+            for port in (*named, *given, *fixed)
             if port in named or port.node in self.graph.nodes
         }
 

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.frames import Frame
-from lowerdeck.passes.control_flow.graph import Node, Problem, Value, sources
-from lowerdeck.passes.control_flow.kinds import FORWARDING
+from lowerdeck.passes.control_flow.graph import Node, Problem, Value, forwarded, sources
 
 
 def _names(*stems: str) -> frozenset[str]:
@@ -171,24 +170,14 @@ def _handle_sources(node: Node) -> list[Node]:
     """The sources of the handle of an array."""
     if _is(node, READERS | WRITERS):
         return [node.inputs[0].node]
-    return _forwarded(node)
+    return forwarded(node)
 
 
 def _flow_sources(node: Node) -> list[Node]:
     """The sources of the flow that a node receives."""
     if _is(node, READERS | WRITERS):
         return [node.inputs[-1].node]
-    return _forwarded(node)
-
-
-def _forwarded(node: Node) -> list[Node]:
-    """The nodes whose values a node may forward."""
-    if node.is_a(kinds.Merge):
-        return [value.node for value in node.inputs]
-    is_same = node.is_a(FORWARDING) or node.is_a(kinds.Enter | kinds.Exit)
-    if is_same or (node.is_a(kinds.Operator) and node.op_type in ("Identity", "RefIdentity")):
-        return [node.inputs[0].node]
-    return []
+    return forwarded(node)
 
 
 def _is(node: Node, names: frozenset[str]) -> bool:

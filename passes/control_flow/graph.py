@@ -18,7 +18,7 @@ from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.control_flow import kinds
-from lowerdeck.passes.control_flow.kinds import Kind
+from lowerdeck.passes.control_flow.kinds import FORWARDING, Kind
 from lowerdeck.passes.machinery.order import post_order
 from lowerdeck.passes.machinery.provenance import describe, source_names
 
@@ -117,6 +117,8 @@ class Graph:
     nodes: tuple[Node, ...]
     fetches: tuple[Value, ...]
     names: tuple[str, ...]
+    effects: tuple[Node, ...] = ()
+    """Nodes that are only run to change what other nodes may see."""
 
 
 def placeholders(graph: GraphOp) -> list[Node]:
@@ -134,6 +136,16 @@ def data_reachable(values: Sequence[Value]) -> set[Node]:
 def sources(node: Node) -> list[Node]:
     """The nodes that a node waits for, by data or by control."""
     return [*(value.node for value in node.inputs), *node.controls]
+
+
+def forwarded(node: Node) -> list[Node]:
+    """The nodes whose values a node may forward."""
+    if node.is_a(kinds.Merge):
+        return [value.node for value in node.inputs]
+    is_same = node.is_a(FORWARDING) or node.is_a(kinds.Enter | kinds.Exit)
+    if is_same or (node.is_a(kinds.Operator) and node.op_type in ("Identity", "RefIdentity")):
+        return [node.inputs[0].node]
+    return []
 
 
 def kind_of(op: Operation) -> type[Kind]:

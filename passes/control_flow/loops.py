@@ -8,7 +8,7 @@ the loop and the Exits runs once, after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lowerdeck.passes.control_flow import kinds
@@ -141,6 +141,27 @@ class LoopRaiser:
         """In which way a loop ended that gave a number, for messages."""
         when = self._predicates.describe(self._ways[node][number])
         return f"{self._frames[node]} ends with {when}"
+
+    def effects(self, nodes: Sequence[Node], frames: Mapping[Node, Frame]) -> list[Problem]:
+        """Those of `nodes` that change what others see, and may run."""
+        problems: list[Problem] = []
+        for node in nodes:
+            flow = self._flows.get(frames[node])
+            if flow is None or flow.cyclic:
+                continue  # never runs, or is refused for that
+            alive = self._predicates.both(flow.context, flow.node_alive(node))
+            if alive == FALSE:
+                continue
+            where, step = "", ""
+            if alive != TRUE:
+                where = f" {self._if(alive)}"
+                step = ", or fix what decides it with --set"
+            text = (
+                f"found a node that changes state before others run{where}, expected none; name "
+                f"outputs that do not need it, or remove the control dependency{step}"
+            )
+            problems.append(Problem(node, text))
+        return problems
 
     def check(self, frame: Frame) -> list[Problem]:
         """What is wrong with a frame, and with what goes into the loops in it."""

@@ -70,6 +70,7 @@ def raise_graph(
     refuse(problems)
     observer("loops", lambda: frames_text([*inner, root]))
     flow = raiser.analyze(root)
+    refuse(raiser.effects(read.effects, frames))
     observer("choices", lambda: choices_text(flow))
     for frame in (*inner, root):
         # What is wrong inside makes more seem wrong outside.

@@ -9,7 +9,7 @@ that follows, and what a loop or branch of functions needs is found as for any o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
@@ -26,7 +26,7 @@ from lowerdeck.dialects.tf1.functions import (
     use_problem,
     uses_of,
 )
-from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
+from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op, expected_types
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.arrays import READERS, WRITERS
 from lowerdeck.passes.control_flow.graph import (
@@ -34,6 +34,8 @@ from lowerdeck.passes.control_flow.graph import (
     Node,
     Problem,
     Value,
+    data_reachable,
+    forwarded,
     kind_of,
     refuse,
     sources,
@@ -50,17 +52,21 @@ def read_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> Graph:
     """
     The nodes of a graph that its fetches need, functions included.
 
-    CompileError lists calls that are not valid, and nodes that are only run for an effect.
+    CompileError lists calls that are not valid.
     """
     fetch = graph.body.block.last_op
     if not isinstance(fetch, FetchOp):
         raise CompileError(f"{describe(graph)}: the graph has no fetches")
-    values = _Reader(functions).read(graph.body.block)
+    reader = _Reader(functions)
+    values = reader.read(graph.body.block)
     fetches = tuple(values[value] for value in fetch.values)
-    nodes = post_order((value.node for value in fetches), sources)
+    reached = data_reachable(fetches)
+    effects = [node for node in reader.effects if _is_seen(node, reached)]
+    nodes = post_order((*(value.node for value in fetches), *effects), sources)
     for index, node in enumerate(nodes):
         node.index = index
-    return Graph(tuple(nodes), fetches, tuple(name.data for name in fetch.names))
+    names = tuple(name.data for name in fetch.names)
+    return Graph(tuple(nodes), fetches, names, tuple(effects))
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class _Reader:
         self._functions = functions
         self._queue: deque[_Call] = deque()
         self._problems: list[Problem] = []
-        self._read: set[Block] = set()
+        self.effects: list[Node] = []
+        """The nodes that are only run for their effect."""
         self._count = 0
         self._in_functions = 0
 
@@ -156,7 +163,7 @@ class _Reader:
                 tap.inputs.append(value)
             if gate is not None and not op.operands:
                 node.controls.append(gate)
-        self._check(block, nodes)
+        self._find_effects(end.operands, nodes)
         return values
 
     def _ordinary(self, op: Operation, gate: Node | None) -> Node:
@@ -166,23 +173,9 @@ class _Reader:
             self._problems.append(Problem(node, text))
         return node
 
-    def _check(self, block: Block, nodes: Mapping[Operation, Node]) -> None:
-        """Nodes that are only run for their effect, which what is raised cannot have."""
-        if block in self._read:
-            return
-        self._read.add(block)
-        end = block.last_op
-        assert end is not None
-        kept = _data_reachable([value for value in end.operands if value.type != CONTROL])
-        self._problems += [
-            Problem(
-                node,
-                "found a node that changes state before others run, expected none; name outputs "
-                "that do not need it, or remove the control dependency",
-            )
-            for op, node in nodes.items()
-            if op not in kept and _has_effect(op)
-        ]
+    def _find_effects(self, ends: Sequence[SSAValue], nodes: Mapping[Operation, Node]) -> None:
+        kept = _data_reachable([value for value in ends if value.type != CONTROL])
+        self.effects += [n for op, n in nodes.items() if op not in kept and _has_effect(op)]
 
     # Functions
 
@@ -360,3 +353,25 @@ def _has_effect(op: Operation) -> bool:
     if op.op_type in FUNCTIONAL:
         return any(value.type == RESOURCE for value in op.inputs)
     return any(part.is_ref or part.dtype == "resource" for part in op.signature.inputs)
+
+
+def _is_seen(effect: Node, reached: Collection[Node]) -> bool:
+    """
+    True if one of the nodes that outputs are computed from may see an effect: if it has the state
+    that is changed, a variable or what else a handle or reference stands for.
+    """
+    op = effect.op
+    assert isinstance(op, Tf1Op)
+    if op.op_type in FUNCTIONAL:
+        is_state = [value.type == RESOURCE for value in op.inputs]
+    else:
+        parts = expected_types(op.signature, op.properties, op.signature.inputs)
+        is_state = [dtype == "resource" for dtype in parts]
+        if len(op.signature.inputs) == len(parts):
+            is_state = [
+                found or part.is_ref
+                for found, part in zip(is_state, op.signature.inputs, strict=True)
+            ]
+    values = [v for v, found in zip(effect.inputs, is_state, strict=True) if found]
+    origins = post_order((value.node for value in values), forwarded)
+    return any(node in reached for node in origins if not forwarded(node))

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import InterpretationError
 
-from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.types import StringType, element_type, static_shape
+from lowerdeck.dialects.interpret.tf1 import run_op
 from lowerdeck.dialects.tf1.constants import constant_array
-from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.graph import SAME, Node, Value
-from lowerdeck.passes.control_flow.numbering import Identities
+from lowerdeck.passes.control_flow.numbering import Identities, is_pure
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
 from lowerdeck.passes.machinery.order import post_order
 
 _ATOMS = 20
 """Predicates that one may be composed of; beyond that it is one by itself."""
+
+_ELEMENTS = 64
+"""Numbers of constants that are computed to find out which branch is taken."""
 
 
 class Ways(Protocol):
@@ -47,6 +53,7 @@ class Truths:
         self._ways = ways
         self._outer = outer
         self._known: dict[Value, int] = {}
+        self._constants: dict[Value, NDArray[Any] | None] = {}
         # By atom: the values that tell whether it holds, with their predicates.
         self._atoms: dict[int, dict[Value, int]] = {}
         # By atom: the values that can decide a core.if, with their predicates.
@@ -111,20 +118,21 @@ class Truths:
 
     def _atom(self, value: Value) -> int:
         node = value.node
-        if (constant := _constant(node)) is not None:
-            return TRUE if constant else FALSE
+        if (constant := self._constant(value)) is not None and constant.size == 1:
+            return TRUE if constant.item() else FALSE
         match node.kind:
             case kinds.Enter() if self._outer is not None:
                 return self._telling(value, self._outer.of(node.inputs[0]))
             case kinds.Bool():
-                source = self._stands_for(node.inputs[0]).node
-                if (truth := _truth_of_constant(source)) is not None:
+                if (constant := self._constant(node.inputs[0])) is not None:
+                    # A scalar counts by its value, others by their size.
+                    truth = constant.size > 0 if constant.ndim else bool(constant != 0)
                     return TRUE if truth else FALSE
-                text = f"'{source.name}'"
+                text = f"'{self._stands_for(node.inputs[0]).node.name}'"
             case kinds.Test(number):
                 source = node.inputs[0].node
-                if (constant := _constant(source)) is not None:
-                    return TRUE if constant == number else FALSE
+                if (constant := self._constant(node.inputs[0])) is not None:
+                    return TRUE if constant.item() == number else FALSE
                 text = f"'{source.name}' == {number}"
                 if source.is_a(kinds.RaisedLoop):
                     text = self._ways.way(source, number)
@@ -135,6 +143,43 @@ class Truths:
         if identity.is_negated:
             truth = self._predicates.negate(truth)
         return self._telling(value, truth)
+
+    def _constant(self, value: Value) -> NDArray[Any] | None:
+        """The numbers that a value always has, where they follow from a few constants."""
+        for current in post_order([value], lambda v: self._sources(v)[::-1], self._constants):
+            sources = [self._constants[source] for source in self._sources(current)]
+            self._constants[current] = self._evaluated(current, sources)
+        return self._constants[value]
+
+    def _sources(self, value: Value) -> Sequence[Value]:
+        """What a value is computed from by operators that give equal results for equal operands."""
+        if (behind := self._stands_for(value)) != value:
+            return [behind]
+        node = value.node
+        if _is_any_of(node, SAME):
+            return node.inputs[:1]
+        return node.inputs if is_pure(node) else []
+
+    def _evaluated(
+        self, value: Value, sources: Sequence[NDArray[Any] | None]
+    ) -> NDArray[Any] | None:
+        node = value.node
+        if node.is_a(kinds.Enter) and self._outer is not None:
+            return self._outer._constant(node.inputs[0])
+        if _is_any_of(node, ("Const",)):
+            return _small(node.op)
+        if self._stands_for(value) != value or _is_any_of(node, SAME):
+            return sources[0]
+        known = [source for source in sources if source is not None]
+        if not known or len(known) < len(sources) or not is_pure(node):
+            return None
+        try:
+            results = run_op(node.op, [*known, *[None] * (len(node.op.operands) - len(known))])
+        except InterpretationError:
+            return None  # what is wrong with it is told where it is legalized
+        found = results[value.output]
+        is_number = isinstance(found, np.ndarray | np.generic) and found.size <= _ELEMENTS
+        return np.asarray(found) if is_number else None
 
     def _telling(self, value: Value, truth: int) -> int:
         """Remember a value that tells whether a single atom holds."""
@@ -148,24 +193,9 @@ def _is_any_of(node: Node, op_types: Sequence[str]) -> bool:
     return node.is_a(kinds.Operator) and node.op_type in op_types
 
 
-def _constant(node: Node) -> int | None:
-    """The value of a Boolean or integer constant of one element."""
-    if not isinstance(node.op, Tf1Op) or not _is_any_of(node, ("Const",)):
+def _small(op: Operation) -> NDArray[Any] | None:
+    """The numbers of a constant that has but a few."""
+    shape = static_shape(op.results[0].type)
+    if shape is None or element_type(op.results[0]) == StringType():
         return None
-    value = node.op.attr("value")
-    if isinstance(value, BlobAttr):
-        return int.from_bytes(value.data.data, "little", signed=True)
-    if isinstance(value, DenseIntOrFPElementsAttr):
-        return int(value.get_values()[0])
-    return None
-
-
-def _truth_of_constant(node: Node) -> bool | None:
-    """Whether a constant of numbers counts as true: a scalar by its value, others by their size."""
-    if node.op_type != "Const" or not node.is_a(kinds.Operator):
-        return None
-    shape = static_shape(node.op.results[0].type)
-    if shape is None or element_type(node.op.results[0]) == StringType():
-        return None
-    array = constant_array(node.op)
-    return bool(array != 0) if not shape else array.size > 0
+    return constant_array(op) if math.prod(shape) <= _ELEMENTS else None

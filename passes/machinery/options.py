@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def _in_any_order(values: Collection[str]) -> list[str]:
@@ -34,6 +38,22 @@ def regexes_of(patterns: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _patterns_key(patterns: str | Sequence[str] | None) -> list[str]:
     return sorted(set(regexes_of(patterns)))
+
+
+def _values_key(values: Mapping[str, Any] | None) -> dict[str, list[Any]]:
+    """Arrays by their bytes, and whether an element type came with them."""
+    import numpy as np
+
+    arrays = {name: (value, np.asarray(value)) for name, value in (values or {}).items()}
+    return {
+        name: [hasattr(value, "dtype"), str(array.dtype), array.shape, _digest(array)]
+        for name, (value, array) in arrays.items()
+    }
+
+
+def _digest(array: NDArray[Any]) -> str:
+    content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _warn(text: str) -> None:
@@ -78,6 +98,8 @@ class CompileOptions:
     """Tensors to return instead of the model's own outputs."""
     input_shapes: Mapping[str, Sequence[int]] | None = None
     """Shapes of inputs by name; of a TensorFlow graph they also make inputs of other tensors."""
+    fixed: Mapping[str, Any] | None = field(default=None, metadata={"key": _values_key})
+    """Inputs that are constants: their values by name, as numbers or arrays."""
     import_options: Mapping[str, OptionValue] = field(
         default_factory=dict[str, OptionValue], metadata={"key": _import_key}
     )

@@ -20,13 +20,12 @@ tf1.function @b {
 
 // -----
 
-// All that is wrong is listed: a function that is not there, one that does not fit, no branches, an
-// input, and an effect that nothing waits for.
+// All that is wrong is listed: a function that is not there, one that does not fit, no branches, and
+// an input.
 // CHECK:      node 'gone' (PartitionedCall): its f 'nowhere' is not in the module
 // CHECK-NEXT: node 'loop' (StatelessWhile): its body 'two' takes (tensor<*xf32>) and gives (tensor<*xf32>, tensor<*xf32>), expected (float) and (float)
 // CHECK-NEXT: node 'case' (Case): found no branches, expected at least one
 // CHECK-NEXT: node 'two/input' (Placeholder): found an input inside a function, expected an argument
-// CHECK-NEXT: node 'two/write' (Assign): found a node that changes state before others run
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %k = tf1.Placeholder {dtype = #tf1.dtype<int32>} : () -> tensor<*xi32> loc("k")
@@ -44,8 +43,24 @@ tf1.function @same {
 tf1.function @two {
 ^bb0(%v : tensor<*xf32>):
   %p = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("two/input")
+  tf1.return %v, %p : tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+// An effect that nothing waits for, told once.
+// CHECK:     node 'two/write' (Assign): found a node that changes state before others run, expected none
+// CHECK-NOT: two/write
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %d = tf1.PartitionedCall %x {f = @two, Tin = [#tf1.dtype<float>], Tout = [#tf1.dtype<float>]} : (tensor<*xf32>) -> tensor<*xf32> loc("call")
+  %f = tf1.PartitionedCall %d {f = @two, Tin = [#tf1.dtype<float>], Tout = [#tf1.dtype<float>]} : (tensor<*xf32>) -> tensor<*xf32> loc("again")
+  tf1.fetch %f : tensor<*xf32> {names = ["f"]}
+}
+tf1.function @two {
+^bb0(%v : tensor<*xf32>):
   %w, %w_c = tf1.Assign %v, %v {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("two/write")
-  tf1.return %v, %p, %w_c : tensor<*xf32>, tensor<*xf32>, !tf1.control
+  tf1.return %v, %w_c : tensor<*xf32>, !tf1.control
 }
 
 // -----

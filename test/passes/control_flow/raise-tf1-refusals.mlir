@@ -254,14 +254,14 @@ tf1.graph @main {
 
 // -----
 
-// A node that is needed for its effect only.
+// A node that is needed for its effect only, on what the output is computed from.
 // CHECK: node 'asg' (Assign): found a node that changes state before others run, expected none
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %v = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("v")
   %asg, %asg_c = tf1.Assign %v, %x {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("asg")
   %seen, %seen_c = tf1.CheckNumerics %x {T = #tf1.dtype<float>, message = ""} : (tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("seen")
-  %y = tf1.Neg %x, %asg_c, %seen_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control, !tf1.control) -> tensor<*xf32> loc("y")
+  %y = tf1.Neg %v, %asg_c, %seen_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control, !tf1.control) -> tensor<*xf32> loc("y")
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
 
