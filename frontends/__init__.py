@@ -36,9 +36,9 @@ def load_model(
 
     `outputs` and `input_shapes` are those of the frontend's own import; `options` are those that
     the framework declares (`dialects/frameworks.py`). `fixed` has the values of inputs that become
-    constants: numbers, which stand for each element of an input, or arrays. IR text is parsed with the dialects of
-    `context`. FrontendError lists everything that prevents the import; InternalError reports a bug
-    in the importer.
+    constants: numbers, which stand for each element of an input, or arrays. IR text is parsed with
+    the dialects of `context`. FrontendError lists everything that prevents the import;
+    InternalError reports a bug in the importer.
     """
     from lowerdeck.dialects.errors import working_on
 

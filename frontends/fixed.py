@@ -45,8 +45,8 @@ def _fix(main: func.FuncOp, names: Sequence[str], fixed: Mapping[str, Any]) -> l
             type_ = argument.type
             if not isinstance(type_, TensorType):
                 raise ValueError(f"is of type {type_}, expected a tensor")
-            element = element_type(type_)
-            dims = [dim.value for dim in dims_of(type_)]
+            element = element_type(argument)
+            dims = [dim.value for dim in dims_of(argument)]
             constant = ConstantOp.of(fixed_array(fixed[name], element, dims))
         except ValueError as error:
             problems.append(f"input '{name}' {error}")
@@ -99,12 +99,13 @@ def _typed(value: ArrayLike, element: Attribute) -> NDArray[Any]:
     has_type = isinstance(value, np.ndarray | np.generic)
     try:
         array = np.asarray(value)
-        dtype = np.dtype(object) if isinstance(element, StringType) else numpy_dtype(element)
+        is_text = isinstance(element, StringType)
+        dtype = np.dtype(object) if is_text else numpy_dtype(element)
     except (ValueError, KeyError) as error:
         raise ValueError(f"cannot be given the value {value}: {error}") from None
-    if array.dtype == dtype or (dtype == object and array.dtype.kind in "OSU"):
+    if array.dtype == dtype or (is_text and array.dtype.kind in "OSU"):
         return np.ascontiguousarray(array.astype(dtype)).reshape(array.shape)
-    if array.dtype.kind not in "biuf" or dtype == object:
+    if array.dtype.kind not in "biuf" or is_text:
         raise ValueError(f"is given {value!r}, expected {element}")
     if has_type and array.ndim > 0:
         raise ValueError(f"is given an array of {array.dtype}, expected {element}")

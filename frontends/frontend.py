@@ -91,7 +91,7 @@ class Frontend:
     other_files: Callable[[str, Mapping[str, OptionValue]], list[str]] = _no_files
     """The files that a model may need besides that with its graph, as far as names tell."""
     fixes_inputs: bool = False
-    """True if `load` makes constants of inputs; else arguments of `main` become constants of core."""
+    """True if `load` makes constants of inputs; else arguments of `main` become some of core."""
     advice: Callable[[str], str | None] = _no_advice
     """How a path that is not a model is related to one, and what to pass instead."""
     facts: Callable[[str], dict[str, str]] = _no_facts

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
@@ -249,12 +249,12 @@ def _parse_value(option: str, text: str) -> Any:
 
     if text.startswith("@"):
         try:
-            found = np.load(text[1:])
+            found: Any = np.load(text[1:])
         except (OSError, ValueError, EOFError) as error:
             raise ToolError(f"--set {option}: {text[1:]} cannot be read: {error}") from None
         if not isinstance(found, np.ndarray):
             raise ToolError(f"--set {option}: {text[1:]} holds several arrays, expected one (.npy)")
-        return found
+        return cast("Any", found)
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

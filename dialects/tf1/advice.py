@@ -48,7 +48,8 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
         r"|NonDeterministic|CandidateSampler|^SampleDistorted|^Stateless.*(Sample|Shuffle)"
         r"|GammaV\d",
         "a compiled model computes the same each time; leave it out (freezing does so with "
-        "dropout), or make the numbers an input",
+        "dropout), fix what switches it off (--set keep_prob=1, --set training=false), or make the "
+        "numbers an input",
     ),
     (
         r"^(Variable|VariableV2|VarHandleOp|ReadVariableOp|TemporaryVariable|DestroyTemp.*)$|^Assign"

@@ -5,7 +5,9 @@ TensorFlow.
     python -m lowerdeck.dialects.tf1.make_signatures > dialects/tf1/ops.txt
 
 TensorFlow is needed for this alone. Left out are operators that cannot occur in a frozen graph that
-is run for inference: training, data sets, devices, debugging and test operators.
+is run for inference: data sets, devices, debugging and test operators. What feeds a model in
+training, and what trains it, is in: a graph may hold it where it never runs, and gradients are
+formulas.
 """
 
 from __future__ import annotations
@@ -17,14 +19,15 @@ from importlib import import_module
 from typing import Any
 
 _LEFT_OUT = re.compile(
-    r"Dataset|Iterator|TPU|Xla|Collective|BoostedTrees|^Risc|Mkl|Nccl|Summary|Reader|Experimental"
-    r"|Grad(V\d)?$|GradGrad|GradWith|^Apply|Apply[A-Z]|^Retrieve|^Load|^Debug|^DTensor|^Rpc|Sdca"
+    r"Dataset|MultiDevice|AnonymousIterator|Iterator(From|To|GetDevice|GetModel)|(Ser|Deser)ialize"
+    r"Iter|DeleteIter|TPU|Xla|Collective|BoostedTrees|^Risc|Mkl|Nccl|Summary|Experimental"
+    r"|^Retrieve|^Load|^Debug|^DTensor|^Rpc|Sdca|Infeed|Outfeed|Mesh"
     r"|Accumulator|SparseCore|Minibatch|Cudnn|^Save|^Restore|Checkpoint|Rendezvous|^Attr|Send$|Recv"
-    r"|Queue|^Stage|^Map[A-Z]|Mutex|Unstage|Barrier|CandidateSampler|Session|SeedGenerator|Copy"
-    r"|MemoryCache|Backprop(Filter|Input)?Grad|BackpropFilter|KMC2|Kmeans|CSR|SparseMatrix|Sdca"
+    r"|Mutex|Barrier|Session|SeedGenerator|Copy|MemoryCache|MapDefun"
+    r"|KMC2|Kmeans|CSR|SparseMatrix"
     r"|^(Foo\d|A|B|Attr|Binary|Unary|Simple|TypeList.*|N(In|Polymorphic).*|Int.*(In|Out)put.*)$"
-    r"|^(Out|In)(Type|Polymorphic|feed|put)|Float(In|Out)put|^(Two|Five)[A-Z]|^Ref(In|Out|Input)"
-    r"|>|Struct$|^Func.*Attr|^String.*Attr|^KernelLabel|Dedup|Polymorphic|^Old"
+    r"|^NInts|^(Out|In)(Type|Polymorphic|put)|Float(In|Out)put|^(Two|Five)[A-Z]|^Ref(In|Out|Input)"
+    r"|>|Struct$|^Func.*Attr|^String.*Attr|^KernelLabel|Dedup|Polymorphic|^Old|^FakeQueue"
 )
 _KEPT_INTERNAL = frozenset(
     "_Arg _Retval _SwitchN _If _While _ListToArray _ArrayToList _FusedConv2D _FusedMatMul "

@@ -58,9 +58,9 @@ def import_model(
 
     `outputs` names the tensors of the main graph to return in place of its outputs; nodes that they
     do not need are left out. `input_shapes` replaces the shapes of inputs. An input that has an
-    initializer is a constant, not an argument, and so is one to which `fixed` gives a value. Calls of
-    the model's own functions are inlined.
-    FrontendError lists everything that prevents the import.
+    initializer is a constant, not an argument, and so is one to which `fixed` gives a value. Calls
+    of the model's own functions are inlined. FrontendError lists everything that prevents the
+    import.
     """
     if isinstance(source, ModelProto):
         file, model, loader = "model", source, TensorLoader(None)
@@ -183,8 +183,10 @@ class _Importer:
                 if not isinstance(type_, TensorType | UnrankedTensorType):
                     raise ValueError(f"is of type {type_}, expected a tensor")
                 ranked = isinstance(type_, TensorType)
-                dims = [dim.value for dim in dims_of(type_)] if ranked else None
-                op = InitializerOp(TensorAttr.of(fixed_array(value, element_type(type_), dims)))
+                declared_type = cast(Attribute, type_)
+                dims = [dim.value for dim in dims_of(declared_type)] if ranked else None
+                array = fixed_array(value, element_type(declared_type), dims)
+                op = InitializerOp(TensorAttr.of(array))
             except ValueError as error:
                 self.builder.report(None, f"input '{name}' {error}")
                 continue

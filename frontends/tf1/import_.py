@@ -87,7 +87,8 @@ def import_source(
     `import_graph` for a graph with what belongs to it.
 
     With a signature, its inputs and outputs have the names that they have there; `outputs`,
-    `input_shapes` and `fixed` may be these names, or tensors. Variables have the values of the checkpoint.
+    `input_shapes` and `fixed` may be these names, or tensors. Variables have the values of the
+    checkpoint.
     """
     return _Importer(source).run(outputs, dict(input_shapes or {}), fixed or {})
 

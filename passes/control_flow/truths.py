@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,8 +178,10 @@ class Truths:
         except InterpretationError:
             return None  # what is wrong with it is told where it is legalized
         found = results[value.output]
-        is_number = isinstance(found, np.ndarray | np.generic) and found.size <= _ELEMENTS
-        return np.asarray(found) if is_number else None
+        if not isinstance(found, np.ndarray | np.generic):
+            return None
+        array = np.asarray(cast("Any", found))
+        return array if array.size <= _ELEMENTS else None
 
     def _telling(self, value: Value, truth: int) -> int:
         """Remember a value that tells whether a single atom holds."""
@@ -189,7 +191,7 @@ class Truths:
         return truth
 
 
-def _is_any_of(node: Node, op_types: Sequence[str]) -> bool:
+def _is_any_of(node: Node, op_types: Collection[str]) -> bool:
     return node.is_a(kinds.Operator) and node.op_type in op_types
 
 

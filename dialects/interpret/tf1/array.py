@@ -44,6 +44,13 @@ def run_identity(_: Tf1Op, args: Sequence[Any]) -> Any:
     return args[0]
 
 
+@kernel("RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2")
+def run_random_uniform(op: Tf1Op, args: Sequence[Any]) -> Array:
+    """Some numbers of [0, 1), the same each time: nothing that is compiled depends on them."""
+    numbers = np.random.default_rng(0).integers(0, 128, ints(args[0]))
+    return (numbers / 128).astype(dtype_of(op, "dtype"))
+
+
 @kernel("IdentityN")
 def run_identity_n(_: Tf1Op, args: Sequence[Any]) -> tuple[Any, ...]:
     """The values themselves."""

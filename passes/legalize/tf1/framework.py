@@ -28,9 +28,10 @@ from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, is_complex_valu
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
 from lowerdeck.passes.control_flow.places import place_of
 from lowerdeck.passes.legalize.inference import annotate
-from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.legalizer import PoisonedError, RefusalError
 from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.random import DRAWS, Drawn, draw, follow, is_followed
 from lowerdeck.passes.legalize.walk import FunctionWalk
 from lowerdeck.passes.machinery.provenance import describe
 
@@ -43,6 +44,8 @@ class Tf1Walk(FunctionWalk):
         from lowerdeck.passes.legalize.tf1.tensor_list import give_element_shapes
 
         super().__init__(function)
+        self._drawn: dict[SSAValue, Drawn] = {}
+        """Random numbers, and what is computed from them but not known."""
         give_flows(function)
         give_element_shapes(function)
         last = function.body.block.last_op
@@ -63,7 +66,7 @@ class Tf1Walk(FunctionWalk):
         return isinstance(op, Tf1Op | IfOp | LoopOp)
 
     def is_transient(self, op: Operation) -> bool:
-        return isinstance(op, (*CREATORS, PoisonOp))
+        return isinstance(op, (*CREATORS, PoisonOp)) or any(r in self._drawn for r in op.results)
 
     def convert(self, op: Operation) -> None:
         from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
@@ -90,6 +93,9 @@ class Tf1Walk(FunctionWalk):
         if _is_text_for_what_is_refused(op):
             # What reads it says more about what can be done.
             return
+        if op.op_type in DRAWS:
+            self._draw(op)
+            return
         complex_ = is_complex(op)
         handler = complex_handler_of(op.op_type) if complex_ else legalizes.get(op.op_type)
         if handler is None and complex_:
@@ -98,9 +104,11 @@ class Tf1Walk(FunctionWalk):
                 "imaginary parts"
             )
         if handler is None:
-            step = next_step(op.op_type, is_known=True)
-            raise RefusalError(f"no legalization for {op.op_type}; {step}")
+            raise RefusalError(_no_legalization(op))
         builder = Tf1Legalizer(op, self.symbols, self.companions)
+        if any(value in self._drawn for value in op.inputs):
+            self._follow(op, builder)
+            return
 
         def results() -> Sequence[SSAValue | None]:
             require_ranks(builder)
@@ -109,6 +117,30 @@ class Tf1Walk(FunctionWalk):
             return values
 
         self.handle(op, builder, results)
+
+    def _draw(self, op: Tf1Op) -> None:
+        """Let random numbers stand for themselves while what is computed from them may be known."""
+        builder = Tf1Legalizer(op, self.symbols, self.companions)
+        if op.op_type not in DRAWS or not is_followed(op.results[0]):
+            raise RefusalError(_no_legalization(op))
+        self._drawn[op.results[0]] = draw(builder)
+
+    def _follow(self, op: Tf1Op, builder: Tf1Legalizer) -> None:
+        """Replace what is known although it is computed from random numbers."""
+        found = follow(builder, self._drawn)
+        if isinstance(found, Drawn) and is_followed(op.results[0]):
+            self._drawn[op.results[0]] = found
+            return
+        if not isinstance(found, SSAValue):
+            origin = next(self._drawn[v].origin for v in op.inputs if v in self._drawn)
+            text = f"{describe(origin)}{self.place(origin)}: {_no_legalization(origin)}"
+            self.refusals.append(text)
+            raise PoisonedError
+        self.handle(op, builder, lambda: [found])
+
+
+def _no_legalization(op: Tf1Op) -> str:
+    return f"no legalization for {op.op_type}; {next_step(op.op_type, is_known=True)}"
 
 
 def _refused_output(value: SSAValue) -> str | None:
