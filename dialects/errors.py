@@ -8,16 +8,14 @@ being worked on. Code outside may catch it; code of ours must not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from xdsl.ir import Operation
 from xdsl.utils.exceptions import (
     DiagnosticException,
     ParseError,
     PassFailedException,
     UnregisteredConstructException,
-    VerifyException,
 )
 
 
@@ -79,12 +77,3 @@ def working_on(where: Callable[[], str]) -> Generator[None]:
         if (raised := located(error, where())) is error:
             raise
         raise raised from error
-
-
-def unverified(module: Operation) -> Iterator[tuple[Operation, str]]:
-    """Every op in `module` that does not verify by itself, with the reason."""
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException as error:
-            yield op, str(error).removeprefix("Operation does not verify: ")

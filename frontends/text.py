@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from itertools import islice
 from typing import TypeGuard
 
 from xdsl.context import Context
@@ -21,13 +20,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 
 from lowerdeck.dialects.core.types import MAX_RANK
-from lowerdeck.dialects.errors import is_declared, unverified
+from lowerdeck.dialects.errors import is_declared
 from lowerdeck.dialects.interpret.errors import describe
 from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.dialects.verification import problems_of
 from lowerdeck.frontends.errors import FrontendError
 
 
@@ -59,13 +59,10 @@ def read_module(
 
 
 def _verify(module: ModuleOp, path: str) -> None:
-    """FrontendError that lists the ops that do not verify."""
-    try:
-        module.verify()
-    except VerifyException:
-        found = islice(unverified(module), _LISTED)
-        lines = "\n".join(f"{describe(op)}: {text}" for op, text in found)
-        raise FrontendError.of_file(path, f"is not valid IR text:\n{lines}") from None
+    """FrontendError that lists the ops that are not well-formed."""
+    if problems := problems_of(module):
+        lines = "\n".join(f"{describe(op)}: {text}" for op, text in problems[:_LISTED])
+        raise FrontendError.of_file(path, f"is not valid IR text:\n{lines}")
 
 
 def _is_declared_only(op: Operation) -> TypeGuard[func.FuncOp]:
@@ -73,7 +70,7 @@ def _is_declared_only(op: Operation) -> TypeGuard[func.FuncOp]:
 
 
 _LISTED = 16
-"""Ops that do not verify and are named."""
+"""Ops that are not well-formed and are named."""
 
 _LONGEST = 500
 """Characters of a line that an error shows."""

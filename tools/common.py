@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -195,25 +195,21 @@ def _shortened(line: str) -> str:
 
 
 def verify(module: Any, file: str, last_pass: str | None = None) -> None:
-    """ToolError that lists the ops of `module` that do not verify, each with its source node."""
-    from xdsl.utils.exceptions import VerifyException
+    """ToolError that lists the ops of `module` that are not well-formed, with their sources."""
+    from lowerdeck.dialects.verification import problems_of
 
-    try:
-        module.verify()
-    except VerifyException as error:
-        problems = list(_verification_problems(module, file)) or [message_of(error, file)]
+    if found := problems_of(module):
+        problems = list(_listed(found, file))
         if last_pass is not None:
             problems.append(f"{file}: note: this is the module after the pass '{last_pass}'")
-        raise ToolError("\n".join(problems)) from error
+        raise ToolError("\n".join(problems))
 
 
-def _verification_problems(module: Any, file: str) -> Iterator[str]:
-    from lowerdeck.dialects.errors import unverified
+def _listed(found: Sequence[tuple[Any, str]], file: str) -> Iterator[str]:
     from lowerdeck.passes.machinery.provenance import describe, source_file
 
-    for count, (op, text) in enumerate(unverified(module)):
-        if count == _LISTED:
-            yield f"{file}: note: more ops do not verify"
-            return
+    for op, text in found[:_LISTED]:
         where = describe(op) if source_file(op) is not None else f"{file}: {describe(op)}"
         yield f"{where}: {text}"
+    if len(found) > _LISTED:
+        yield f"{file}: note: more ops do not verify"

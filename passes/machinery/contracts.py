@@ -38,6 +38,7 @@ from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.frameworks import FRAMEWORKS, exports, framework_of
 from lowerdeck.dialects.graph_regions import HasGraphRegion
+from lowerdeck.dialects.verification import used_before_made
 from lowerdeck.passes.machinery.provenance import describe
 from lowerdeck.passes.machinery.symbols import symbols_of
 
@@ -100,8 +101,9 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
             yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
         elif isinstance(op, entry_ops.WeightOp) and (problem := _weight_problem(op)) is not None:
             yield f"{describe(op)}: {problem}"
-    # Models may name dimensions freely; legalization checks the names.
-    yield from _Definitions(own is _CORE).visit(module)
+    yield from (f"{describe(op)}: {problem}" for op, problem in used_before_made(module))
+    if own is _CORE:  # models may name dimensions freely; legalization checks the names
+        yield from _Symbols().visit(module)
 
 
 def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:
@@ -185,13 +187,11 @@ def _should_be_in_kernel(op: Operation) -> bool:
     return not isinstance(op.parent_op(), KernelOp)
 
 
-class _Definitions:
-    """Are values and symbols defined before they are used? One sweep with scopes."""
+class _Symbols:
+    """Are symbols made before they are used? One sweep with scopes."""
 
-    def __init__(self, with_symbols: bool) -> None:
-        self._with_symbols = with_symbols
-        self._values: set[SSAValue] = set()
-        self._symbols: set[str] = set()
+    def __init__(self) -> None:
+        self._made: set[str] = set()
 
     def visit(self, root: Operation) -> Iterator[str]:
         """The problems inside `root`."""
@@ -201,54 +201,39 @@ class _Definitions:
     def _visit_region(self, region: Region, owner: Operation) -> Iterator[str]:
         if owner.has_trait(HasGraphRegion):
             return
-        values, symbols = self._values, self._symbols
-        if owner.has_trait(IsolatedFromAbove):
-            self._values = set()
-        if self._with_symbols:
-            self._symbols = self._symbols_inside(owner, region)
+        made = self._made
+        if _is_function(owner):
+            self._made = _argument_symbols(region)  # their types declare symbols
+        else:
+            self._made = {*made, *region_symbols_made_by(owner)}
         for block in region.blocks:
             yield from self._visit_block(block, owner)
-        self._values, self._symbols = values, symbols
-
-    def _symbols_inside(self, owner: Operation, region: Region) -> set[str]:
-        if _is_function(owner):
-            return _argument_symbols(region)  # their types declare symbols
-        return {*self._symbols, *region_symbols_made_by(owner)}
+        self._made = made
 
     def _visit_block(self, block: Block, owner: Operation) -> Iterator[str]:
-        mine: list[SSAValue] = list(block.args)
-        self._values.update(mine)
-        if self._with_symbols and _is_function(owner):
+        if _is_function(owner):
             yield from _unreadable_symbols(owner, block)
-        for arg in block.args if self._with_symbols else ():
+        for arg in block.args:
             yield from self._unknown_symbols(owner, arg.type, "an argument of its region")
         for op in block.ops:
             yield from self._visit_op(op)
-            self._values.update(op.results)
-            mine.extend(op.results)
-        self._values.difference_update(mine)
 
     def _visit_op(self, op: Operation) -> Iterator[str]:
-        for index, value in enumerate(op.operands):
-            if value not in self._values:
-                yield f"{describe(op)}: operand {index} is used before it is defined"
-        if self._with_symbols:
-            for name, attribute in op.properties.items():
-                yield from self._unknown_symbols(op, attribute, f"property '{name}'")
+        for name, attribute in op.properties.items():
+            yield from self._unknown_symbols(op, attribute, f"property '{name}'")
         if op.regions:
             yield from self.visit(op)
-        for symbol in symbols_made_by(op) if self._with_symbols else ():
-            if symbol in self._symbols:
+        for symbol in symbols_made_by(op):
+            if symbol in self._made:
                 yield f"{describe(op)}: symbol '{symbol}' is made a second time"
-            self._symbols.add(symbol)
-        if self._with_symbols:
-            for result in op.results:
-                yield from self._unknown_symbols(op, result.type, f"result {result.index}")
+            self._made.add(symbol)
+        for result in op.results:
+            yield from self._unknown_symbols(op, result.type, f"result {result.index}")
 
     def _unknown_symbols(self, op: Operation, attribute: Attribute, where: str) -> Iterator[str]:
         if _is_function(op):
             return
-        if unknown := sorted(symbols_of(attribute) - self._symbols):
+        if unknown := sorted(symbols_of(attribute) - self._made):
             names = ", ".join(f"'{name}'" for name in unknown)
             yield f"{describe(op)}: {where} uses the symbol {names} before it is made"
 

@@ -132,7 +132,10 @@ def test_uses_before_definitions_are_found() -> None:
       func.return %a : tensor<f32>
     }""")
     (problem,) = violations(module, "legal")
-    assert problem == "node 'early' (core.exp): operand 0 is used before it is defined"
+    assert problem == (
+        "node 'early' (core.exp): operand 0 is used before it is defined: "
+        "%b, a result of 'core.exp'"
+    )
 
 
 def test_values_do_not_leave_their_region() -> None:
