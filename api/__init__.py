@@ -3,9 +3,10 @@ lowerdeck: compile trained models to C that depends on nothing.
 
 Every exception of its own is a LowerdeckError: ModelError for a model that is wrong (FrontendError
 lists all that cannot be imported, LimitError is for too little memory), CompileError for what
-passes cannot compile (ExportError: for what a format cannot say), OptionError, PluginError,
-BuildError for the C compiler's part, RunError for a run of a model, and InternalError for a fault
-of lowerdeck. Beside them there are OSError, and ParseError of xDSL for IR text.
+passes cannot compile (ExportError: for what a format cannot say), OptionError, PluginError for a
+plugin that cannot be loaded, PluginFault for one that fails at work, BuildError for the C
+compiler's part, RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside
+them there are OSError, and ParseError of xDSL for IR text.
 
 The names below are resolved on first use, so that `import lowerdeck.dialects` loads
 neither numpy nor the compiler.
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         LimitError,
         LowerdeckError,
         ModelError,
+        PluginFault,
     )
     from lowerdeck.exporters.errors import ExportError
     from lowerdeck.exporting import export
@@ -48,6 +50,7 @@ __all__ = [
     "ModelError",
     "OptionError",
     "PluginError",
+    "PluginFault",
     "RunError",
     "__version__",
     "backend",
@@ -69,6 +72,7 @@ _MODULES = {
     "ModelError": "dialects.errors",
     "OptionError": "passes.machinery.options",
     "PluginError": "plugins",
+    "PluginFault": "dialects.errors",
     "RunError": "binding",
     "compile": "compiler",
     "export": "exporting",

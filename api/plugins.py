@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.operators import OPERATORS, CFunction, CustomOperator
-from lowerdeck.dialects.errors import LowerdeckError
+from lowerdeck.dialects.errors import PLUGIN_FILES, LowerdeckError
 
 if TYPE_CHECKING:
     from lowerdeck.dialects.frameworks import Framework
@@ -147,7 +147,7 @@ def temporarily() -> Generator[None]:
     from lowerdeck.lowering.targets import TARGETS
 
     tables: list[Any] = [OPERATORS, LOADED, FRAMEWORKS, LEGALIZATION, EXPORT]
-    tables += [_OWNERS, _FILES, _MADE, _SOURCES]
+    tables += [_OWNERS, _FILES, _MADE, _SOURCES, PLUGIN_FILES]
     before = [table.copy() for table in tables]
     targets, strategies = TARGETS.copy(), STRATEGIES.copy()
     try:
@@ -213,6 +213,9 @@ def _register_found(found: _Found) -> Plugin:
     plugin = _plugin_of(found)
     register(plugin, found.what)
     _SOURCES.update(_sources_of(found.module))
+    modules = [sys.modules[each.__module__] for each in plugin.passes]
+    files = {file for module in (found.module, *modules) for file in _sources_of(module)}
+    PLUGIN_FILES.update(dict.fromkeys(files, found.what))
     return plugin
 
 

@@ -8,6 +8,7 @@ import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from difflib import get_close_matches
+from typing import ClassVar, get_args, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,15 +16,16 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from lowerdeck.dialects.errors import working_on
+from lowerdeck.dialects.errors import PluginFault, plugin_of, working_on
 from lowerdeck.dialects.frameworks import EXPORT, Export, PassFactory, exports, lazy
+from lowerdeck.dialects.verification import problems_of
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes.machinery import pipeline as core_pipeline
 from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
 from lowerdeck.passes.machinery.driver import is_enabled
 from lowerdeck.passes.machinery.options import CompileOptions, OptionError, regexes_of
-from lowerdeck.passes.machinery.provenance import source_file
+from lowerdeck.passes.machinery.provenance import describe, source_file
 from lowerdeck.passes.machinery.stages import Stage
 
 PASSES: dict[str, PassFactory] = {
@@ -80,6 +82,9 @@ ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(
 EXTRA_AFTER = "optimized"
 """The phase at whose end the user's extra passes run."""
 
+_LISTED = 16
+"""Ops that are not well-formed and are named."""
+
 _SCHEDULING = [
     "peel",
     "check-ahead",
@@ -130,6 +135,9 @@ class Observer:
     The phase is empty for passes that are no part of the compiler's own way. What an observer
     raises ends the run.
     """
+
+    verifies: ClassVar[bool] = False
+    """True if it sees to it that the module is well-formed after each pass."""
 
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
         """A pass begins."""
@@ -209,6 +217,7 @@ def parse_passes(text: str, known: Mapping[str, PassFactory]) -> list[ModulePass
 
 def _pass_of(pass_: type[ModulePass], spec: ArgSpec) -> ModulePass:
     """The pass with its options; ValueError that names the pass, and the option that is wrong."""
+    spec = _with_floats(pass_, spec)
     try:
         return pass_.from_pass_spec(spec)
     except ValueError as error:
@@ -216,6 +225,28 @@ def _pass_of(pass_: type[ModulePass], spec: ArgSpec) -> ModulePass:
         wrong = [name for name in spec.parameters if _error_without(pass_, spec, name) != text]
         option = f" option '{wrong[0]}':" if len(wrong) == 1 else ""
         raise ValueError(f"pass '{spec.name}':{option} {error}") from error
+
+
+def _with_floats(pass_: type[ModulePass], spec: ArgSpec) -> ArgSpec:
+    """The options with integers made floats where the pass takes those and no integers."""
+    try:
+        hints = get_type_hints(pass_)
+    except NameError:  # of what is imported for type checkers alone; xDSL says what it expects
+        return spec
+    parameters = dict(spec.parameters)
+    for name, values in parameters.items():
+        hint = hints.get(name.replace("-", "_"))
+        taken = {hint, *_parts_of(hint)}
+        if float in taken and int not in taken:
+            parameters[name] = tuple(float(v) if type(v) is int else v for v in values)
+    return ArgSpec(spec.name, parameters)
+
+
+def _parts_of(hint: object) -> Iterator[object]:
+    """The types that one is made of, such as those of a union or a tuple."""
+    for part in get_args(hint):
+        yield part
+        yield from _parts_of(part)
 
 
 def _error_without(pass_: type[ModulePass], spec: ArgSpec, option: str) -> str:
@@ -276,6 +307,21 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-entry"]
 
 
+def steps_of_phase(phase: str, options: CompileOptions) -> list[ModulePass]:
+    """
+    The passes that lead from the phase before to this one, with the user's own: at the end of
+    EXTRA_AFTER, or, for an export that branches off before it, where core becomes the framework's.
+    """
+    steps = [ALL_PASSES[name]()() for name in passes_of_phase(phase, options)]
+    if phase == EXTRA_AFTER:
+        return [*steps, *extra_passes(options)]
+    export = exports().get(phase)
+    if export is None or EXTRA_AFTER in phases_to(export.after):
+        return steps
+    position = next(i for i, step in enumerate(steps) if step.name in export.passes)
+    return [*steps[:position], *extra_passes(options), *steps[position:]]
+
+
 def _simplification(export: Export) -> list[str]:
     """The passes on the dialect of an export; it is cleaned before and after them."""
     names = list(export.simplification)
@@ -294,10 +340,13 @@ def phases_to(phase: str) -> tuple[str, ...]:
     return PHASES[: PHASES.index(phase) + 1]
 
 
-def _is_of_export(module: ModuleOp, phase: str) -> bool:
-    """True if the phase is that of an export that a module needs only be simplified for."""
+def _is_of_export(module: ModuleOp, phase: str, options: CompileOptions) -> bool:
+    """
+    True if the phase is that of an export that a module needs only be simplified for. Passes of the
+    user's own, which are for core, take it there.
+    """
     export = exports().get(phase)
-    if export is None or not export.simplification:
+    if export is None or not export.simplification or options.extra_passes:
         return False
     dialects = {op.dialect_name() for op in module.walk()}
     return phase in dialects <= {phase, "builtin", "func"}
@@ -326,12 +375,14 @@ def run_to_phase(
         raise ValueError("; ".join(no_pass(name, ALL_PASSES) for name in unknown))
     way = phases_to(phase)
     start = 0 if after is None else way.index(after) + 1
-    direct = exports()[phase] if after is None and _is_of_export(module, phase) else None
+    direct = exports()[phase] if after is None and _is_of_export(module, phase, options) else None
     for current in way[start:] if direct is None else (phase,):
-        names = passes_of_phase(current, options) if direct is None else _simplification(direct)
-        passes = [other[name] if name in other else ALL_PASSES[name]()() for name in names]
-        passes += extra_passes(options) if current == EXTRA_AFTER else []
-        run_passes(context, module, filter(None, passes), observer, current)
+        if direct is None:
+            passes = steps_of_phase(current, options)
+        else:
+            passes = [ALL_PASSES[name]()() for name in _simplification(direct)]
+        chosen = (other.get(pass_.name, pass_) for pass_ in passes)
+        run_passes(context, module, filter(None, chosen), observer, current)
         observer.after_phase(current, module)
         check_contract(module, current)
 
@@ -347,7 +398,8 @@ def run_passes(
     Run passes, but for those that the user disabled.
 
     CompileError if one cannot go on, or cannot be disabled; InternalError with its name and
-    the model's file if it has a fault.
+    the model's file if it has a fault, PluginFault if it is a plugin's or leaves IR that is not
+    well-formed.
     """
 
     def where() -> str:
@@ -362,4 +414,14 @@ def run_passes(
             observer.before_pass(pass_, phase, module)
             with working_on(where):
                 pass_.apply(context, module)
+            if pass_.name in LOADED and not observer.verifies:
+                _require_well_formed(module, pass_, where())
             observer.after_pass(pass_, phase, module)
+
+
+def _require_well_formed(module: ModuleOp, pass_: ModulePass, where: str) -> None:
+    """PluginFault that lists what a pass from outside has made that is not well-formed."""
+    if problems := problems_of(module):
+        lines = [f"{where} of {plugin_of(type(pass_))} leaves IR that is not well-formed:"]
+        lines += [f"{describe(op)}: {text}" for op, text in problems[:_LISTED]]
+        raise PluginFault("\n".join(lines))

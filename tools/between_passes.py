@@ -47,6 +47,8 @@ class Tool(Protocol):
 class BetweenPasses(Observer):
     """After each pass: measure, verify, print, check."""
 
+    verifies = True
+
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
         self._started = 0.0

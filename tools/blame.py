@@ -9,7 +9,7 @@ whole way, then by the passes that record none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,10 +19,10 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from lowerdeck import lowering
 from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.errors import InternalError
+from lowerdeck.dialects.errors import InternalError, PluginFault
 from lowerdeck.dialects.interpret import StepLimitError
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase, run_passes
+from lowerdeck.lowering.pipeline import EXTRA_AFTER, extra_passes, run_passes, steps_of_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
 from lowerdeck.passes.machinery.driver import is_enabled
@@ -32,8 +32,8 @@ from lowerdeck.tools.reference import MAX_STEPS, Inputs, interpret
 from lowerdeck.tools.rewrite_site import Change, Snapshot, Witness
 from lowerdeck.tools.run_c import run_c
 
-LOADED_AFTER = "optimized"
-"""The phase at whose end passes of the user's own run."""
+_FAULTS = (InternalError, PluginFault, VerifyException)
+"""What a pass that is wrong ends with, if it ends the run."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,21 @@ class Step:
     """True if the phase ends with it."""
 
 
-def steps_of(options: CompileOptions, loaded: Sequence[type[ModulePass]] = ()) -> list[Step]:
+@dataclass(frozen=True)
+class Effect:
+    """What a pass of the user's own has done."""
+
+    pass_name: str
+    rewrites: int
+    has_changed: bool
+    """True also where it has changed the module without rewrites that it tells of."""
+
+
+def steps_of(options: CompileOptions) -> list[Step]:
     """The passes from an imported module to scheduled loops, without those that are disabled."""
     steps: list[Step] = []
     for phase in PHASES:
-        passes = [ALL_PASSES[name]()() for name in passes_of_phase(phase, options)]
-        passes += [class_() for class_ in loaded] if phase == LOADED_AFTER else []
-        enabled = [pass_ for pass_ in passes if is_enabled(pass_, options)]
+        enabled = [pass_ for pass_ in steps_of_phase(phase, options) if is_enabled(pass_, options)]
         steps += [Step(phase, pass_, pass_ is enabled[-1]) for pass_ in enabled]
     return steps
 
@@ -97,13 +105,12 @@ class Blamer:
     options: CompileOptions
     inputs: Inputs
     expected: Results
-    loaded: Sequence[type[ModulePass]] = ()
     max_steps: int = MAX_STEPS
     notes: list[str] = field(default_factory=list[str])
     """What could not be checked, and why."""
 
     def __post_init__(self) -> None:
-        self.steps = steps_of(self.options, self.loaded)
+        self.steps = steps_of(self.options)
 
     # Running
 
@@ -137,12 +144,29 @@ class Blamer:
         try:
             self.lower(module, 0, len(self.steps), context)
             artifact = lowering.emit(context, module, "model")
-        except (InternalError, VerifyException) as error:
+        except _FAULTS as error:
             return str(error)
         found = run_c(artifact, self.inputs, self.options.threads)
         if isinstance(found, str):
             return f"the C cannot be run: {found}"
         return difference(found, self.expected)
+
+    def effects(self) -> list[Effect]:
+        """What each pass of the user's own does to the module."""
+        own = {type(pass_) for pass_ in extra_passes(self.options)}
+        context, module = self.context(), self.module.clone()
+        found: list[Effect] = []
+        for position, step in enumerate(self.steps if own else ()):
+            is_own = step.phase == EXTRA_AFTER and type(step.pass_) in own
+            before, rewrites = module.clone() if is_own else module, context.recorder.rewrites
+            self.lower(module, position, position + 1, context)
+            if is_own:
+                made = context.recorder.rewrites - rewrites
+                is_same = not made and module.is_structurally_equivalent(before)
+                found.append(Effect(step.pass_.name, made, not is_same))
+            if step.phase == EXTRA_AFTER and step.is_last:
+                break
+        return found
 
     # Searching
 
@@ -193,7 +217,7 @@ class Blamer:
         try:
             self.lower(module, start, end, self.context())
             return self.compare(module), module
-        except (InternalError, VerifyException) as error:
+        except _FAULTS as error:
             return str(error), None
         except UncheckedError as error:
             self.notes.append(f"the pass '{self.steps[end - 1].pass_.name}': {error}")
@@ -207,20 +231,20 @@ class Blamer:
         where = f"after the pass '{last.name}' ({bad} of {len(self.steps)}), says the interpreter"
 
         def run(context: LowerdeckContext, module: ModuleOp) -> None:
-            last.apply(context, module)
+            run_passes(context, module, [last])
 
         def is_wrong(limit: int) -> bool:
             module = state.clone()
             try:
                 run(self.context(rewrite_limit=limit), module)
                 return self.compare(module) is not None
-            except (InternalError, PassFailedException, UncheckedError, VerifyException):
+            except (*_FAULTS, PassFailedException, UncheckedError):
                 return True
 
         context = self.context()
         try:
             run(context, state.clone())
-        except InternalError:
+        except _FAULTS:
             pass  # the rewrites before it still count
         number = first_wrong(is_wrong, 0, context.recorder.rewrites)
         if number is None:
@@ -230,7 +254,7 @@ class Blamer:
             try:
                 run(self.context(), module)
                 change = snapshot.change()
-            except InternalError:
+            except _FAULTS:
                 pass
             return Finding(problem, where, last.name, None, "", change)
         return self._with_witness(
@@ -246,7 +270,7 @@ class Blamer:
         context.recorder = witness
         try:
             run(context)
-        except InternalError:
+        except _FAULTS:
             pass
         change = None if witness.snapshot is None else witness.snapshot.change()
         name, pattern = witness.names or (finding.pass_name, None)
@@ -301,10 +325,7 @@ class Blamer:
 
         def is_wrong(count: int) -> bool:
             disable = frozenset([*self.options.disable, *names[count:]])
-            steps, self.steps = (
-                self.steps,
-                steps_of(replace(self.options, disable=disable), self.loaded),
-            )
+            steps, self.steps = self.steps, steps_of(replace(self.options, disable=disable))
             try:
                 context = self.context(rewrite_limit=limit, disable=disable)
                 return self._is_wrong_in_c(context)

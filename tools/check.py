@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.tools.command import add_command, command_options
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.passes import ModulePass
 
     from lowerdeck.passes.machinery.options import CompileOptions
-    from lowerdeck.tools.blame import Blamer, Finding
+    from lowerdeck.tools.blame import Blamer, Effect, Finding
     from lowerdeck.tools.compare import Results
     from lowerdeck.tools.reference import Inputs
 
@@ -41,6 +40,12 @@ a fault of the compiler
 """
 
 
+_UNDER_TEST = (
+    "the passes that --load brings are under test: those of --extra-passes, or without it all of "
+    "them, at the end of the phase optimized"
+)
+
+
 def add_check(commands: Any) -> None:
     """The command and its arguments."""
     text = "compare interpreter, C and onnxruntime; on a difference name the rewrite that makes it"
@@ -51,6 +56,7 @@ def add_check(commands: Any) -> None:
 
 def add_finding_arguments(parser: argparse.ArgumentParser) -> None:
     """What says how results are had and compared."""
+    parser.description = f"{parser.description}; {_UNDER_TEST}"
     add = parser.add_argument
     add("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
     add(
@@ -58,14 +64,6 @@ def add_finding_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="ops and iterations that a run of the interpreter may take (default: 10,000,000)",
-    )
-    add(
-        "--load-pass",
-        action="append",
-        default=[],
-        metavar="FILE:CLASS",
-        help="run a pass of a Python file, or of an importable module, at the end of the phase "
-        "optimized; repeatable",
     )
 
 
@@ -80,6 +78,8 @@ class Comparison:
     unchecked: list[str] = field(default_factory=list[str])
     """What was not compared, and why."""
     finding: Finding | None = None
+    effects: Sequence[Effect] = ()
+    """What the passes under test did, if nothing is wrong."""
     is_c_checked: bool = False
 
     @property
@@ -94,7 +94,7 @@ def _check(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        options = command_options(args, shown)
+        options = with_passes_under_test(args, command_options(args, shown))
         found = compare_model(args.model, options, *finding_arguments(args))
     for reason in found.unchecked:
         print(f"{args.model}: not compared: {reason}", file=sys.stderr)
@@ -102,32 +102,53 @@ def _check(args: argparse.Namespace) -> int:
         print("\n".join(f"{args.model}: {line}" for line in found.finding.lines))
         if found.finding.change is not None:
             print(found.finding.change.text())
-    elif found.agreeing and found.numbers:
+    elif len(found.agreeing) > 1:
         names = " and ".join(found.agreeing)
         print(f"{args.model}: {names} agree in {found.numbers:,} numbers")
+    for effect in found.effects:
+        print(f"{args.model}: {_described(effect)}")
     return found.status
 
 
-def finding_arguments(
-    args: argparse.Namespace,
-) -> tuple[Inputs | None, Sequence[type[ModulePass]], int]:
-    """Inputs if they were given, loaded passes, and steps of the interpreter."""
+def _described(effect: Effect) -> str:
+    what = f"the pass '{effect.pass_name}'"
+    if effect.rewrites:
+        return f"{what} made {effect.rewrites:,} rewrite{'s' if effect.rewrites > 1 else ''}"
+    if effect.has_changed:
+        return f"{what} changed the model, and told of no rewrite"
+    return f"{what} made no rewrite: this model is no test of it"
+
+
+def with_passes_under_test(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
+    """The options with the passes that `--load` brings as extra passes, if none are named."""
+    from lowerdeck.lowering.pipeline import check_options
     from lowerdeck.plugins import passes_of
+    from lowerdeck.tools.arguments import checking_options
+
+    if options.extra_passes:
+        return options
+    names = dict.fromkeys(one.name for spec in args.load for one in passes_of(spec))
+    options = replace(options, extra_passes=",".join(names))
+    with checking_options("lowerdeck"):
+        check_options(options)
+    return options
+
+
+def finding_arguments(args: argparse.Namespace) -> tuple[Inputs | None, int]:
+    """Inputs if they were given, and steps of the interpreter."""
     from lowerdeck.tools.arguments import read_arrays
     from lowerdeck.tools.reference import MAX_STEPS
 
     inputs = read_arrays(args.inputs) if args.inputs else None
-    loaded = [one for spec in args.load_pass for one in passes_of(spec)]
     if args.check_steps is not None and args.check_steps < 1:
         raise ToolError(f"lowerdeck: --check-steps: {args.check_steps} is not a number of steps")
-    return inputs, loaded, args.check_steps or MAX_STEPS
+    return inputs, args.check_steps or MAX_STEPS
 
 
 def compare_model(
     path: str,
     options: CompileOptions,
     given: Inputs | None = None,
-    loaded: Sequence[type[ModulePass]] = (),
     max_steps: int | None = None,
 ) -> Comparison:
     """
@@ -140,7 +161,7 @@ def compare_model(
 
     module, _ = import_and_lower(path, "imported", options)
     with working_on_modules():
-        return _compare(path, module, options, given, loaded, max_steps)
+        return _compare(path, module, options, given, max_steps)
 
 
 def _compare(
@@ -148,7 +169,6 @@ def _compare(
     module: ModuleOp,
     options: CompileOptions,
     given: Inputs | None,
-    loaded: Sequence[type[ModulePass]],
     max_steps: int | None,
 ) -> Comparison:
     from lowerdeck.tools.blame import Blamer, Finding
@@ -176,8 +196,10 @@ def _compare(
             comparison.finding = Finding(text, where)
             return comparison
         comparison.agreeing.append("onnxruntime")
-    blamer = Blamer(module, options, inputs, expected, loaded, steps)
+    blamer = Blamer(module, options, inputs, expected, steps)
     _compare_c(comparison, blamer)
+    if comparison.finding is None:
+        comparison.effects = blamer.effects()
     return comparison
 
 
@@ -194,6 +216,8 @@ def _compare_c(comparison: Comparison, blamer: Blamer) -> None:
         options.progress("bisect")
         comparison.finding = blamer.find_in_core()
         comparison.unchecked += blamer.notes
+        if comparison.finding is None and not blamer.notes:
+            comparison.agreeing.append("the module that passes make of it before memory is planned")
         return
     options.progress("C")
     comparison.is_c_checked = True
@@ -207,8 +231,7 @@ def _compare_c(comparison: Comparison, blamer: Blamer) -> None:
 
 def run_onnxruntime(path: str, inputs: Inputs, options: CompileOptions) -> Results | str | None:
     """
-    The results of an ONNX model in onnxruntime, or why there are none; None where it is not asked:
-    for other models, and without the package.
+    The results of an ONNX model in onnxruntime, or why there are none; None for other models.
     """
     from lowerdeck.frontends.detect import detect_format
 
@@ -217,7 +240,7 @@ def run_onnxruntime(path: str, inputs: Inputs, options: CompileOptions) -> Resul
     try:
         import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
-        return None
+        return "is not installed"
     if options.outputs is not None:
         return "it returns the model's own outputs only"
     runtime: Any = onnxruntime

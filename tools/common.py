@@ -131,7 +131,7 @@ def user_errors() -> tuple[type[Exception], ...]:
 
     from lowerdeck.build import BuildError
     from lowerdeck.dialects.blob import ElidedBlobError
-    from lowerdeck.dialects.errors import ModelError
+    from lowerdeck.dialects.errors import ModelError, PluginFault
     from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError
 
@@ -145,6 +145,7 @@ def user_errors() -> tuple[type[Exception], ...]:
         OptionError,
         ParseError,
         PluginError,
+        PluginFault,
         UnregisteredConstructException,
     )
 

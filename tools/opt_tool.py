@@ -214,8 +214,6 @@ class OptTool(xDSLOptMain):
         )
         # Without vectors by default, so that output does not depend on the machine.
         add_options(arg_parser, target_flag="--for-target", target=UNSPECIFIED.target)
-        # The older name of --load; a plugin may be passes alone.
-        add("--load-pass", action="append", dest="load", help=argparse.SUPPRESS)
         complete(arg_parser)
 
     # Input

@@ -13,13 +13,17 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.check import add_finding_arguments, finding_arguments
+from lowerdeck.tools.check import (
+    add_finding_arguments,
+    finding_arguments,
+    with_passes_under_test,
+)
 from lowerdeck.tools.command import add_command, command_options
 from lowerdeck.tools.common import ToolError, about, user_errors
 from lowerdeck.tools.shrinking import MAX_TRIALS, Shrunk, shrink
@@ -27,7 +31,6 @@ from lowerdeck.tools.shrinking import MAX_TRIALS, Shrunk, shrink
 if TYPE_CHECKING:
     from onnx import ModelProto
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.passes import ModulePass
 
     from lowerdeck.passes.machinery.options import CompileOptions
     from lowerdeck.tools.blame import Blamer, Finding
@@ -35,9 +38,9 @@ if TYPE_CHECKING:
 
 EPILOG = (
     "without --test, a variant is interesting if 'lowerdeck check' finds the same pass and pattern "
-    "to be wrong in it; an ONNX model stays one, any other becomes the module that it is legalized "
-    "to; exit status: 0 if the smallest variant was written; 1 if the model itself is not "
-    "interesting, or cannot be read"
+    "to be wrong in it; an ONNX model stays one if OUT ends with .onnx, any other becomes the "
+    "module that it is legalized to; exit status: 0 if the smallest variant was written; 1 if the "
+    "model itself is not interesting, or cannot be read"
 )
 
 
@@ -78,12 +81,12 @@ def _reduce(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown, working_on_modules():
-        options = command_options(args, shown)
+        options = with_passes_under_test(args, command_options(args, shown))
         is_onnx = not os.path.isdir(args.model) and detect_format(args.model) == "onnx"
-        if is_onnx != args.out.endswith(".onnx"):
-            suffix = ".onnx" if is_onnx else ".mlir"
-            raise ToolError(f"lowerdeck: -o {args.out}: expected a file that ends with {suffix}")
-        if is_onnx:
+        as_onnx = args.out.endswith(".onnx")
+        if as_onnx and not is_onnx:
+            raise ToolError(f"lowerdeck: -o {args.out}: expected a file that ends with .mlir")
+        if as_onnx:
             _reduce_onnx(args, options)
         else:
             _reduce_module(args, options)
@@ -99,7 +102,6 @@ class _Checks:
 
     options: CompileOptions
     given: Inputs | None
-    loaded: Sequence[type[ModulePass]]
     steps: int
     first: Finding | None = None
     is_in_core: bool = False
@@ -137,7 +139,7 @@ class _Checks:
             )
         except NoReferenceError:
             return None
-        return Blamer(module, self.options, inputs, expected, self.loaded, self.steps)
+        return Blamer(module, self.options, inputs, expected, self.steps)
 
     def _find(self, blamer: Blamer) -> bool:
         self.first = blamer.find_in_core()

@@ -62,6 +62,13 @@ def run_module(
     InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
     op cannot be run; StepLimitError after `max_steps` ops.
     """
+    with np.errstate(all="ignore"):  # what is infinite or NaN is a result like any other
+        return _run_module(module, inputs, function, max_steps)
+
+
+def _run_module(
+    module: ModuleOp, inputs: Mapping[str, NDArray[Any]], function: str, max_steps: int | None
+) -> dict[str, Value]:
     if find_entry(module) is not None:
         from lowerdeck.dialects.interpret import buffer
 

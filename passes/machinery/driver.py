@@ -44,6 +44,13 @@ _REWRITES_PER_OP = 64
 """More rewrites per op than this mean that patterns undo each other."""
 
 
+_LAST_PATTERNS = 16
+"""Rewrites of which an error about too many of them names the patterns."""
+
+_OURS = __name__.partition(".")[0]
+"""The package whose patterns have tests of their own."""
+
+
 @dataclass(frozen=True)
 class Match(Generic[D]):
     """The result of a match: the ops that the rewrite consumes (the root first), and the reason."""
@@ -195,6 +202,25 @@ class Rewriter:
                 self.erase(op)
 
 
+def _state_around(op: Operation) -> list[Any]:
+    """What a change at an op, its operands' producers or its users shows in; costs O(1) of them."""
+    owners = (operand.owner for operand in op.operands)
+    near = [op, *(owner for owner in owners if isinstance(owner, Operation))]
+    return [
+        (
+            one.parent,
+            one.prev_op,
+            one.next_op,
+            tuple(one.operands),
+            tuple(one.result_types),
+            tuple(result.first_use for result in one.results),
+            dict(one.properties),
+            dict(one.attributes),
+        )
+        for one in near
+    ]
+
+
 def is_trivially_dead(op: Operation) -> bool:
     """True if nothing uses the results of an op that has no effect, no region and no symbol."""
     if op.regions or op.has_trait(IsTerminator) or symbols_made_by(op):
@@ -238,6 +264,9 @@ class _Driver:
         self._forgotten: set[Operation] = set()
         self._refused: set[tuple[Pattern[Any], Operation]] = set()
         self._rewrites = 0
+        self._tried: Pattern[Any] | None = None
+        """The pattern that is at work."""
+        self._last: deque[str] = deque(maxlen=_LAST_PATTERNS)
 
     def enqueue(self, op: Operation) -> None:
         """Add `op` to the worklist (again)."""
@@ -265,16 +294,24 @@ class _Driver:
                 try:
                     self._visit(op)
                 except Exception as error:
-                    where = f"{describe(op)}: {self._pass_name}"
-                    if (raised := located(error, where)) is error:
+                    # Before anything of it is said: the op may be gone, or half of it.
+                    if (raised := located(error, self._where(op), self._suspect())) is error:
                         raise
                     raise raised from error
             if self._rewrites > budget:
+                names = " and ".join(f"'{name}'" for name in dict.fromkeys(sorted(self._last)))
                 raise CompileError(
-                    f"{self._pass_name}: {self._rewrites} rewrites of {len(ops)} ops and no end; "
-                    f"the last was: {self._recorder.last or describe(op)}"
+                    f"{self._pass_name}: {self._rewrites} rewrites of {len(ops)} ops and no end, "
+                    f"the last of them by {names}, at: {self._recorder.last or describe(op)}"
                 )
         return self._rewrites
+
+    def _where(self, op: Operation) -> str:
+        pattern = "" if self._tried is None else f"/{self._tried.name}"
+        return f"{describe(op)}: {self._pass_name}{pattern}"
+
+    def _suspect(self) -> object:
+        return None if self._tried is None else self._tried.match
 
     def _visit(self, op: Operation) -> None:
         patterns = self._patterns_for(type(op))
@@ -282,9 +319,11 @@ class _Driver:
         for pattern in patterns:
             if pattern.ranked and not has_ranks:
                 continue
-            match = pattern.match(op)
+            self._tried = pattern
+            match = self._match_of(pattern, op)
             if match is None or not self._allows(pattern, match):
                 continue
+            self._last.append(pattern.name)
             self._recorder.record(self._pass_name, pattern.name, match.reason, match.consumed)
             self._rewrites += 1
             rewriter = Rewriter(self, match)
@@ -293,6 +332,18 @@ class _Driver:
             if op not in self._forgotten:
                 self.enqueue(op)
             return
+
+    def _match_of(self, pattern: Pattern[Any], op: Operation) -> Match[Any] | None:
+        """What a pattern says of an op; those of others are not trusted to change nothing."""
+        if type(pattern).__module__.partition(".")[0] == _OURS:
+            return pattern.match(op)
+        before = _state_around(op)
+        match: object = pattern.match(op)
+        if match is not None and not isinstance(match, Match):
+            raise TypeError(f"'match' returned {match!r}, expected a Match or None")
+        if _state_around(op) != before:
+            raise ValueError("'match' has changed the IR, which is for 'rewrite' to do")
+        return match
 
     def _allows(self, pattern: Pattern[Any], match: Match[Any]) -> bool:
         if not self._optional or not any(self._recorder.skips(op) for op in match.consumed):

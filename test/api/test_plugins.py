@@ -383,6 +383,137 @@ def test_extra_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "nothing-at-all{times=1}" in capsys.readouterr().out
 
 
+FAULTS = """
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.elementwise import AddOp, ExpOp
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass
+
+
+class Plain(Pattern):
+    name, roots = "plain", (AddOp,)
+
+    def match(self, op):
+        return Match((op,), "a sum")
+
+    def rewrite(self, match, rewriter):
+        pass
+
+
+class FaultyPass(PatternPass):
+    name, limit = "faulty", 1.0
+
+    def patterns(self, module):
+        class Faulty(Plain):
+            {method}
+
+        return [Faulty()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("match = lambda self, op: op.nothing", "AttributeError: 'AddOp' object has no"),
+        ("match = lambda self, op: True", "TypeError: 'match' returned True, expected"),
+        (
+            "match = lambda self, op: setattr(op, 'operands', [op.rhs, op.lhs])",
+            "ValueError: 'match' has changed the IR",
+        ),
+        ("rewrite = lambda self, match, rewriter: rewriter.nothing", "'Rewriter' object has no"),
+        ("rewrite = lambda self, match, rewriter: rewriter.erase(match.root)", "still has uses"),
+        ("raise KeyError('k')", "pass 'faulty': KeyError: 'k'"),
+    ],
+)
+def test_a_fault_of_a_plugin_names_its_line(
+    method: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, text = tmp_path / "faulty.py", tmp_path / "in.mlir"
+    file.write_text(FAULTS.format(method=method))
+    text.write_text(SUM)
+    assert opt_tool([str(text), "--load", str(file), "--pass-pipeline=faulty"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"{text}:")
+    assert said in error
+    line = 1 + FAULTS[: FAULTS.index("{method}")].count("\n")
+    assert f"; {file}:{line}, in FaultyPass.patterns.<locals>.Faulty" in error
+    assert "fault of lowerdeck" not in error
+
+
+SUM = """
+func.func @main(%x : tensor<4xf32>, %z : tensor<4xf32>) -> tensor<4xf32> {
+  %y = core.add %x, %z : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %a = core.exp %y : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
+"""
+
+LATE = """
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class LatePass(ModulePass):
+    name = "late"
+    at: float = 0.5
+    widths: tuple[float, ...] = ()
+
+    def apply(self, ctx, op):
+        assert type(self.at) is float and all(type(width) is float for width in self.widths)
+        add, exp, _ = op.body.block.first_op.body.block.ops
+        if self.at == 2.0:
+            add.operands = [exp.results[0], add.operands[1]]
+"""
+
+
+def test_a_plugin_that_uses_values_before_they_are_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An integer for an option that is a float is one."""
+    file, text, out = tmp_path / "late.py", tmp_path / "in.mlir", str(tmp_path / "out")
+    file.write_text(LATE)
+    text.write_text(SUM)
+    command = ["compile", str(text), "-o", out, "--library=none", "--load", str(file)]
+    assert main([*command, "--extra-passes=late{at=1 widths=1,2.5}"]) == 0
+    capsys.readouterr()
+    assert main([*command, "--extra-passes=late{at=2}"]) == 1
+    assert capsys.readouterr().err == (
+        f"{text}: pass 'late' of plugin '{file}' leaves IR that is not well-formed:\n"
+        f"{text}:3:3: op 'core.add': operand 0 is used before it is defined: "
+        "%a, a result of 'core.exp'\n"
+    )
+    # As text, and after each pass of a pipeline.
+    command = [str(text), "--load", str(file), "--pass-pipeline=late{at=2}"]
+    assert opt_tool(command) == 1
+    assert "operand 0 is used before it is defined: %a" in capsys.readouterr().err
+    assert opt_tool([*command, "--disable-verify"]) == 0
+    text.write_text(capsys.readouterr().out)
+    assert main(["compile", str(text), "-o", out]) == 1
+    assert "operand 0 is used before it is defined: %a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.prototxt"])
+def test_extra_passes_of_an_export(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They run on core, also where an ONNX model would not get there."""
+    spec, out = my_pass(tmp_path), str(tmp_path / name)
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+    )
+    model = tmp_path / "in.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), model)  # pyright: ignore[reportUnknownMemberType]
+    command = ["export", str(model), "-o", out, "--load", spec]
+    assert main([*command, "--extra-passes=nothing-at-all"]) == 0
+    assert capsys.readouterr().out.startswith("nothing\n")
+
+
 def test_plugins_are_in_the_key_of_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

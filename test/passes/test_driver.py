@@ -219,8 +219,8 @@ def test_derived_locations_share() -> None:
 
 
 def test_patterns_that_never_end_are_an_error() -> None:
-    with pytest.raises(PassFailedException, match="ops and no end"):
-        run(chain(3), [Forever()], Recorder())
+    with pytest.raises(PassFailedException, match="ops and no end, the last of them by 'forever'"):
+        run(chain(3), [Forever(), NegBecomesExp()], Recorder())
 
 
 @pytest.mark.parametrize("length", [50, 500])

@@ -12,8 +12,8 @@
 // RUN: not opt-tool %s --skip-nodes='(' 2>&1 | filecheck %s --check-prefix=REGEX
 // RUN: not opt-tool %s --compile-to=asm 2>&1 | filecheck %s --check-prefix=PHASE
 // RUN: not opt-tool %s --compile-to=c -p cse 2>&1 | filecheck %s --check-prefix=BOTH
-// RUN: not opt-tool %s --load-pass=nowhere:Pass 2>&1 | filecheck %s --check-prefix=LOAD
-// RUN: not opt-tool %s --load-pass=math:sqrt 2>&1 | filecheck %s --check-prefix=LOADED
+// RUN: not opt-tool %s --load=nowhere:Pass 2>&1 | filecheck %s --check-prefix=LOAD
+// RUN: not opt-tool %s --load=math:sqrt 2>&1 | filecheck %s --check-prefix=LOADED
 // RUN: not opt-tool %s.missing 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not opt-tool %s --no-such-option 2>&1 | filecheck %s --check-prefix=USAGE
 // RUN: not opt-tool %s -p form-kernels,fuse-epilogue,bufferize,fuse 2>&1 | filecheck %s --check-prefix=DIALECT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from lowerdeck import plugins
 from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.lowering.targets import obstacle, target_names
 from lowerdeck.tools import check, run_c
@@ -25,7 +26,14 @@ from .checked_models import (  # noqa: TID251  (these are tests, not the folder 
 )
 
 INPUTS = Path(__file__).parent / "Inputs"
-WRONG = "--load-pass=mirroring_pass:MirroringPass"
+WRONG = "--load=mirroring_pass:MirroringPass"
+
+
+@pytest.fixture(autouse=True)
+def with_passes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
+    with plugins.temporarily():
+        yield
 
 
 MODELS: list[Callable[..., Path]] = [onnx, tensorflow, caffe]
@@ -49,11 +57,10 @@ def test_a_wrong_pattern_is_found(
     model: Callable[..., Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
     path = model(tmp_path)
-    assert main(["check", str(path), WRONG]) == check.DIFFERENT
+    named = ["--extra-passes=mirroring"] if model is tensorflow else []
+    assert main(["check", str(path), WRONG, *named]) == check.DIFFERENT
     lines = [line.removeprefix(f"{path}: ") for line in capsys.readouterr().out.splitlines()]
     assert "differs in" in lines[0]
     assert lines[1].startswith("after the pass 'mirroring' (")
@@ -69,10 +76,68 @@ def test_a_wrong_pattern_is_found(
 
 
 def test_nodes_that_are_skipped_are_not_rewritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
-    assert main(["check", str(onnx(tmp_path)), WRONG, "--skip-nodes=last"]) == 0
+    path = str(onnx(tmp_path))
+    assert main(["check", path, WRONG, "--skip-nodes=last"]) == 0
+    assert f"{path}: the pass 'mirroring' made 2 rewrites\n" in capsys.readouterr().out
+
+
+BROKEN = """
+from lowerdeck.dialects.core.elementwise import AddOp, SigmoidOp, TanhOp
+from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass
+
+
+class Idle(Pattern):
+    name, roots = "idle", (TanhOp,)
+
+    def match(self, op):
+        return Match((op,))
+
+    def rewrite(self, match, rewriter):
+        pass
+
+
+class Broken(Idle):
+    name, roots = "broken", (SigmoidOp,)
+
+    def rewrite(self, match, rewriter):
+        rewriter.replace(match.root, match.root.operands[0].owner.nothing)
+
+
+class IdlePass(PatternPass):
+    name = "idle"
+
+    def patterns(self, module):
+        return [Idle()]
+
+
+class BrokenPass(PatternPass):
+    name = "broken"
+
+    def patterns(self, module):
+        return [Broken()]
+"""
+
+
+def test_passes_under_test_without_an_effect_and_with_a_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, path = tmp_path / "mine.py", str(onnx(tmp_path))
+    file.write_text(BROKEN)
+    line = 1 + BROKEN[: BROKEN.index("rewriter.replace(")].count("\n")
+    assert main(["check", path, "--load", f"{file}:IdlePass"]) == 0
+    told = "the pass 'idle' made no rewrite: this model is no test of it"
+    assert f"{path}: {told}\n" in capsys.readouterr().out
+    # All passes of the file are under test.
+    assert main(["check", path, "--load", str(file)]) == check.DIFFERENT
+    out = capsys.readouterr().out
+    assert f"{file}:{line}, in Broken.rewrite, of plugin '{file}'" in out
+    assert "after the pass 'broken' (" in out
+    assert "broken/broken on core.sigmoid" in out
+    small = tmp_path / "small.onnx"
+    assert main(["reduce", path, "--load", str(file), "-o", str(small)]) == 0
+    assert "4 -> 1 operations" in capsys.readouterr().out
 
 
 def swap_operands(module: ModuleOp) -> None:
@@ -143,13 +208,15 @@ def test_without_c_it_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixtur
     target = next(name for name in target_names() if obstacle(name) is not None)
     path = str(onnx(tmp_path))
     assert main(["check", path, f"--target={target}"]) == check.UNCHECKED
-    assert f"{path}: not compared: the C: " in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert f"{path}: not compared: the C: " in err
+    others = "the interpreter and onnxruntime and the module that passes make of it"
+    assert out == f"{path}: {others} before memory is planned agree in 12 numbers\n"
 
 
 def test_without_c_the_interpreter_still_finds_a_wrong_pattern(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
     target = next(name for name in target_names() if obstacle(name) is not None)
     assert main(["check", str(onnx(tmp_path)), WRONG, f"--target={target}"]) == check.DIFFERENT
     assert "mirroring/mirror-sigmoid" in capsys.readouterr().out
@@ -159,7 +226,7 @@ def test_a_model_that_cannot_be_compiled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", str(tmp_path / "missing.onnx")]) == 1
-    assert main(["check", str(onnx(tmp_path)), "--load-pass=json:JSONDecoder"]) == 1
+    assert main(["check", str(onnx(tmp_path)), "--load=json:JSONDecoder"]) == 1
     assert "neither a Plugin nor a class derived from ModulePass" in capsys.readouterr().err
 
 

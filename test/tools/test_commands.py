@@ -411,7 +411,7 @@ def test_passes_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     file.write_text(PASS)
     text.write_text("builtin.module attributes {a = 1 : i32} {\n}\n")
     for spec in (str(file), f"{file}:NothingPass"):
-        command = [str(text), "--load-pass", spec, "--pass-pipeline=nothing-at-all"]
+        command = [str(text), "--load", spec, "--pass-pipeline=nothing-at-all"]
         assert opt_tool(command) == 0
         assert "a = 1" not in capsys.readouterr().out
     for spec, reason in (
@@ -422,7 +422,7 @@ def test_passes_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ("os.path", "defines neither PLUGIN nor a pass"),
         ("os.path:join", "neither a Plugin nor a class derived from ModulePass"),
     ):
-        assert opt_tool([str(text), "--load-pass", spec]) == 1
+        assert opt_tool([str(text), "--load", spec]) == 1
         error = capsys.readouterr().err
         assert error.startswith(f"opt-tool: plugin '{spec}': ")
         assert reason in error

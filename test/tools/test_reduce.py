@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
+from lowerdeck import plugins
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.tools import check
@@ -21,12 +22,14 @@ from lowerdeck.tools.shrinking import Shrunk, chunks, shrink
 from . import checked_models as models  # noqa: TID251  (tests, not the folder of sources)
 
 INPUTS = Path(__file__).parent / "Inputs"
-WRONG = "--load-pass=mirroring_pass:MirroringPass"
+WRONG = "--load=mirroring_pass:MirroringPass"
 
 
 @pytest.fixture(autouse=True)
-def with_wrong_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_wrong_pass(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
+    with plugins.temporarily():
+        yield
 
 
 def network(folder: Path, count: int = 300, at: int = 170) -> Path:
@@ -72,8 +75,13 @@ def test_a_model_of_300_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     shape = model.graph.input[0].type.tensor_type.shape
     assert [dim.dim_value for dim in shape.dim] == [1, 1]
     # It fails in the same way.
-    assert main(["check", str(out), WRONG]) == check.DIFFERENT
+    named = "--extra-passes=mirroring"
+    assert main(["check", str(out), WRONG, named]) == check.DIFFERENT
     assert "mirroring/mirror-sigmoid" in capsys.readouterr().out
+    # And, as the user likes, the small one as text.
+    text = tmp_path / "small.mlir"
+    assert main(["reduce", str(out), WRONG, named, "-o", str(text)]) == 0
+    assert "core.sigmoid %" in text.read_text()
 
 
 def test_a_module_of_300_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,8 +215,10 @@ def test_what_does_not_fail_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     path, out = str(network(tmp_path, 8, 3)), tmp_path / "small.onnx"
     assert main(["reduce", path, "-o", str(out)]) == 1
     assert "'lowerdeck check' finds nothing wrong in it" in capsys.readouterr().err
-    assert main(["reduce", path, "-o", f"{out}.mlir"]) == 1
-    assert "expected a file that ends with .onnx" in capsys.readouterr().err
+    text = tmp_path / "large.mlir"
+    text.write_text(NESTED)
+    assert main(["reduce", str(text), "-o", str(out)]) == 1
+    assert "expected a file that ends with .mlir" in capsys.readouterr().err
     assert not out.exists()
 
 
