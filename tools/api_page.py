@@ -57,6 +57,7 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "exporters.errors.ExportError",
             "passes.machinery.options.OptionError",
             "plugins.PluginError",
+            "dialects.errors.PluginFault",
             "build.BuildError",
             "binding.RunError",
             "dialects.errors.InternalError",
