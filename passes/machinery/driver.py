@@ -338,12 +338,12 @@ class _Driver:
         if type(pattern).__module__.partition(".")[0] == _OURS:
             return pattern.match(op)
         before = _state_around(op)
-        match: object = pattern.match(op)
+        match = cast(object, pattern.match(op))
         if match is not None and not isinstance(match, Match):
             raise TypeError(f"'match' returned {match!r}, expected a Match or None")
         if _state_around(op) != before:
             raise ValueError("'match' has changed the IR, which is for 'rewrite' to do")
-        return match
+        return cast("Match[Any] | None", match)
 
     def _allows(self, pattern: Pattern[Any], match: Match[Any]) -> bool:
         if not self._optional or not any(self._recorder.skips(op) for op in match.consumed):
