@@ -11,13 +11,20 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+    TransposeOp,
+)
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 from lowerdeck.passes.machinery.symbols import symbols_of
 from lowerdeck.passes.movement.crop_rules import RULES, crop_of
-from lowerdeck.passes.movement.ranges import Crop, Ranges, parts_of, slice_of
+from lowerdeck.passes.movement.ranges import Crop, Range, Ranges, parts_of, slice_of, whole
 
 _MOST_OPS = 64
 """The most ops above a slice that a search visits."""
@@ -161,3 +168,34 @@ class HoistCrop(Pattern[Crop]):
         rewriter.insert_before(anchor, new)
         for user in users:
             rewriter.replace(user, new.results)
+
+
+class CropBeforeSplit(Pattern[Ranges]):
+    """y, z of _, y, z, _ = split(x) -> split(slice(x)) [less of x is computed]"""
+
+    name = "crop-before-split"
+    roots = (SplitOp,)
+    ranked = True
+
+    def match(self, op: SplitOp) -> Match[Ranges] | None:
+        used = [k for k, part in enumerate(op.parts) if part.uses]
+        if not used or used[-1] - used[0] + 1 == len(op.parts):
+            return None
+        axis = op.axis.data
+        parts = whole(dims_of(op.input))
+        size = sum(op.sizes.data[used[0] : used[-1] + 1], Expr.const(0))
+        parts[axis] = Range.of(op.starts[used[0]], size)
+        if not op.input.has_one_use() or not Search().saves(op.input, parts):
+            return None
+        return Match((op,), "the other parts are not used", parts)
+
+    def rewrite(self, match: Match[Ranges], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, SplitOp)
+        used = [k for k, part in enumerate(op.parts) if part.uses]
+        read = slice(used[0], used[-1] + 1)
+        part = rewriter.add(slice_of(op.input, match.data)).result
+        split = rewriter.add(SplitOp(part, op.axis.data, op.sizes.data[read]))
+        for old, new in zip(op.parts[read], split.parts, strict=True):
+            rewriter.replace_value(old, new)
+        rewriter.erase(op)

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.passes.machinery.driver import Pattern, PatternPass
-from lowerdeck.passes.movement.crops import HoistCrop
+from lowerdeck.passes.movement.crops import CropBeforeSplit, HoistCrop
 
 
 class HoistCropPass(PatternPass):
@@ -27,6 +27,8 @@ class HoistCropPass(PatternPass):
       channels]
     - slice(conv_transpose(x, w, b)) -> conv_transpose(slice(x), w, b), with larger pads [steps of
       one along windows; all channels]
+    - y, z of _, y, z, _ = split(f(x)) -> split(slice(f(x))) [if it reaches f; the first or last
+      parts are not used]
     - likewise for reshapes, transposes and broadcasts [if it reaches another f]
 
     Sizes that are not numbers pass where nothing has to be known of them: in whole dimensions, in
@@ -41,4 +43,4 @@ class HoistCropPass(PatternPass):
     name = "hoist-crop"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [HoistCrop()]
+        return [CropBeforeSplit(), HoistCrop()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -254,23 +255,83 @@ def _slices_of_whole(values: Iterable[SSAValue], axis: int) -> list[SliceOp]:
     return []
 
 
-class SplitOperands(Pattern[list[SSAValue]]):
-    """split(concat(x, y)) -> x, y [along the same axis, where the operands meet]"""
+class SplitOperands(Pattern[dict[SSAValue, SSAValue]]):
+    """split(concat(x, y)) -> x, y [along the same axis; parts that are operands]"""
 
     name = "split-operands"
     roots = (SplitOp,)
     ranked = True
 
-    def match(self, op: SplitOp) -> Match[list[SSAValue]] | None:
+    def match(self, op: SplitOp) -> Match[dict[SSAValue, SSAValue]] | None:
         concat = producer(op.input, ConcatOp)
         if concat is None or concat.axis != op.axis:
             return None
-        if [value.type for value in concat.inputs] != [part.type for part in op.parts]:
-            return None
-        return Match((op, concat), "the parts are the operands", list(concat.inputs))
+        lists = zip(concat.starts, concat.inputs, strict=True)
+        operands = {(start, value.type): value for start, value in lists}
+        found: dict[SSAValue, SSAValue] = {}
+        for part, start in zip(op.parts, op.starts, strict=True):
+            if part.uses and (operand := operands.get((start, part.type))) is not None:
+                found[part] = operand
+        return Match((op, concat), "a part is an operand", found) if found else None
 
-    def rewrite(self, match: Match[list[SSAValue]], rewriter: Rewriter) -> None:
-        rewriter.replace(match.root, match.data)
+    def rewrite(self, match: Match[dict[SSAValue, SSAValue]], rewriter: Rewriter) -> None:
+        for part, operand in match.data.items():
+            rewriter.replace_value(part, operand)
+        if not any(part.uses for part in match.root.results):
+            rewriter.erase(match.root)
+
+
+class SliceOfOperand(Equation):
+    """slice(concat(x, y)) -> slice(y) [within y along the axis]"""
+
+    name = "slice-of-operand"
+    roots = (SliceOp,)
+
+    def rule(self, op: SliceOp) -> Rule | None:
+        if (concat := producer(op.input, ConcatOp)) is None:
+            return None
+        axis, dims = concat.axis.data, dims_of(concat.result)
+        lists = (op.starts.data, op.sizes.data, op.steps.data)
+        start, size, step = (values[axis] for values in lists)
+        for value, first in zip(concat.inputs, concat.starts, strict=True):
+            own = dims_of(value)
+            offset = start - first
+            left = own[axis] - offset - (size - 1) * step - 1
+            limits = (offset.value, left.value, (step - 1).value)
+            if not all(number is not None and number >= 0 for number in limits):
+                continue
+            if (*own[:axis], *own[axis + 1 :]) != (*dims[:axis], *dims[axis + 1 :]):
+                return None
+            if own == op.sizes.data and all(number == 1 for number in op.steps.data):
+                return "it is the operand", value, (concat,)
+            starts = [offset if k == axis else each for k, each in enumerate(op.starts.data)]
+            new = partial(SliceOp, value, starts, op.sizes.data, op.steps.data)
+            return "within one operand", new, (concat,)
+        return None
+
+
+class SliceInsteadOfSplit(Pattern[int]):
+    """split(x) -> slice(x) [only one part is used]"""
+
+    name = "slice-instead-of-split"
+    roots = (SplitOp,)
+    ranked = True
+
+    def match(self, op: SplitOp) -> Match[int] | None:
+        used = [k for k, part in enumerate(op.parts) if part.uses]
+        if len(used) != 1 or len(op.parts) == 1:
+            return None
+        return Match((op,), "the other parts are not used", used[0])
+
+    def rewrite(self, match: Match[int], rewriter: Rewriter) -> None:
+        op, place = match.root, match.data
+        assert isinstance(op, SplitOp)
+        sizes = list(dims_of(op.parts[place]))
+        starts = [Expr.const(0)] * len(sizes)
+        starts[op.axis.data] = op.starts[place]
+        part = rewriter.add(SliceOp(op.input, starts, sizes, [Expr.const(1)] * len(sizes)))
+        rewriter.replace_value(op.parts[place], part.result)
+        rewriter.erase(op)
 
 
 class BroadcastInElementwise(Equation):
@@ -306,7 +367,9 @@ class SimplifyMovementPass(PatternPass):
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
     - concat(split(x)) -> x; concat(y, split(x), z) -> concat(y, x, z)
       [all parts, in order, same axis; likewise slices that cover x]
-    - split(concat(x, y)) -> x, y [same axis, the same sizes]
+    - split(concat(x, y)) -> x, y [same axis; a part that is an operand]
+    - slice(concat(x, y)) -> slice(y) [within y; y itself, if it is all of it]
+    - split(x) -> slice(x) [only one part is used]
     - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
     """
 
@@ -325,5 +388,7 @@ class SimplifyMovementPass(PatternPass):
             JoinParts(),
             JoinSlices(),
             SplitOperands(),
+            SliceOfOperand(),
+            SliceInsteadOfSplit(),
             BroadcastInElementwise(),
         ]

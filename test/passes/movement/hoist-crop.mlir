@@ -478,3 +478,22 @@ func.func @open_end(%x : tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h]>>, %w :
   %1 = core.slice %0 [0, 0, 0] [1, 1, h - 1] [1, 1, 1] : (tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h]>>) -> tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h - 1]>>
   func.return %1 : tensor<1x1x?xf32, #core.tensor<dims = [1, 1, h - 1]>>
 }
+
+// -----
+
+// The first channels are not used: those of the others are computed. All of an argument is there.
+// CHECK-LABEL: @unread_parts
+// CHECK:         %[[W:.*]] = core.slice %w [2, 0, 0] [3, 2, 1]
+// CHECK:         %[[Y:.*]] = core.conv %x, %[[W]] {{.*}} -> tensor<1x3x4xf32>
+// CHECK-NEXT:    core.split %[[Y]] axis 1 sizes [1, 2]
+// CHECK-LABEL: @unread_parts_of_argument
+// CHECK-NEXT:    core.split %x axis 1 sizes [2, 1, 2]
+func.func @unread_parts(%x : tensor<1x2x4xf32>, %w : tensor<5x2x1xf32>) -> (tensor<1x1x4xf32>, tensor<1x2x4xf32>) {
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<5x2x1xf32>) -> tensor<1x5x4xf32>
+  %1, %2, %3 = core.split %0 axis 1 sizes [2, 1, 2] : (tensor<1x5x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4xf32>, tensor<1x2x4xf32>)
+  func.return %2, %3 : tensor<1x1x4xf32>, tensor<1x2x4xf32>
+}
+func.func @unread_parts_of_argument(%x : tensor<1x5x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x2x4xf32>) {
+  %1, %2, %3 = core.split %x axis 1 sizes [2, 1, 2] : (tensor<1x5x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4xf32>, tensor<1x2x4xf32>)
+  func.return %2, %3 : tensor<1x1x4xf32>, tensor<1x2x4xf32>
+}

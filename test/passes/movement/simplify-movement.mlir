@@ -88,9 +88,9 @@ func.func @join_parts(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // -----
 
-// With something before and behind them; the split stays for who reads a part.
+// With something before and behind them; who reads one part has a slice.
 // CHECK-LABEL: @join_parts_among_others
-// CHECK:         %[[A:.*]], %{{.*}} = core.split %x
+// CHECK:         %[[A:.*]] = core.slice %x [0] [1] [1]
 // CHECK-NEXT:    %[[C:.*]] = core.concat %y, %x, %y axis 0
 // CHECK-NEXT:    func.return %[[C]], %[[A]]
 func.func @join_parts_among_others(%x : tensor<3xf32>, %y : tensor<1xf32>) -> (tensor<5xf32>, tensor<1xf32>) {
@@ -154,12 +154,43 @@ func.func @split_operands(%x : tensor<2xf32>, %y : tensor<2xf32>) -> (tensor<2xf
 // The parts meet elsewhere than the operands, or along another axis.
 // CHECK-LABEL: @split_across
 // CHECK-COUNT-2: core.split
-func.func @split_across(%x : tensor<1x4xf32>, %y : tensor<3x4xf32>, %z : tensor<4x2xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+func.func @split_across(%x : tensor<1x4xf32>, %y : tensor<3x4xf32>, %z : tensor<4x2xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
   %c = core.concat %x, %y axis 0 : (tensor<1x4xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
   %a, %b = core.split %c axis 0 sizes [2, 2] : (tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
   %d = core.concat %z, %z axis 1 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x4xf32>
   %e, %f = core.split %d axis 0 sizes [2, 2] : (tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
-  func.return %a, %f : tensor<2x4xf32>, tensor<2x4xf32>
+  func.return %a, %b, %e, %f : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}
+
+// -----
+
+// One part is an operand; of the others, which meet elsewhere, one is used.
+// CHECK-LABEL: @split_one
+// CHECK-NEXT:    %[[C:.*]] = core.concat %x, %y, %z axis 0
+// CHECK-NEXT:    %[[S:.*]] = core.slice %[[C]] [3] [4] [1] : (tensor<9xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    func.return %x, %[[S]]
+func.func @split_one(%x : tensor<2xf32>, %y : tensor<2xf32>, %z : tensor<5xf32>) -> (tensor<2xf32>, tensor<4xf32>) {
+  %c = core.concat %x, %y, %z axis 0 : (tensor<2xf32>, tensor<2xf32>, tensor<5xf32>) -> tensor<9xf32>
+  %a, %b, %d, %e = core.split %c axis 0 sizes [2, 1, 4, 2] : (tensor<9xf32>) -> (tensor<2xf32>, tensor<1xf32>, tensor<4xf32>, tensor<2xf32>)
+  func.return %a, %d : tensor<2xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A crop of a concatenation that others need, too: exactly one operand, within one, of open sizes;
+// and one element more.
+// CHECK-LABEL: @slice_of_operand
+// CHECK-NEXT:    core.concat %x, %y, %x axis 1
+// CHECK-NEXT:    %[[A:.*]] = core.slice %y [0, 1] [n, 2] [1, 2]
+// CHECK-NEXT:    %[[B:.*]] = core.slice %{{.*}} [0, h] [n, 5] [1, 1]
+// CHECK-NEXT:    func.return %{{.*}}, %y, %[[A]], %[[B]], %x
+func.func @slice_of_operand(%x : tensor<?x?xf32, #core.tensor<dims = [n, h]>>, %y : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> (tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>, tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, tensor<?x?xf32, #core.tensor<dims = [n, h]>>) {
+  %c = core.concat %x, %y, %x axis 1 : (tensor<?x?xf32, #core.tensor<dims = [n, h]>>, tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x?xf32, #core.tensor<dims = [n, h]>>) -> tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>
+  %0 = core.slice %c [0, h] [n, 4] [1, 1] : (tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %1 = core.slice %c [0, h + 1] [n, 2] [1, 2] : (tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>) -> tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+  %2 = core.slice %c [0, h] [n, 5] [1, 1] : (tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>) -> tensor<?x5xf32, #core.tensor<dims = [n, 5]>>
+  %3 = core.slice %c [0, h + 4] [n, h] [1, 1] : (tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>) -> tensor<?x?xf32, #core.tensor<dims = [n, h]>>
+  func.return %c, %0, %1, %2, %3 : tensor<?x?xf32, #core.tensor<dims = [n, h * 2 + 4]>>, tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, tensor<?x?xf32, #core.tensor<dims = [n, h]>>
 }
 
 // -----
