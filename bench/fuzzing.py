@@ -72,9 +72,7 @@ def build(artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = Q
             (folder / name).write_text(text)
         weights = b"".join(bytes(chunk) for chunk in artifact.weight_chunks())
         (folder / f"{artifact.name}.weights").write_bytes(weights)
-        # The only name of a file that is not made from the graph's.
-        lines += [f"#define weights_header {artifact.name}_header"]
-        lines += [f'#include "{artifact.name}.c"', "#undef weights_header"]
+        lines.append(f'#include "{artifact.name}.c"')
         names = cast("Sequence[str]", artifact.metadata["sources"])
         sources |= {name: None for name in names if name != f"{artifact.name}.c"}
     (folder / "all.c").write_text("\n".join(lines) + "\n")

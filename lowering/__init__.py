@@ -41,4 +41,10 @@ def emit(context: Context, module: ModuleOp, name: str) -> CArtifact:
         for text in fixed_sizes(entry):
             options.warn(text)
     with working_on(lambda: f"{name}.c"):
-        return emit_c(module, name, options.target, embed_weights=options.embed_weights)
+        return emit_c(
+            module,
+            name,
+            options.target,
+            embed_weights=options.embed_weights,
+            byte_order=options.byte_order,
+        )

@@ -130,6 +130,12 @@ def add_options(
     )
     add("--profile", action="store_true", help="take the time of each kernel")
     add("--embed-weights", action="store_true", help="write the weights as C, not as a file")
+    add(
+        "--byte-order",
+        choices=("little", "big"),
+        default="little",
+        help="that of the machine that reads the weights file (default: little)",
+    )
 
 
 def compile_options(
@@ -155,6 +161,7 @@ def compile_options(
         fast_math=args.fast_math,
         small_weights=args.small_weights,
         embed_weights=args.embed_weights,
+        byte_order=args.byte_order,
         profile=args.profile,
         progress=progress,
         warn=lambda text: print(f"warning: {text}", file=sys.stderr),

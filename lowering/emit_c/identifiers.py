@@ -17,7 +17,7 @@ KEYWORDS = frozenset(
     or_eq private protected public register reinterpret_cast requires restrict return short signed
     sizeof static static_assert static_cast struct switch template this thread_local throw true try
     typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
-    args status memory base spans weights_header
+    args status memory base spans head version
     """.split()
 ) | frozenset(AFTER_TENSORS)
 """Words that no identifier made from a model's name may be: C, C++, and our own."""
@@ -72,7 +72,8 @@ def _may_be_macro(name: str) -> bool:
 
 def names_of_model(name: str) -> set[str]:
     """What the C of a model declares and defines itself outside of functions, kernels apart."""
-    stems = ("args", "run", "workspace_size", "weights", "fault", "driver", "check", "job", "work")
+    stems = ("args", "run", "workspace_size", "weights", "weights_header", "fault")
+    stems += ("driver", "check", "job", "work")
     macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")
     return {
         name,

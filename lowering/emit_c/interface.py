@@ -273,16 +273,20 @@ def _check_weights(i: Interface, c: CWriter) -> None:
     c.line(f"if (args->weights_size < {i.weights_size}) return LOWERDECK_ERROR_WEIGHTS_SIZE;")
     c.line("if (args->weights == NULL) return LOWERDECK_ERROR_NULL;")
     c.line("if ((uintptr_t)args->weights % 8 != 0) return LOWERDECK_ERROR_ALIGNMENT;")
-    for start, end, status in (
-        (0, 8, "MAGIC"),
-        (8, 12, "VERSION"),
-        (12, 64, "MODEL"),
-    ):
-        bytes_ = f"(const char *)args->weights + {start}"
-        c.line(
-            f"if (memcmp({bytes_}, weights_header + {start}, {end - start}) != 0) "
-            f"return LOWERDECK_ERROR_WEIGHTS_{status};"
-        )
+    known = f"{i.name}_weights_header"
+    c.line("const char *const head = (const char *)args->weights;")
+    c.line(f"if (memcmp(head, {known}, 8) != 0) return LOWERDECK_ERROR_WEIGHTS_MAGIC;")
+    # As a number: on a machine of the other byte order it is not that of the weights.
+    c.line("uint32_t version;")
+    c.line("memcpy(&version, head + 8, sizeof version);")
+    c.line("if (version != LOWERDECK_ABI) return LOWERDECK_ERROR_WEIGHTS_VERSION;")
+    model = f"memcmp(head + 12, {known} + 8, sizeof {known} - 8)"
+    c.line(f"if ({model} != 0) return LOWERDECK_ERROR_WEIGHTS_MODEL;")
+
+
+def known_of_weights(i: Interface) -> bytes:
+    """What the weights begin with, but for the numbers, which have the byte order of a machine."""
+    return i.weights_header[:8] + i.weights_header[12:56]
 
 
 def _check_overlaps(i: Interface, c: CWriter) -> None:

@@ -31,9 +31,13 @@ from lowerdeck.lowering.entry.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.provenance import source_names
 
-_NUMBERS_A_LINE = 6
+_NUMBERS_A_LINE = 4
+_BYTES_A_LINE = 8 * _NUMBERS_A_LINE
 
 MAGIC = b"LOWERDCK"
+
+BYTE_ORDERS = {"little": "<", "big": ">"}
+"""The orders of bytes that weights may have, as `struct` and numpy call them."""
 
 SHIPPED = ("lowerdeck.h", "lowerdeck_runtime.h")
 SHIPPED_WITH_THREADS = ("lowerdeck_pool.h", "lowerdeck_pool.c")
@@ -49,45 +53,107 @@ class CArtifact:
     """File name to text: NAME.h, NAME.c, the runtime's headers, CMakeLists.txt, example.c."""
     metadata: dict[str, object]
     """The interface for bindings; see `interface.metadata`."""
-    weights: list[tuple[int, Blob]]
-    """Byte offset and contents of every constant."""
-    weights_header: bytes
+    weights: list[Weight]
+    weights_header: WeightsHeader
     weights_size: int
     embeds_weights: bool
+    byte_order: str = "little"
+    """That of the weights file; embedded weights have that of the machine."""
 
     def weights_text(self) -> Iterator[str]:
-        """The C file that holds the weights, in pieces: numbers of eight bytes, little-endian."""
-        yield f'#include "{self.name}.h"\n\n'
+        """
+        The C file that holds the weights, in pieces: numbers of eight bytes, little-endian, in
+        which macros change the places of elements where the machine has the other order.
+        """
+        yield f'#include "{self.name}.h"\n#include "lowerdeck_runtime.h"\n\n'
         yield f"const uint64_t {self.name}_weights[{self.weights_size // 8}] = {{\n"
-        rest = b""
-        for chunk in self.weight_chunks():
-            data = rest + bytes(chunk)
-            whole = len(data) // 8
-            numbers = np.frombuffer(data, "<u8", whole)
-            rest = data[whole * 8 :]
-            for start in range(0, whole, _NUMBERS_A_LINE):
-                line = numbers[start : start + _NUMBERS_A_LINE].tolist()
-                yield f"  {', '.join(f'0x{number:x}' for number in line)},\n"
+        yield "#if LOWERDECK_BIG_ENDIAN\n"
+        yield from _lines(self.weights_header.packed("big"), ">u8")
+        yield "#else\n"
+        yield from _lines(self.weights_header.packed("little"), "<u8")
+        yield "#endif\n"
+        ends = [*(weight.offset for weight in self.weights[1:]), self.weights_size]
+        for weight, end in zip(self.weights, ends, strict=True):
+            # Constants begin where lines of the cache do, so that all lines here are whole.
+            whole = weight.blob.size // _BYTES_A_LINE * _BYTES_A_LINE
+            data = weight.blob.data
+            yield from _lines(data[:whole], "<u8", weight.item_size)
+            rest = bytes(data[whole:]).ljust(end - weight.offset - whole, b"\0")
+            yield from _lines(rest, "<u8", weight.item_size)
         yield "};\n"
 
     def weight_chunks(self) -> Iterator[bytes | memoryview]:
         """The weights file from front to back, a constant at a time."""
         if not self.weights_size:
             return
-        yield self.weights_header
+        yield self.weights_header.packed(self.byte_order)
         position = WEIGHTS_HEADER
-        for offset, blob in self.weights:
-            yield bytes(offset - position)
-            yield blob.data
-            position = offset + blob.size
+        for weight in self.weights:
+            yield bytes(weight.offset - position)
+            yield weight.bytes(self.byte_order)
+            position = weight.offset + weight.blob.size
         yield bytes(self.weights_size - position)
 
 
-def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = False) -> CArtifact:
+@dataclass(frozen=True)
+class Weight:
+    """A constant: where it lies, its bytes, little-endian, and how many of them an element has."""
+
+    offset: int
+    blob: Blob
+    item_size: int
+
+    def bytes(self, byte_order: str) -> memoryview:
+        """The elements in an order of bytes."""
+        data = memoryview(self.blob.data)
+        if byte_order == "little" or self.item_size == 1:
+            return data
+        return np.frombuffer(data, f"<u{self.item_size}").byteswap().data.cast("B")
+
+
+@dataclass(frozen=True)
+class WeightsHeader:
+    """What weights begin with: magic, ABI version, target, hash of the constants, size."""
+
+    target: str
+    digest: bytes
+    size: int
+
+    def packed(self, byte_order: str) -> bytes:
+        """64 bytes. The version tells a machine of the other order that they are not for it."""
+        fields = struct.pack(
+            f"{BYTE_ORDERS[byte_order]}8sI12s32sQ",
+            MAGIC,
+            ABI,
+            self.target.encode(),
+            self.digest,
+            self.size,
+        )
+        return fields.ljust(WEIGHTS_HEADER, b"\0")
+
+
+def _lines(data: bytes | memoryview, words: str, item_size: int = 8) -> Iterator[str]:
+    """Lines of numbers of eight bytes, of elements that may have fewer."""
+    head, tail = ("", "") if item_size == 8 else (f"LOWERDECK_WORDS_{item_size}(", ")")
+    numbers = np.frombuffer(data, words)
+    for start in range(0, len(numbers), _NUMBERS_A_LINE):
+        line = numbers[start : start + _NUMBERS_A_LINE].tolist()
+        yield f"  {head}{', '.join(f'0x{number:x}' for number in line)}{tail},\n"
+
+
+def emit_c(
+    module: ModuleOp,
+    name: str,
+    target: str,
+    *,
+    embed_weights: bool = False,
+    byte_order: str = "little",
+) -> CArtifact:
     """
     The C of a module whose memory is planned, with identifiers that begin with `name`.
 
-    With `embed_weights` the constants become a C file of their own.
+    With `embed_weights` the constants become a C file of their own; `byte_order` is that of the
+    file that they are otherwise.
 
     LoweringError names the first op that has no C form.
     """
@@ -95,7 +161,7 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
         raise CompileError("the module has no entry function; run bufferize before emit-c")
     kernels = list(kernel.functions_of(module).values())
     weights, size = _weights(entry)
-    header = _weights_header(weights, size, target)
+    header = WeightsHeader(target, _digest(weights), size)
     size = size if weights else 0
     i = _interface(entry, name, target, size, header, embed_weights and size > 0)
     source = _source(i, kernels, entry)
@@ -109,32 +175,32 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     shipped += () if i.slots is None else SHIPPED_WITH_PROFILE
     files.update({file: (interface.RUNTIME / file).read_text() for file in shipped})
     data = interface.metadata(i)
-    return CArtifact(name, files, data, weights, header, size, i.embeds_weights)
+    return CArtifact(name, files, data, weights, header, size, i.embeds_weights, byte_order)
 
 
-def _weights(entry: EntryOp) -> tuple[list[tuple[int, Blob]], int]:
+def _weights(entry: EntryOp) -> tuple[list[Weight], int]:
     """The constants in the order in which `plan-memory` has laid them out, and the total size."""
     size = _number(entry.weights)
-    found: dict[int, Blob] = {}
+    found: dict[int, Weight] = {}
     for op in entry.walk():
         if isinstance(op, entry_ops.WeightOp):
             start = None if op.offset is None else op.offset.data[0].value
             if start is None or size is None:
                 raise CompileError("constants have no place; run plan-memory before emit-c")
             # One without elements takes no room, and may lie where another one does.
-            if start not in found or not found[start].size:
-                found[start] = op.value.data
-    return sorted(found.items(), key=lambda item: item[0]), size or 0
+            if start not in found or not found[start].blob.size:
+                item_size = ref_type(op.result).item_size
+                found[start] = Weight(start, op.value.data, item_size)
+    return [found[start] for start in sorted(found)], size or 0
 
 
-def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> bytes:
-    """Magic, ABI version, target, hash of the constants, size: 64 bytes."""
+def _digest(weights: list[Weight]) -> bytes:
+    """The hash of the constants."""
     digest = hashlib.sha256()
-    for offset, blob in weights:
-        digest.update(struct.pack("<q", offset))
-        digest.update(blob.data)
-    fields = struct.pack("<8sI12s32sQ", MAGIC, ABI, target.encode(), digest.digest(), size)
-    return fields.ljust(WEIGHTS_HEADER, b"\0")
+    for weight in weights:
+        digest.update(struct.pack("<q", weight.offset))
+        digest.update(weight.blob.data)
+    return digest.digest()
 
 
 def _interface(
@@ -142,7 +208,7 @@ def _interface(
     name: str,
     target: str,
     weights_size: int,
-    header: bytes,
+    header: WeightsHeader,
     embeds_weights: bool,
 ) -> Interface:
     if entry.workspace is None:
@@ -159,7 +225,7 @@ def _interface(
         unused_inputs=names_in(entry.unused),
         workspace=entry.workspace.data[0],
         weights_size=weights_size,
-        weights_header=header,
+        weights_header=header.packed("little"),
         allocated=tuple(dict.fromkeys(name for op in allocated for name in source_names(op, 1))),
         needs_allocator=bool(allocated),
         is_parallel=entry.takes_pool is not None,
@@ -204,10 +270,10 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     if i.shares_work:
         parts.append('#include "lowerdeck_pool.h"\n')
     if i.weights_size:
-        numbers = ", ".join(map(str, i.weights_header))
         parts.append(
-            "/* What the weights begin with: magic, version, target, hash, size. */\n"
-            f"static const unsigned char weights_header[{len(i.weights_header)}] = {{{numbers}}};\n"
+            "/* What the weights begin with: magic; and, behind the version, target and hash. */\n"
+            f"static const unsigned char {i.name}_weights_header[] = {{"
+            f"{', '.join(map(str, interface.known_of_weights(i)))}}};\n"
         )
     reserved = taken - set(names.values())
     definitions = [emit_kernel(f, names[f.sym_name.data], reserved) for f in kernels]

@@ -136,17 +136,21 @@ def _is_atom_never_negative(atom: Atom) -> bool:
 
 
 def lay_out_weights(entry: EntryOp) -> int:
-    """Assign an offset to every constant, one for equal bytes; returns the total size."""
-    offsets: dict[Blob, int] = {}
+    """
+    Assign an offset to every constant, one for equal bytes of elements of one size, which byte
+    order does not tell apart; returns the total size.
+    """
+    offsets: dict[tuple[Blob, int], int] = {}
     end = WEIGHTS_HEADER
     for op in entry.walk():
         if not isinstance(op, entry_ops.WeightOp):
             continue
         blob = op.value.data
-        if blob not in offsets:
-            offsets[blob] = end
+        key = (blob, ref_type(op.result).item_size)
+        if key not in offsets:
+            offsets[key] = end
             end += -(-blob.size // ALIGNMENT) * ALIGNMENT
-        op.properties["offset"] = DimsAttr.of([offsets[blob]])
+        op.properties["offset"] = DimsAttr.of([offsets[key]])
     return end
 
 

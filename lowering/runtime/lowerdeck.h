@@ -25,7 +25,7 @@ enum {
   LOWERDECK_ERROR_WORKSPACE_SIZE = 5,    /* the workspace is too small */
   LOWERDECK_ERROR_WEIGHTS_SIZE = 6,      /* the weights are shorter than the model's */
   LOWERDECK_ERROR_WEIGHTS_MAGIC = 7,     /* these are not weights */
-  LOWERDECK_ERROR_WEIGHTS_VERSION = 8,   /* the weights were written for another ABI */
+  LOWERDECK_ERROR_WEIGHTS_VERSION = 8,   /* the weights are of another ABI or byte order */
   LOWERDECK_ERROR_WEIGHTS_MODEL = 9,     /* the weights are those of another model or target */
   LOWERDECK_ERROR_ALIGNMENT = 10,        /* a pointer is not aligned to its elements */
   LOWERDECK_ERROR_NO_ALLOCATOR = 11,     /* sizes depend on data, so an allocator is needed */
@@ -45,7 +45,7 @@ static inline const char *lowerdeck_status_text(int status) {
       "the workspace is too small",
       "the weights are shorter than the model's",
       "the weights do not begin as weights do",
-      "the weights were written for another ABI",
+      "the weights were written for another ABI or another byte order",
       "the weights are those of another model or target",
       "a pointer is not aligned to its elements",
       "sizes depend on data, so an allocator is needed",

@@ -20,6 +20,41 @@
 #define LOWERDECK_KERNEL static
 #endif
 
+/* What C before C99, and Microsoft's without /std:c11, call otherwise. */
+#if defined(__cplusplus) || !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#define restrict __restrict
+#endif
+
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#define LOWERDECK_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+#elif defined(__BIG_ENDIAN__) || defined(__s390__) || defined(__sparc) || defined(_AIX)
+#define LOWERDECK_BIG_ENDIAN 1
+#else
+#define LOWERDECK_BIG_ENDIAN 0
+#endif
+
+/* Weights in the C: numbers of eight bytes, made of elements of 1, 2 or 4 bytes, the first one last. */
+#if LOWERDECK_BIG_ENDIAN
+#define LOWERDECK_SWAP_4(x) ((x) << 32 | (uint64_t)(x) >> 32)
+#define LOWERDECK_SWAP_2(x) \
+  (((x) & UINT64_C(0x0000ffff0000ffff)) << 16 | ((x) >> 16 & UINT64_C(0x0000ffff0000ffff)))
+#define LOWERDECK_SWAP_1(x) \
+  (((x) & UINT64_C(0x00ff00ff00ff00ff)) << 8 | ((x) >> 8 & UINT64_C(0x00ff00ff00ff00ff)))
+#define LOWERDECK_WORD_4(x) LOWERDECK_SWAP_4(UINT64_C(x))
+#define LOWERDECK_WORD_2(x) LOWERDECK_SWAP_4(LOWERDECK_SWAP_2(UINT64_C(x)))
+#define LOWERDECK_WORD_1(x) LOWERDECK_SWAP_4(LOWERDECK_SWAP_2(LOWERDECK_SWAP_1(UINT64_C(x))))
+#define LOWERDECK_WORDS_4(a, b, c, d) \
+  LOWERDECK_WORD_4(a), LOWERDECK_WORD_4(b), LOWERDECK_WORD_4(c), LOWERDECK_WORD_4(d)
+#define LOWERDECK_WORDS_2(a, b, c, d) \
+  LOWERDECK_WORD_2(a), LOWERDECK_WORD_2(b), LOWERDECK_WORD_2(c), LOWERDECK_WORD_2(d)
+#define LOWERDECK_WORDS_1(a, b, c, d) \
+  LOWERDECK_WORD_1(a), LOWERDECK_WORD_1(b), LOWERDECK_WORD_1(c), LOWERDECK_WORD_1(d)
+#else
+#define LOWERDECK_WORDS_4(a, b, c, d) a, b, c, d
+#define LOWERDECK_WORDS_2(a, b, c, d) a, b, c, d
+#define LOWERDECK_WORDS_1(a, b, c, d) a, b, c, d
+#endif
+
 static inline uint32_t lowerdeck_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);

@@ -126,6 +126,8 @@ class CompileOptions:
     """Use algebra of real numbers on floats (`passes/fold/fast_math.py`)."""
     embed_weights: bool = False
     """The weights become part of the C."""
+    byte_order: str = "little"
+    """That of the machine that reads the weights file: `little` or `big`."""
     profile: bool = False
     """The C can take the time of each call of a kernel."""
     disable_strategy: Collection[str] = field(default=(), metadata={"key": _in_any_order})

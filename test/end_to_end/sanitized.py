@@ -165,12 +165,7 @@ def _checked(command: Sequence[str], folder: Path) -> str:
 
 def _unit(names: Sequence[str]) -> str:
     """The C of all models as one file."""
-    lines: list[str] = []
-    for name in names:
-        # The only file-scope name that is not made from the model's.
-        lines += [f"#define weights_header {name}_weights_header", f'#include "{name}.c"']
-        lines.append("#undef weights_header")
-    return "\n".join([*lines, ""])
+    return "".join(f'#include "{name}.c"\n' for name in names)
 
 
 def _main(models: Sequence[Mapping[str, Any]]) -> str:

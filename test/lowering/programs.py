@@ -294,10 +294,7 @@ def write_unit(artifacts: Sequence[CArtifact], folder: Path) -> list[Path]:
     lines: list[str] = []
     for artifact in artifacts:
         write_artifact(artifact, folder)
-        # The only file-scope name that is not made from the model's.
-        alias = f"{artifact.name}_weights_header"
-        lines += [f"#define weights_header {alias}", f'#include "{artifact.name}.c"']
-        lines += ["#undef weights_header"]
+        lines.append(f'#include "{artifact.name}.c"')
     unit, pool = folder / "all.c", folder / "lowerdeck_pool.c"
     unit.write_text("\n".join([*lines, ""]))
     # A second copy of the pool's code would define its functions again.
