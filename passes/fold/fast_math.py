@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.machinery.equation import Build, BuiltEquation, Construction
 from lowerdeck.passes.machinery.values import (
     UNIFORM_LIMIT,
     Array,
@@ -23,29 +23,12 @@ from lowerdeck.passes.machinery.values import (
     uniform_value,
 )
 
-Build: TypeAlias = Callable[[Rewriter], SSAValue]
-"""Adds the new ops, and returns the value that replaces the root."""
-Rule: TypeAlias = tuple[str, Build, tuple[Operation, ...]]
-"""The reason, the replacement, and the other ops that matched."""
 
-
-class FastRule(Pattern[Build]):
+class FastRule(BuiltEquation):
     """A rule of algebra on floats of 32 or 64 bits; the result keeps its type."""
 
-    ranked = True
-
-    @abstractmethod
-    def rule(self, op: Any) -> Rule | None:
-        """The rule that applies to `op`."""
-
     def match(self, op: Operation) -> Match[Build] | None:
-        if not is_precise(op.results[0]) or (rule := self.rule(op)) is None:
-            return None
-        reason, build, others = rule
-        return Match((op, *others), reason, build)
-
-    def rewrite(self, match: Match[Build], rewriter: Rewriter) -> None:
-        rewriter.replace(match.root, match.data(rewriter))
+        return super().match(op) if is_precise(op.results[0]) else None
 
 
 def _one_op(make: Callable[[], e.UnaryOp | e.BinaryOp]) -> Build:
@@ -88,7 +71,7 @@ class MultiplyByReciprocal(FastRule):
     name = "multiply-by-reciprocal"
     roots = (e.DivOp,)
 
-    def rule(self, op: e.DivOp) -> Rule | None:
+    def rule(self, op: e.DivOp) -> Construction | None:
         divisor = _known(op.rhs)
         if divisor is None or not divisor.all() or isinstance(op.lhs.owner, ConstantOp):
             return None
@@ -106,7 +89,7 @@ class ReassociateFloats(FastRule):
     name = "reassociate-floats"
     roots = (*_SUMS, e.MulOp)
 
-    def rule(self, op: e.AddOp | e.SubOp | e.MulOp) -> Rule | None:
+    def rule(self, op: e.AddOp | e.SubOp | e.MulOp) -> Construction | None:
         inner = producer(op.lhs, e.BinaryOp)
         if inner is None or not op.lhs.has_one_use() or isinstance(inner.lhs.owner, ConstantOp):
             return None
@@ -131,7 +114,7 @@ class ComputeSpecialOperands(FastRule):
     name = "compute-special-operands"
     roots = (*_SUMS, e.MulOp, e.DivOp)
 
-    def rule(self, op: e.BinaryOp) -> Rule | None:
+    def rule(self, op: e.BinaryOp) -> Construction | None:
         x = op.lhs
         if isinstance(op, _SUMS) and uniform_value(op.rhs) == 0:
             return ("0 of either sign", _existing(x), ()) if x.type == op.result.type else None
@@ -164,7 +147,7 @@ class CancelInverse(FastRule):
     name = "cancel-inverse"
     roots = (e.ExpOp, e.LogOp, *_SUMS, e.MulOp, e.DivOp)
 
-    def rule(self, op: e.UnaryOp | e.BinaryOp) -> Rule | None:
+    def rule(self, op: e.UnaryOp | e.BinaryOp) -> Construction | None:
         for x, inner in _UNDONE[type(op)](op):
             if x.type == op.result.type:
                 return f"{op.name} of {inner.name}", _existing(x), (inner,)
@@ -224,7 +207,7 @@ class CancelRoot(FastRule):
     name = "cancel-root"
     roots = (e.MulOp, e.SqrtOp)
 
-    def rule(self, op: e.MulOp | e.UnaryOp) -> Rule | None:
+    def rule(self, op: e.MulOp | e.UnaryOp) -> Construction | None:
         if isinstance(op, e.MulOp):
             root = producer(op.lhs, e.SqrtOp)
             if root is None or op.lhs is not op.rhs:
@@ -243,7 +226,7 @@ class JoinExponentials(FastRule):
     name = "join-exponentials"
     roots = (e.MulOp, e.DivOp)
 
-    def rule(self, op: e.MulOp | e.DivOp) -> Rule | None:
+    def rule(self, op: e.MulOp | e.DivOp) -> Construction | None:
         left, right = producer(op.lhs, e.ExpOp), producer(op.rhs, e.ExpOp)
         if left is None or right is None:
             return None
@@ -264,7 +247,7 @@ class ExpandPower(FastRule):
     name = "expand-power"
     roots = (e.PowOp,)
 
-    def rule(self, op: e.PowOp) -> Rule | None:
+    def rule(self, op: e.PowOp) -> Construction | None:
         exponent, x = uniform_value(op.rhs), op.lhs
         if exponent is None or float(exponent) not in _POWERS or x.type != op.result.type:
             return None

@@ -141,7 +141,9 @@ def _repeats(op: Operation, different: int) -> bool:
 
 
 def _elements(values: Sequence[SSAValue]) -> int:
-    return sum(prod(shape) for value in values if (shape := static_shape(value)) is not None)
+    shapes = (static_shape(value) for value in values)
+    sizes: list[int] = [prod(shape) for shape in shapes if shape is not None]
+    return sum(sizes)
 
 
 def _is_constant(value: SSAValue, computed: Container[Operation | Block]) -> bool:

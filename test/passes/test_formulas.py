@@ -45,6 +45,7 @@ FORMULAS = (
     "reorder-binary",
     "separate-conv",
     "simplify",
+    "simplify-arithmetic",
     "sink-reshape",
     "sink-transpose",
 )
@@ -126,6 +127,8 @@ def mutate(module: ModuleOp, rng: Random) -> None:
             new = type(op)(op.rhs, op.lhs)
         case e.BinaryOp():
             new = rng.choice(BINARY)(op.lhs, op.rhs)
+        case _ if not is_float(element_type(op.results[0])):
+            return
         case _:
             new = rng.choice(UNARY)(op.operands[0])
     if new.results[0].type == op.results[0].type and op.parent is not None:

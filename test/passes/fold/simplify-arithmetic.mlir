@@ -211,3 +211,203 @@ func.func @constants_alone() -> tensor<i64> {
   %b = core.add %a, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
   func.return %b : tensor<i64>
 }
+
+// -----
+
+// A sum with 0, a square and a sigmoid are never -0: 0 more changes nothing.
+// CHECK-LABEL: @never_minus_zero
+// CHECK:         %[[A:.*]] = core.add %x
+// CHECK:         %[[B:.*]] = core.mul %x, %x
+// CHECK-NEXT:    func.return %[[A]], %[[B]]
+func.func @never_minus_zero(%x : tensor<20xf32>) -> (tensor<20xf32>, tensor<20xf32>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %a = core.add %x, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %b = core.add %a, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %c = core.mul %x, %x : (tensor<20xf32>, tensor<20xf32>) -> tensor<20xf32>
+  %d = core.add %c, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  func.return %b, %d : tensor<20xf32>, tensor<20xf32>
+}
+
+// -----
+
+// relu(relu(x)), and clip(x, 0, 6) between relu and a tighter bound.
+// CHECK-LABEL: @clamps
+// CHECK:         %[[R:.*]] = core.max %x
+// CHECK:         %[[Z:.*]] = core.constant dense<0.0>
+// CHECK-NEXT:    %[[S:.*]] = core.max %x, %[[Z]]
+// CHECK-NEXT:    %[[T:.*]] = core.constant dense<2.0>
+// CHECK-NEXT:    %[[B:.*]] = core.min %[[S]], %[[T]]
+// CHECK:         func.return %[[R]], %[[B]]
+func.func @clamps(%x : tensor<20xf32>) -> (tensor<20xf32>, tensor<20xf32>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %six = core.constant dense<6.0> : tensor<f32>
+  %two = core.constant dense<2.0> : tensor<f32>
+  %a = core.max %x, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %b = core.max %z, %a : (tensor<f32>, tensor<20xf32>) -> tensor<20xf32>
+  %c = core.min %x, %six : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %d = core.max %c, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %e = core.min %d, %two : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  func.return %b, %e : tensor<20xf32>, tensor<20xf32>
+}
+
+// -----
+
+// Bounds that leave nothing between them: max(min(max(x, -1), 1), 5) is 5, and 1 stays below 5.
+// CHECK-LABEL: @disjoint_clamps
+// CHECK:         %[[A:.*]] = core.constant dense<5.0>
+// CHECK-NEXT:    %[[B:.*]] = core.max %x, %[[A]]
+// CHECK-NEXT:    %[[C:.*]] = core.constant dense<5.0>
+// CHECK-NEXT:    core.min %[[B]], %[[C]]
+// CHECK-NEXT:    func.return
+func.func @disjoint_clamps(%x : tensor<20xf32>) -> tensor<20xf32> {
+  %m = core.constant dense<-1.0> : tensor<f32>
+  %one = core.constant dense<1.0> : tensor<f32>
+  %five = core.constant dense<5.0> : tensor<f32>
+  %a = core.max %x, %m : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %b = core.min %a, %one : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %c = core.max %b, %five : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  func.return %c : tensor<20xf32>
+}
+
+// -----
+
+// The inner one has another use; NaN is no bound; numbers a row and a column would become a matrix.
+// CHECK-LABEL: @no_clamps
+// CHECK-COUNT-3: core.max
+// CHECK:         core.min
+// CHECK-COUNT-2: core.max
+func.func @no_clamps(%x : tensor<3x20xf32>) -> (tensor<3x20xf32>, tensor<3x20xf32>, tensor<3x20xf32>, tensor<3x20xf32>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %one = core.constant dense<1.0> : tensor<f32>
+  %nan = core.constant dense<0x7FC00000> : tensor<f32>
+  %r = core.constant dense<2.0> : tensor<20xf32>
+  %q = core.constant dense<3.0> : tensor<3x1xf32>
+  %a = core.max %x, %z : (tensor<3x20xf32>, tensor<f32>) -> tensor<3x20xf32>
+  %b = core.max %a, %one : (tensor<3x20xf32>, tensor<f32>) -> tensor<3x20xf32>
+  %c = core.max %x, %nan : (tensor<3x20xf32>, tensor<f32>) -> tensor<3x20xf32>
+  %d = core.min %c, %one : (tensor<3x20xf32>, tensor<f32>) -> tensor<3x20xf32>
+  %e = core.max %x, %r : (tensor<3x20xf32>, tensor<20xf32>) -> tensor<3x20xf32>
+  %f = core.max %e, %q : (tensor<3x20xf32>, tensor<3x1xf32>) -> tensor<3x20xf32>
+  func.return %a, %b, %d, %f : tensor<3x20xf32>, tensor<3x20xf32>, tensor<3x20xf32>, tensor<3x20xf32>
+}
+
+// -----
+
+// What is not negative needs no lower bound; bytes need none of 0.
+// CHECK-LABEL: @not_negative
+// CHECK:         %[[S:.*]] = core.sigmoid %x
+// CHECK:         %[[E:.*]] = core.exp %x
+// CHECK:         %[[M:.*]] = core.rectify %x
+// CHECK-NEXT:    func.return %[[S]], %[[E]], %[[M]], %k
+func.func @not_negative(%x : tensor<20xf32>, %k : tensor<2xui8>) -> (tensor<20xf32>, tensor<20xf32>, tensor<20xf32>, tensor<2xui8>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %zk = core.constant dense<0> : tensor<ui8>
+  %a = core.sigmoid %x : (tensor<20xf32>) -> tensor<20xf32>
+  %b = core.max %a, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %c = core.exp %x : (tensor<20xf32>) -> tensor<20xf32>
+  %d = core.abs %c : (tensor<20xf32>) -> tensor<20xf32>
+  %e = core.rectify %x : (tensor<20xf32>) -> tensor<20xf32>
+  %f = core.rectify %e : (tensor<20xf32>) -> tensor<20xf32>
+  %g = core.max %k, %zk : (tensor<2xui8>, tensor<ui8>) -> tensor<2xui8>
+  func.return %b, %d, %f, %g : tensor<20xf32>, tensor<20xf32>, tensor<20xf32>, tensor<2xui8>
+}
+
+// -----
+
+// Squares of integers, which wrap, may be negative; rectify of what is at most 0 is no constant.
+// CHECK-LABEL: @may_be_negative
+// CHECK:         core.min
+// CHECK:         core.rectify
+// CHECK:         core.max
+func.func @may_be_negative(%x : tensor<20xf32>, %k : tensor<2xi32>) -> (tensor<20xf32>, tensor<2xi32>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %zk = core.constant dense<0> : tensor<i32>
+  %a = core.min %x, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %b = core.rectify %a : (tensor<20xf32>) -> tensor<20xf32>
+  %c = core.mul %k, %k : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+  %d = core.max %c, %zk : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
+  func.return %b, %d : tensor<20xf32>, tensor<2xi32>
+}
+
+// -----
+
+// 200 - (x - 100) is 44 - x in bytes.
+// CHECK-LABEL: @integer_sums
+// CHECK:         %[[A:.*]] = core.constant dense<{{\[}}44, 44]>
+// CHECK-NEXT:    core.sub %[[A]], %x
+// CHECK:         %[[B:.*]] = core.constant dense<{{\[}}100, 100]>
+// CHECK-NEXT:    core.add %x, %[[B]]
+// CHECK:         %[[C:.*]] = core.constant dense<156>
+// CHECK-NEXT:    core.sub %[[C]], %x
+// CHECK-NEXT:    func.return
+func.func @integer_sums(%x : tensor<2xui8>) -> (tensor<2xui8>, tensor<2xui8>, tensor<2xui8>) {
+  %a = core.constant dense<100> : tensor<ui8>
+  %b = core.constant dense<200> : tensor<2xui8>
+  %c = core.sub %x, %a : (tensor<2xui8>, tensor<ui8>) -> tensor<2xui8>
+  %d = core.sub %b, %c : (tensor<2xui8>, tensor<2xui8>) -> tensor<2xui8>
+  %e = core.sub %a, %x : (tensor<ui8>, tensor<2xui8>) -> tensor<2xui8>
+  %f = core.sub %b, %e : (tensor<2xui8>, tensor<2xui8>) -> tensor<2xui8>
+  %g = core.add %x, %a : (tensor<2xui8>, tensor<ui8>) -> tensor<2xui8>
+  %h = core.neg %g : (tensor<2xui8>) -> tensor<2xui8>
+  func.return %d, %f, %h : tensor<2xui8>, tensor<2xui8>, tensor<2xui8>
+}
+
+// -----
+
+// Shifts by 3 and 6 leave no bit of a byte; of an i32 they are one by 9. One to the left and one to
+// the right are no shift.
+// CHECK-LABEL: @shifts
+// CHECK:         core.constant dense<8> : tensor<ui8>
+// CHECK-NEXT:    core.shl %x
+// CHECK:         core.constant dense<9> : tensor<i32>
+// CHECK-NEXT:    core.shr %k
+// CHECK:         core.shl %k
+// CHECK:         core.shr
+// CHECK-NEXT:    func.return
+func.func @shifts(%x : tensor<2xui8>, %k : tensor<2xi32>) -> (tensor<2xui8>, tensor<2xi32>, tensor<2xi32>) {
+  %a = core.constant dense<3> : tensor<ui8>
+  %b = core.constant dense<6> : tensor<ui8>
+  %c = core.shl %x, %a : (tensor<2xui8>, tensor<ui8>) -> tensor<2xui8>
+  %d = core.shl %c, %b : (tensor<2xui8>, tensor<ui8>) -> tensor<2xui8>
+  %p = core.constant dense<3> : tensor<i32>
+  %q = core.constant dense<6> : tensor<i32>
+  %r = core.shr %k, %p : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
+  %s = core.shr %r, %q : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
+  %t = core.shl %k, %p : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
+  %u = core.shr %t, %q : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
+  func.return %d, %s, %u : tensor<2xui8>, tensor<2xi32>, tensor<2xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @absorbed
+// CHECK-NOT:     core.{{mul|sub|and|xor|compare}}
+// CHECK:         func.return
+func.func @absorbed(%x : tensor<2xi32>, %b : tensor<2xi1>) -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi1>, tensor<2xi1>) {
+  %z = core.constant dense<0> : tensor<i32>
+  %c = core.mul %x, %z : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
+  %d = core.sub %x, %x : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+  %e = core.xor %x, %x : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+  %n = core.not %b : (tensor<2xi1>) -> tensor<2xi1>
+  %f = core.and %n, %b : (tensor<2xi1>, tensor<2xi1>) -> tensor<2xi1>
+  %g = core.compare le %x, %x : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+  func.return %c, %d, %e, %f, %g : tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi1>, tensor<2xi1>
+}
+
+// -----
+
+// Infinities and NaN make NaN; 0 << 2 is 0, but 1 << 0 and x / 0 are themselves something.
+// CHECK-LABEL: @not_absorbed
+// CHECK:         core.mul
+// CHECK:         core.sub
+// CHECK:         core.compare
+// CHECK:         core.shl
+func.func @not_absorbed(%x : tensor<20xf32>, %k : tensor<2xi32>) -> (tensor<20xf32>, tensor<20xf32>, tensor<20xi1>, tensor<2xi32>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %one = core.constant dense<1> : tensor<i32>
+  %c = core.mul %x, %z : (tensor<20xf32>, tensor<f32>) -> tensor<20xf32>
+  %d = core.sub %x, %x : (tensor<20xf32>, tensor<20xf32>) -> tensor<20xf32>
+  %e = core.compare eq %x, %x : (tensor<20xf32>, tensor<20xf32>) -> tensor<20xi1>
+  %f = core.shl %one, %k : (tensor<i32>, tensor<2xi32>) -> tensor<2xi32>
+  func.return %c, %d, %e, %f : tensor<20xf32>, tensor<20xf32>, tensor<20xi1>, tensor<2xi32>
+}
