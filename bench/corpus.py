@@ -1,15 +1,16 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python bench/corpus.py tf1|caffe [--interpret | --export FORMAT | --every-way] [--filter REGEX]
-                           [--disable PASS | --disable-optional]
+    python bench/corpus.py tf1|caffe|tflite [--interpret | --export FORMAT | --every-way]
+                           [--filter REGEX] [--disable PASS | --disable-optional]
 
-The corpus is a folder with one folder a case under `tf1` and `caffe`: `case.json`, the model, and
-samples of inputs and expected outputs. It is the one that `--corpus` or LOWERDECK_CORPUS names, or
-else `../shared/corpus` beside the project. A case passes if all its samples do: shapes and types
-are equal, floats within the case's tolerance, everything else exact. A refused case is counted as
-such; a wrong number or a crash makes the exit status 1. `--every-way` goes through C and ONNX, each
-with all passes and without the optional ones, and through a net of Caffe that is read back.
+The corpus is a folder with one folder a case under `tf1`, `caffe` and `tflite`: `case.json`, the
+model, and samples of inputs and expected outputs. It is the one that `--corpus` or LOWERDECK_CORPUS
+names, or else `../shared/corpus` beside the project. A case passes if all its samples do: shapes
+and types are equal, floats within the case's tolerance, everything else exact. A refused case is
+counted as such; a wrong number or a crash makes the exit status 1. `--every-way` goes through C and
+ONNX, each with all passes and without the optional ones, and through a net of Caffe that is read
+back.
 """
 
 from __future__ import annotations
@@ -77,6 +78,12 @@ class Case:
         for sample in self.data["samples"]:
             yield _arrays(self.folder / sample["inputs"]), _arrays(self.folder / sample["expected"])
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is said of the model besides its file."""
+        key = self.data.get("signature")
+        return {} if key is None else {"signature": key}
+
     def difference(self, found: Mapping[str, Any], expected: Arrays) -> str:
         """How outputs differ from the expected ones; empty if they do not."""
         for name in self.outputs:
@@ -125,18 +132,29 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
     """The case's model through C."""
     import lowerdeck
 
-    model = lowerdeck.compile(case.model, outputs=case.outputs, disable=disable, cache=False)
+    model = lowerdeck.compile(
+        case.model, outputs=case.outputs, disable=disable, cache=False, **case.options
+    )
     return model.__call__
 
 
 def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
     """The interpreter on the legalized module."""
     from lowerdeck.compiler import CompileOptions, import_and_lower
-    from lowerdeck.dialects.interpret import run_module
+    from lowerdeck.dialects.core.states import states_of
+    from lowerdeck.dialects.interpret import find_function, run_module
 
-    options = CompileOptions(outputs=case.outputs, disable=disable)
+    options = CompileOptions(outputs=case.outputs, disable=disable, import_options=case.options)
     module, _ = import_and_lower(str(case.model), "legal", options)
-    return lambda inputs: cast(Arrays, run_module(module, inputs))
+    states = states_of(find_function(module, "main"))
+    held = {state.before: state.initial for state in states}
+
+    def run(inputs: Arrays) -> Arrays:
+        found = cast(Arrays, run_module(module, {**inputs, **held}))
+        held.update({state.before: found[state.after] for state in states})
+        return found
+
+    return run
 
 
 def exported(case: Case, disable: Sequence[str] = ()) -> Model:
@@ -273,7 +291,7 @@ def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
-    parser.add_argument("kind", choices=("tf1", "caffe"))
+    parser.add_argument("kind", choices=("tf1", "caffe", "tflite"))
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")
     ways.add_argument(

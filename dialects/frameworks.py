@@ -220,6 +220,23 @@ register(
 
 register(
     Framework(
+        "tflite",
+        dialect=lambda: lazy("dialects.tflite", "tflite_dialect")()(),
+        frontend=lazy("frontends.tflite.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.tflite.evaluate", "run_op"),
+        legalization={"legalize-tflite": lazy("passes.legalize.tflite", "LegalizeTflitePass")},
+        support=lazy("passes.legalize.tflite.support", "support"),
+        infer_types=lazy("passes.legalize.tflite.framework", "infer_types"),
+        options=(
+            ImportOption(
+                "signature", "NAME", "signature of a .tflite file (default: the first subgraph)"
+            ),
+        ),
+    )
+)
+
+register(
+    Framework(
         "caffe",
         dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
         frontend=lazy("frontends.caffe.frontend", "FRONTEND"),

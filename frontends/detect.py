@@ -25,6 +25,8 @@ def detect_format(path: str) -> str:
             head = file.read(HEAD_BYTES)
         if not head:
             raise FrontendError.of_file(path, f"the file is empty, expected {known_formats()}")
+        if (marked := _marked_format(head)) is not None:
+            return marked
         found = _text_format(head.decode("utf-8", "replace")) if is_text_head(head) else None
         found = found or _binary_format(path)
     except OSError as error:
@@ -92,6 +94,14 @@ def _text_format(text: str) -> str | None:
         field = re.match(r"([a-z_]+)\s*(:|\{|<|$)", line)
         known = (f.name for f in _formats() if field is not None and field[1] in f.first_fields)
         return next(known, None)
+    return None
+
+
+def _marked_format(head: bytes) -> str | None:
+    """By bytes at fixed places."""
+    for known in _formats():
+        if known.begins and all(head[k : k + len(mark)] == mark for k, mark in known.begins):
+            return known.name
     return None
 
 

@@ -32,6 +32,8 @@ class FileFormat:
     """In lower case, with the dot."""
     first_fields: frozenset[str] = frozenset()
     """The fields with which the text form of its message may begin."""
+    begins: tuple[tuple[int, bytes], ...] = ()
+    """What its files have near the beginning: offsets, and the bytes there."""
     holds: Callable[[Outline], bool] = _never
     """True for the outline of its binary message."""
     folder_files: tuple[str, ...] = ()

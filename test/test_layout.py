@@ -26,7 +26,11 @@ DIALECTS = ("builtin", "func", "ub", "arith", "math", "scf", "vector", *dialects
 OP_NAME = re.compile(rf"({'|'.join(DIALECTS)})\.\w*")
 
 NAMES_OF_OPS = {
-    "dialects/core/names.py": {"core.name", "core.unused_inputs"},  # attributes, not ops
+    "dialects/core/names.py": {
+        "core.name",
+        "core.states",
+        "core.unused_inputs",
+    },  # attributes, not ops
     "dialects/onnx/ops.py": {"onnx.opset"},
     "frontends/detect.py": {"builtin.module", "func.func"},  # how the text of IR begins
 }

@@ -24,6 +24,7 @@ from lowerdeck.dialects.core.base import (
 )
 from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
 from lowerdeck.dialects.core.index_maps import Broadcasts
+from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -591,5 +592,12 @@ BINARY: tuple[type[BinaryOp], ...] = (
     ShlOp,
     ShrOp,
 )
-ELEMENTWISE: tuple[type[CoreOp], ...] = (*UNARY, *BINARY, CompareOp, SelectOp, CastOp)
+ELEMENTWISE: tuple[type[CoreOp], ...] = (
+    *UNARY,
+    *BINARY,
+    CompareOp,
+    SelectOp,
+    CastOp,
+    RequantizeOp,
+)
 """All maps."""

@@ -141,6 +141,21 @@ class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAt
     name = "core.scatter_reduction"
 
 
+class Rounding(StrEnum):
+    """How an integer in another scale is rounded: `core.requantize` says what each one is."""
+
+    DOUBLE = "double"
+    SINGLE = "single"
+    REAL = "real"
+
+
+@irdl_attr_definition
+class RoundingAttr(EnumAttribute[Rounding], SpacedOpaqueSyntaxAttribute):
+    """`#core<rounding double>`."""
+
+    name = "core.rounding"
+
+
 ENUMERATIONS = [
     PredicateAttr,
     ReduceKindAttr,
@@ -150,4 +165,5 @@ ENUMERATIONS = [
     PadModeAttr,
     PackingAttr,
     ScatterReductionAttr,
+    RoundingAttr,
 ]

@@ -16,6 +16,14 @@ UNUSED = "core.unused_inputs"
 """The attribute of a function that lists inputs of the model that its results do not need."""
 
 
+STATES = "core.states"
+"""
+The attribute of a function that lists what it remembers: for each state the names of the input and
+of the output that hold it before and after a call, and the constant that it begins with, or a unit
+for zeros.
+"""
+
+
 def named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
     """The attributes of arguments or results with these names."""
     return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])

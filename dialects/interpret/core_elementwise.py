@@ -9,10 +9,8 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Operation
 
-from lowerdeck.dialects.core import constant, elementwise
-from lowerdeck.dialects.core.enums import (
-    Predicate,
-)
+from lowerdeck.dialects.core import constant, elementwise, quantize
+from lowerdeck.dialects.core.enums import Predicate, Rounding
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.interpret.core_numbers import (
     FLOATS,
@@ -247,3 +245,38 @@ def cast_array(x: Array, dtype: np.dtype[Any]) -> Array:
         x = x.astype(np.float32)
     with np.errstate(all="ignore"):
         return rounded(x, dtype)
+
+
+# Quantized integers
+
+
+@meaning_of(quantize.RequantizeOp)
+def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    rounding, x = op.rounding.data, args[0]
+    if rounding is Rounding.REAL:
+        product = x.astype(np.float64) * args[1]
+        size = np.abs(product)
+        whole = np.floor(size)
+        nearest = np.copysign(whole + (size - whole >= 0.5), product).astype(np.int64)
+    else:
+        multiplier, exponent = (np.asarray(value, np.int64) for value in args[1:])
+        rule = _rounded_twice if rounding is Rounding.DOUBLE else _rounded_once
+        nearest = rule(x, multiplier, exponent)
+    limited = np.clip(nearest + op.zero.data, op.low.data, op.high.data)
+    return np.asarray(limited).astype(numpy_dtype(op.to))
+
+
+def _rounded_once(x: Array, multiplier: Array, exponent: Array) -> Array:
+    half = np.left_shift(np.int64(1), 30 - exponent)
+    return np.asarray((x.astype(np.int64) * multiplier + half) >> (31 - exponent))
+
+
+def _rounded_twice(x: Array, multiplier: Array, exponent: Array) -> Array:
+    shifted = np.left_shift(x, np.maximum(exponent, 0).astype(np.int32)).astype(np.int64)
+    product = shifted * multiplier
+    nudge = np.where(product >= 0, np.int64(1 << 30), np.int64(1 - (1 << 30)))
+    total = product + nudge
+    high = np.sign(total) * (np.abs(total) >> 31)  # toward zero
+    right = np.maximum(-exponent, 0)
+    mask = np.left_shift(np.int64(1), right) - 1
+    return np.asarray((high >> right) + ((high & mask) > (mask >> 1) + (high < 0)))

@@ -16,6 +16,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, RemfOp, SigmoidOp, value_type
 from lowerdeck.dialects.core import elementwise as core
+from lowerdeck.dialects.core.enums import Rounding
+from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import (
     bf16,
     bit_width,
@@ -84,6 +86,8 @@ def elementwise(b: KernelBuilder, op: Operation, operands: Sequence[SSAValue]) -
         return cast(b, operands[0], element_type(op.input), op.to)
     if isinstance(op, core.SelectOp):
         return b.add(arith.SelectOp(*operands))
+    if isinstance(op, RequantizeOp):
+        return requantized(b, op, operands)
     element = element_type(op.operands[0])
     values = [widen(b, value) for value in operands]
     if isinstance(op, core.CompareOp):
@@ -242,6 +246,72 @@ def _unlimited(value: SSAValue, target: Attribute) -> SSAValue:
 
 def _zero(b: KernelBuilder, type_: Attribute) -> SSAValue:
     return b.floating(0.0, type_) if is_float(type_) else b.integer(0, type_)
+
+
+_BIAS = 1 << 62
+"""What makes an i64 of up to 62 bits positive, so that an unsigned shift rounds down."""
+
+
+def _shifted_down(b: KernelBuilder, value: SSAValue, amount: SSAValue) -> SSAValue:
+    """An i64 of up to 62 bits divided by a power of two, rounded down."""
+    bias = b.integer(_BIAS, i64)
+    quotient = b.add(arith.ShRUIOp(b.add(arith.AddiOp(value, bias)), amount))
+    return b.add(arith.SubiOp(quotient, b.add(arith.ShRUIOp(bias, amount))))
+
+
+def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]) -> SSAValue:
+    """`core.requantize` of elements, in 64 bits."""
+    x, *factor = operands
+    if op.rounding.data is Rounding.REAL:
+        rounded_ = _real_product(b, x, *factor)
+    else:
+        multiplier, exponent = (b.add(arith.ExtSIOp(value, i64)) for value in factor)
+        rule = _doubly if op.rounding.data is Rounding.DOUBLE else _singly
+        rounded_ = rule(b, x, multiplier, exponent)
+    shifted = b.add(arith.AddiOp(rounded_, b.integer(op.zero.data, i64)))
+    low, high = b.integer(op.low.data, i64), b.integer(op.high.data, i64)
+    clamped = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(shifted, low)), high))
+    return b.add(arith.TruncIOp(clamped, IntegerType(bit_width(op.to))))
+
+
+def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
+    """(x * multiplier + 2^(30 - exponent)) / 2^(31 - exponent)"""
+    x = x if x.type == i64 else b.add(arith.ExtSIOp(x, i64))
+    amount = b.add(arith.SubiOp(b.integer(31, i64), exponent))
+    half = b.add(arith.ShLIOp(b.integer(1, i64), b.add(arith.SubiOp(amount, b.integer(1, i64)))))
+    total = b.add(arith.AddiOp(b.add(arith.MuliOp(x, multiplier)), half))
+    return _shifted_down(b, total, amount)
+
+
+def _doubly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
+    """
+    The high half of the doubled product, halves up, by a power of two, halves away from zero. That
+    is a division rounded down after half of the divisor, less one below zero, was added.
+    """
+    zero, one = b.integer(0, i64), b.integer(1, i64)
+    left = b.add(arith.TruncIOp(b.add(arith.MaxSIOp(exponent, zero)), IntegerType(32)))
+    wide = b.add(arith.ExtSIOp(b.add(arith.ShLIOp(x, left)), i64))
+    product = b.add(arith.AddiOp(b.add(arith.MuliOp(wide, multiplier)), b.integer(1 << 30, i64)))
+    value = _shifted_down(b, product, b.integer(31, i64))
+    right = b.add(arith.MaxSIOp(b.add(arith.SubiOp(zero, exponent)), zero))
+    half = b.add(arith.ShRUIOp(b.add(arith.ShLIOp(one, right)), one))
+    is_negative = b.add(arith.CmpiOp(value, zero, "slt"))
+    less = b.add(arith.MinSIOp(b.add(arith.SelectOp(is_negative, one, zero)), half))
+    return _shifted_down(b, b.add(arith.SubiOp(b.add(arith.AddiOp(value, half)), less)), right)
+
+
+def _real_product(b: KernelBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:
+    """The product in f64 to the nearest integer, halves away from zero."""
+    product = b.add(arith.MulfOp(b.add(arith.SIToFPOp(x, f64)), factor))
+    size = b.add(math.AbsFOp(product))
+    whole = b.add(math.FloorOp(size))
+    is_more = b.add(arith.CmpfOp(b.add(arith.SubfOp(size, whole)), b.floating(0.5, f64), "oge"))
+    more = b.add(arith.SelectOp(is_more, b.floating(1.0, f64), b.floating(0.0, f64)))
+    result = b.add(arith.FPToSIOp(b.add(arith.AddfOp(whole, more)), i64))
+    is_negative = b.add(arith.CmpfOp(product, b.floating(0.0, f64), "olt"))
+    return b.add(
+        arith.SelectOp(is_negative, b.add(arith.SubiOp(b.integer(0, i64), result)), result)
+    )
 
 
 Rule = Callable[[KernelBuilder, Sequence[SSAValue], Attribute], SSAValue]

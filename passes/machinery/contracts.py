@@ -3,7 +3,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 
 | phase       | dialects                       | and                                             |
 | ----------- | ------------------------------ | ----------------------------------------------- |
-| `imported`  | onnx, tf1, caffe, core, func   | `ub.poison` for values that are never used      |
+| `imported`  | frameworks', core, func        | `ub.poison` for values that are never used      |
 | `legal`     | core, func                     | types that have a C form                        |
 | `optimized` | core, func                     | ranks, and dimensions with identity             |
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |

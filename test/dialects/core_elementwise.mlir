@@ -146,3 +146,14 @@ func.func @others(%c : tensor<i1>, %x : tensor<2xf32>) {
   %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
   func.return
 }
+
+// CHECK-LABEL: func.func @quantized
+// CHECK-NEXT:    %a = core.requantize double %x, %m, %e zero 3 low -128 high 127 to i8 : (tensor<2x3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xi8>
+// CHECK-NEXT:    %b = core.requantize single %w, %m, %e zero 0 low 0 high 255 to ui8 : (tensor<2x3xi64>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xui8>
+// CHECK-NEXT:    %c = core.requantize real %x, %f zero 0 low -5 high 127 to i16 : (tensor<2x3xi32>, tensor<f64>) -> tensor<2x3xi16>
+func.func @quantized(%x : tensor<2x3xi32>, %w : tensor<2x3xi64>, %m : tensor<3xi32>, %e : tensor<3xi32>, %f : tensor<f64>) {
+  %a = core.requantize double %x, %m, %e zero 3 low -128 high 127 to i8 : (tensor<2x3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xi8>
+  %b = core.requantize single %w, %m, %e zero 0 low 0 high 255 to ui8 : (tensor<2x3xi64>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xui8>
+  %c = core.requantize real %x, %f zero 0 low -5 high 127 to i16 : (tensor<2x3xi32>, tensor<f64>) -> tensor<2x3xi16>
+  func.return
+}

@@ -397,3 +397,35 @@ func.func @shr_c3(%x : tensor<2xf32>, %y : tensor<2xf32>) {
   %r = core.shr %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.requantize': double rounding of i64 (C1)
+func.func @requantize_c1(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32>, %f : tensor<f64>, %n : tensor<3xi32>) {
+  %r = core.requantize double %w, %m, %m zero 0 low 0 high 1 to i8 : (tensor<2xi64>, tensor<i32>, tensor<i32>) -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.requantize': a multiplier of type i32 for real rounding (C2)
+func.func @requantize_c2(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32>, %f : tensor<f64>, %n : tensor<3xi32>) {
+  %r = core.requantize real %x, %m zero 0 low 0 high 1 to i8 : (tensor<2xi32>, tensor<i32>) -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.requantize': -1 to 1 in ui8 (C3)
+func.func @requantize_c3(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32>, %f : tensor<f64>, %n : tensor<3xi32>) {
+  %r = core.requantize real %x, %f zero 0 low -1 high 1 to ui8 : (tensor<2xi32>, tensor<f64>) -> tensor<2xui8>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.requantize': cannot broadcast {{.*}} (C4)
+func.func @requantize_c4(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32>, %f : tensor<f64>, %n : tensor<3xi32>) {
+  %r = core.requantize double %x, %n, %m zero 0 low 0 high 1 to i8 : (tensor<2xi32>, tensor<3xi32>, tensor<i32>) -> tensor<2xi8>
+  func.return
+}

@@ -1,0 +1,1 @@
+"""TensorFlow Lite: the flatbuffers and their import."""

@@ -1,0 +1,69 @@
+"""FlexBuffers: the maps of numbers that custom operators have as options."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError
+
+_INTS = {1: "b", 2: "h", 4: "i", 8: "q"}
+_UINTS = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_FLOATS = {2: "e", 4: "f", 8: "d"}
+_MAP = 9
+
+
+def read_map(data: bytes) -> dict[str, Any]:
+    """The numbers, bools and texts of the map that a buffer holds; other values are left out."""
+    if len(data) < 3:
+        raise FlatbufferError(f"options of {len(data)} bytes")
+    width, packed = data[-1], data[-2]
+    place = len(data) - 2 - width
+    if packed >> 2 != _MAP:
+        raise FlatbufferError(f"options of kind {packed >> 2}, expected a map")
+    return _map(data, _indirect(data, place, width), 1 << (packed & 3))
+
+
+def _map(data: bytes, place: int, width: int) -> dict[str, Any]:
+    keys = _indirect(data, place - 3 * width, width)
+    key_width = _number(data, place - 2 * width, width, _UINTS)
+    count = _number(data, place - width, width, _UINTS)
+    found: dict[str, Any] = {}
+    for index in range(count):
+        start = _indirect(data, keys + index * key_width, key_width)
+        end = data.find(0, start)
+        if end < 0:
+            raise FlatbufferError("a key without an end")
+        packed = _number(data, place + count * width + index, 1, _UINTS)
+        value = _value(data, place + index * width, width, packed)
+        if value is not None:
+            found[data[start:end].decode("utf-8", "replace")] = value
+    return found
+
+
+def _value(data: bytes, place: int, width: int, packed: int) -> Any:
+    kind, own = packed >> 2, 1 << (packed & 3)
+    match kind:
+        case 1 | 2 | 3:
+            return _number(data, place, width, {1: _INTS, 2: _UINTS, 3: _FLOATS}[kind])
+        case 6 | 7 | 8:
+            tables = {6: _INTS, 7: _UINTS, 8: _FLOATS}[kind]
+            return _number(data, _indirect(data, place, width), own, tables)
+        case 26:
+            return bool(_number(data, place, width, _UINTS))
+        case 5:
+            start = _indirect(data, place, width)
+            size = _number(data, start - own, own, _UINTS)
+            return data[start : start + size].decode("utf-8", "replace")
+        case _:
+            return None
+
+
+def _indirect(data: bytes, place: int, width: int) -> int:
+    return place - _number(data, place, width, _UINTS)
+
+
+def _number(data: bytes, place: int, width: int, codes: dict[int, str]) -> Any:
+    if width not in codes or place < 0 or place + width > len(data):
+        raise FlatbufferError(f"a number of {width} bytes at {place} of {len(data)}")
+    return struct.unpack_from(f"<{codes[width]}", data, place)[0]

@@ -1,0 +1,104 @@
+"""Factors of quantized arithmetic as multipliers and exponents, and rounding of floats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.types import bit_width, element_type, i64, is_unsigned, numpy_dtype
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+
+def multiplier_of(factor: float) -> tuple[int, int]:
+    """multiplier and exponent with multiplier * 2^(exponent - 31) nearest to a factor."""
+    if factor == 0:
+        return 0, 0
+    mantissa, exponent = math.frexp(factor)
+    scaled = math.floor(mantissa * 2.0**31 + 0.5)
+    if scaled == 1 << 31:
+        scaled, exponent = scaled // 2, exponent + 1
+    return (0, 0) if exponent < -31 else (scaled, exponent)
+
+
+def type_range(element: Attribute) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
+    limits = np.iinfo(numpy_dtype(element))
+    return int(limits.min), int(limits.max)
+
+
+def requantized(
+    builder: CoreBuilder,
+    x: SSAValue,
+    factors: Sequence[float] | float,
+    to: Attribute,
+    *,
+    zero: int = 0,
+    limits: tuple[int, int] | None = None,
+    shape: Sequence[int] = (),
+    rounding: str = "",
+) -> SSAValue:
+    """
+    `core.requantize` by factors, which have the dimensions `shape` to broadcast, or are one number.
+
+    Sums of 64 bits are rounded once, with multipliers of 15 bits; others twice, unless `rounding`
+    says something else.
+    """
+    low, high = type_range(to) if limits is None else limits
+    numbers = np.atleast_1d(np.asarray(factors, np.float64))
+    if (numbers == numbers[0]).all():
+        numbers, shape = numbers[:1], ()
+    is_wide = element_type(x) == i64
+    rounding = rounding or ("single" if is_wide else "double")
+    if rounding == "real":
+        multiplier, exponent = builder.tensor(numbers.reshape(tuple(shape))), None
+    else:
+        pairs = [multiplier_of(float(number)) for number in numbers]
+        if is_wide:
+            pairs = [(_reduced(m), e + 16) for m, e in pairs]
+        multiplier, exponent = (
+            builder.tensor(np.array(part, np.int32).reshape(tuple(shape)))
+            for part in zip(*pairs, strict=True)
+        )
+    op = RequantizeOp(rounding, x, multiplier, exponent, zero=zero, low=low, high=high, to=to)
+    return builder.add(op)
+
+
+def _reduced(multiplier: int) -> int:
+    """The upper half of a multiplier, rounded."""
+    return (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
+
+
+def round_away(x: TensorValue) -> TensorValue:
+    """Floats to the nearest integers, halves away from zero."""
+    size = x.abs()
+    whole = size.floor()
+    rounded = whole + (size - whole).ge(0.5).cast(x.element)
+    return x.lt(0).where(-rounded, rounded)
+
+
+def away(values: Any) -> NDArray[Any]:
+    """`round_away` of numbers."""
+    size = np.abs(values)
+    whole = np.floor(size)
+    return np.copysign(whole + (size - whole >= 0.5), values)
+
+
+def looked_up(builder: CoreBuilder, x: SSAValue, table: NDArray[Any]) -> SSAValue:
+    """The entry of a table for each integer of eight bits; the first is for the least integer."""
+    from lowerdeck.dialects.core.tensor import GatherOp
+
+    least, _ = type_range(element_type(x))
+    places = TensorValue(builder, x).cast(i64) - least
+    return builder.add(GatherOp(builder.tensor(table), places.value, 0, inside=True))
+
+
+def is_signed_byte(element: Attribute) -> bool:
+    """True for i8."""
+    return bit_width(element) == 8 and not is_unsigned(element)

@@ -1,0 +1,278 @@
+"""
+Functions of one element and of rows. Those of eight bits are tables of 256, which are computed here
+as the reference kernels compute an element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import DivOp, ErfOp, MulOp, SqrtOp, TanhOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.types import element_type, i8, i16, i32, rank_of, ui8
+from lowerdeck.passes.legalize.common import activation as formulas
+from lowerdeck.passes.legalize.common.requantize import (
+    away,
+    looked_up,
+    multiplier_of,
+    requantized,
+    type_range,
+)
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tflite import fixed_point as fixed
+from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
+from lowerdeck.passes.legalize.tflite.ranges import as_f32, limits_of, require_type, without_zero
+from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
+from lowerdeck.passes.legalize.tflite.tensorflow import UNARY, plain_unary
+
+Function = Callable[[float], float]
+
+
+def _all_integers(builder: TfliteLegalizer) -> NDArray[np.int64]:
+    """The integers of eight bits less the zero point of the input."""
+    low, high = type_range(element_type(builder.input(0)))
+    return np.arange(low, high + 1, dtype=np.int64) - builder.quantization(0).zero
+
+
+def _table(builder: TfliteLegalizer, values: NDArray[Any]) -> SSAValue:
+    """The entry of a table for each element of the input, within the type of the result."""
+    low, high = type_range(builder.element())
+    dtype = np.int8 if builder.element() == i8 else np.uint8
+    return looked_up(builder, builder.input(0), np.clip(values, low, high).astype(dtype))
+
+
+def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
+    """A real function, whose argument and result are rounded to f32."""
+    require_type(builder, builder.input(0), i8, ui8)
+    own, q = builder.quantization(0), builder.result_quantization()
+    reals = (np.float32(own.scale) * _all_integers(builder).astype(np.float32)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        images = np.array([_image(function, float(x)) for x in reals], np.float32)
+        inverse = np.float32(1) / np.float32(q.scale)
+        scaled = away((images * inverse).astype(np.float32))
+        return _table(builder, (scaled + np.float32(q.zero)).astype(np.float32))
+
+
+def _image(function: Function, x: float) -> float:
+    try:
+        return function(x)
+    except (OverflowError, ZeroDivisionError, ValueError):
+        return math.inf
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def _elu(x: float) -> float:
+    return math.expm1(x) if x < 0 else x
+
+
+_TABLES: dict[str, Function] = {
+    "TANH": math.tanh,
+    "LOGISTIC": _sigmoid,
+    "ELU": _elu,
+    "EXP": math.exp,
+    "LOG": math.log,
+}
+
+_PLAIN = tuple(name for name in UNARY if name not in ("RELU", "RELU6", "ABS", "RSQRT", *_TABLES))
+
+
+@legalizes(*_PLAIN)
+def legalize_plain(builder: TfliteLegalizer) -> Results:
+    """Functions that quantized integers do not have."""
+    if builder.is_quantized():
+        builder.refuse("quantized integers", "floats or plain integers")
+    return [plain_unary(builder)]
+
+
+@legalizes(*_TABLES)
+def legalize_function(builder: TfliteLegalizer) -> Results:
+    """Of floats, of bytes by a table, or (the first two) of integers of 16 bits in fixed point."""
+    if not builder.is_quantized():
+        return [plain_unary(builder)]
+    if element_type(builder.input(0)) == i16 and builder.op_type in ("TANH", "LOGISTIC"):
+        from lowerdeck.passes.legalize.tflite.sixteen_bits import curve
+
+        return [curve(builder)]
+    return [_by_function(builder, _TABLES[builder.op_type])]
+
+
+@legalizes("GELU")
+def legalize_gelu(builder: TfliteLegalizer) -> Results:
+    """x times the normal distribution, or its approximation by a hyperbolic tangent."""
+    approximate = builder.flag("approximate")
+    if builder.is_quantized():
+        return [_by_function(builder, _gelu_by_tanh if approximate else _gelu)]
+    builder.require_float()
+    x = builder.value(0)
+    if approximate:
+        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+        curve = TensorValue(builder, builder.add(TanhOp(inner.value)))
+    else:
+        curve = TensorValue(builder, builder.add(ErfOp((x * math.sqrt(0.5)).value)))
+    return [(x * 0.5 * (curve + 1)).value]
+
+
+def _gelu(x: float) -> float:
+    return float(np.float32(0.5 * x * math.erfc(-x * math.sqrt(0.5))))
+
+
+def _gelu_by_tanh(x: float) -> float:
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1 + math.tanh(inner))
+
+
+@legalizes("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
+def legalize_limits(builder: TfliteLegalizer) -> Results:
+    """Limits; quantized integers are brought to the scale of the result first."""
+    kind = builder.op_type
+    if builder.is_quantized():
+        own, q = builder.quantization(0), builder.result_quantization()
+        limits = limits_of(builder, kind, q, builder.element())
+        factor = as_f32(own.scale / q.scale)
+        x = without_zero(builder, 0).value
+        return [requantized(builder, x, factor, builder.element(), zero=q.zero, limits=limits)]
+    if kind in UNARY:
+        return [plain_unary(builder)]
+    low = -1 if kind == "RELU_N1_TO_1" else 0
+    return [builder.value(0).clip(low, 1).value]
+
+
+@legalizes("ABS")
+def legalize_magnitude(builder: TfliteLegalizer) -> Results:
+    """The magnitude; of quantized integers in the scale of the result."""
+    if not builder.is_quantized():
+        return [plain_unary(builder)]
+    own, q = builder.quantization(0), builder.result_quantization()
+    size = without_zero(builder, 0).abs()
+    if own.scale == q.scale:
+        low, high = type_range(builder.element())
+        return [(size + q.zero).clip(low, high).cast(builder.element()).value]
+    return [requantized(builder, size.value, own.scale / q.scale, builder.element(), zero=q.zero)]
+
+
+@legalizes("RSQRT")
+def legalize_inverse_root(builder: TfliteLegalizer) -> Results:
+    """1 / sqrt(x); of bytes in fixed point."""
+    if not builder.is_quantized():
+        return [plain_unary(builder)]
+    require_type(builder, builder.input(0), i8)
+    own, q = builder.quantization(0), builder.result_quantization()
+    scale = np.float32(1) / np.float32(np.sqrt(np.float32(own.scale)) * np.float32(q.scale))
+    multiplier, exponent = multiplier_of(float(scale))
+    _, high = type_range(i8)
+    entries: list[int] = []
+    for value in _all_integers(builder):
+        if value <= 0:  # there is no root, or no inverse
+            entries.append(high)
+            continue
+        inverse, shift = fixed.inverse_root(int(value))
+        data = fixed.multiplied(1, inverse, shift + 20)
+        entries.append(int(fixed.multiplied(data, multiplier, exponent - 20)) + q.zero)
+    return [_table(builder, np.array(entries))]
+
+
+@legalizes("LEAKY_RELU")
+def legalize_leaky_relu(builder: TfliteLegalizer) -> Results:
+    """x, or alpha * x below zero."""
+    alpha = float(builder.option("alpha"))
+    if not builder.is_quantized():
+        builder.require_float()
+        return [formulas.leaky_relu(builder.value(0), alpha).value]
+    own, q = builder.quantization(0), builder.result_quantization()
+    x = without_zero(builder, 0)
+    to = builder.element()
+    slope = as_f32(as_f32(as_f32(own.scale) * as_f32(alpha)) / as_f32(q.scale))
+    identity = as_f32(as_f32(own.scale) / as_f32(q.scale))
+    above, below = (
+        TensorValue(builder, requantized(builder, x.value, abs(factor), i32))
+        for factor in (identity, slope)
+    )
+    below = -below if slope < 0 else below
+    low, high = type_range(to)
+    return [(x.ge(0).where(above, below) + q.zero).clip(low, high).cast(to).value]
+
+
+@legalizes("PRELU")
+def legalize_learned_relu(builder: TfliteLegalizer) -> Results:
+    """x, or a slope that is an input times x below zero."""
+    if not builder.is_quantized():
+        builder.require_float()
+        x, slope = builder.value(0), builder.value(1)
+        return [x.ge(0).where(x, x * slope).value]
+    q, to = builder.result_quantization(), builder.element()
+    scales = [as_f32(builder.quantization(k).scale) for k in (0, 1)]
+    x, slope = (without_zero(builder, k) for k in (0, 1))
+    above = requantized(builder, x.value, as_f32(scales[0] / as_f32(q.scale)), i32)
+    factor = as_f32(as_f32(scales[0] * scales[1]) / as_f32(q.scale))
+    below = requantized(builder, (x * slope).value, factor, i32)
+    chosen = x.ge(0).where(TensorValue(builder, above), TensorValue(builder, below))
+    low, high = type_range(to)
+    return [(chosen + q.zero).clip(low, high).cast(to).value]
+
+
+@legalizes("HARD_SWISH")
+def legalize_hard_swish(builder: TfliteLegalizer) -> Results:
+    """x * min(max(x + 3, 0), 6) / 6; of bytes in fixed point of 16 bits."""
+    if not builder.is_quantized():
+        builder.require_float()
+        x = builder.value(0)
+        return [(x * (x + 3).maximum(0).minimum(6) / 6).value]
+    require_type(builder, builder.input(0), i8, ui8)
+    own, q = builder.quantization(0), builder.result_quantization()
+    values = fixed.hard_swish(_all_integers(builder), own.scale, q.scale, q.zero)
+    return [_table(builder, values)]
+
+
+# Rows
+
+
+@legalizes("SOFTMAX")
+def legalize_softmax(builder: TfliteLegalizer) -> Results:
+    """Along the last dimension, of beta times the input."""
+    beta = float(builder.option("beta"))
+    if builder.is_quantized():
+        from lowerdeck.passes.legalize.tflite.rows import softmax_of_bytes
+        from lowerdeck.passes.legalize.tflite.sixteen_bits import softmax
+
+        is_wide = element_type(builder.input(0)) == i16
+        return [(softmax if is_wide else softmax_of_bytes)(builder, beta)]
+    builder.require_float()
+    x = builder.input(0)
+    if beta != 1:
+        x = builder.add(MulOp(x, builder.scalar(beta, x)))
+    return [builder.add(SoftmaxOp(x, rank_of(x) - 1))]
+
+
+@legalizes("LOG_SOFTMAX")
+def legalize_log_softmax(builder: TfliteLegalizer) -> Results:
+    """Along the last dimension."""
+    if builder.is_quantized():
+        from lowerdeck.passes.legalize.tflite.rows import log_softmax_of_bytes
+
+        return [log_softmax_of_bytes(builder)]
+    builder.require_float()
+    x = builder.value(0)
+    return [formulas.log_softmax(x, rank_of(x.value) - 1).value]
+
+
+@legalizes("L2_NORMALIZATION")
+def legalize_unit_rows(builder: TfliteLegalizer) -> Results:
+    """Rows by their lengths, which are at least 1e-6."""
+    if builder.is_quantized():
+        from lowerdeck.passes.legalize.tflite.rows import unit_rows_of_bytes
+
+        return [unit_rows_of_bytes(builder)]
+    builder.require_float()
+    x = builder.value(0)
+    total = (x * x).reduce("sum", [len(x.dims) - 1], keep_dims=True)
+    length = TensorValue(builder, builder.add(SqrtOp(total.value))).maximum(1e-6)
+    return [builder.activated(builder.add(DivOp(x.value, length.value)))]

@@ -1,0 +1,92 @@
+"""
+`legalize-tflite`: the walk over a function.
+
+A handler sees one op whose operands are `core` values with exact types already, builds `core` ops
+before it, and returns a value for each of its results:
+
+    @legalizes("ABS")
+    def legalize_abs(builder: TfliteLegalizer) -> Results:
+        return [builder.value(0).abs().value]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.tflite.ops import TfliteOp
+from lowerdeck.passes.legalize.inference import annotate
+from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
+from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
+from lowerdeck.passes.legalize.tflite.registry import legalizes
+from lowerdeck.passes.legalize.tflite.support import next_step
+from lowerdeck.passes.legalize.walk import FunctionWalk
+
+
+class TfliteWalk(FunctionWalk):
+    """The legalization of one function of tflite ops."""
+
+    def converts(self, op: Operation) -> bool:
+        return isinstance(op, TfliteOp | IfOp | LoopOp)
+
+    def convert(self, op: Operation) -> None:
+        match op:
+            case IfOp():
+                legalize_if(op, self)
+            case LoopOp():
+                legalize_loop(op, self)
+            case TfliteOp():
+                self._node(op)
+            case _:
+                raise TypeError(f"{op.name} is not converted")
+
+    def _node(self, op: TfliteOp) -> None:
+        handler = legalizes.get(op.op_type)
+        if handler is None:
+            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
+        builder = TfliteLegalizer(op, self.symbols)
+
+        def results() -> Sequence[SSAValue | None]:
+            builder.require_real(op.op_type)
+            values = handler(builder)
+            builder.require_read()
+            return values
+
+        self.handle(op, builder, results)
+
+
+def infer_types(function: func.FuncOp) -> None:
+    """Set the types in a function of tflite ops, as far as they can be found."""
+    annotate(function, TfliteWalk)
+
+
+@dataclass(frozen=True)
+class LegalizeTflitePass(ModulePass):
+    """
+    Convert every tflite op to `core` ops with exact types.
+
+    Quantized operators become the integer arithmetic of TensorFlow Lite's reference kernels, with
+    `core.requantize` where a sum gets the scale of the result. What is carried by loops and yielded
+    by branches gets the types that the bodies give. All ops that cannot be converted are listed in
+    one LegalizationError.
+    """
+
+    name = "legalize-tflite"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        del ctx
+        for function in list(op.walk()):
+            if isinstance(function, func.FuncOp) and _holds_ops(function):
+                TfliteWalk(function).run()
+
+
+def _holds_ops(function: func.FuncOp) -> bool:
+    return any(isinstance(op, TfliteOp) for op in function.walk())

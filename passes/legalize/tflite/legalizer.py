@@ -1,0 +1,190 @@
+"""What a handler works with: the inputs and options of one op, and a builder before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ComplexType
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.types import element_type, f32, is_float, is_integer
+from lowerdeck.dialects.tflite.ops import TfliteOp, option_defaults
+from lowerdeck.dialects.tflite.quantization import Quantization
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.symbolic import SymbolicValues
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_COMPLEX = frozenset({"RFFT2D", "REAL", "IMAG", "COMPLEX_ABS"})
+"""The operators of complex numbers, which are a last dimension of two."""
+
+_WITHOUT_EFFECT = frozenset(
+    {
+        "quantized_bias_type",
+        "validate_indices",
+        "custom_code",
+        "values_count",
+        "num_splits",
+        "in_data_type",
+        "out_data_type",
+        "depth_multiplier",
+        "weights_format",
+        "num",
+        "num_columns_per_channel",
+    }
+)
+"""Options that types and shapes repeat."""
+
+
+class TfliteLegalizer(Legalizer):
+    """
+    What a handler works with.
+
+    Reading options is recorded: one that is set and never read is refused.
+    """
+
+    def __init__(self, op: TfliteOp, symbols: SymbolicValues) -> None:
+        super().__init__(op, symbols)
+        self.op = op
+        self.inputs = op.inputs
+        self._read: set[str] = set()
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return self.op.op_type
+
+    # Inputs and results
+
+    def input(self, index: int) -> SSAValue:
+        """An input that has to be there."""
+        value = self.optional(index)
+        if value is None:
+            self.refuse(f"no input {index}", "it to be given")
+        return value
+
+    def optional(self, index: int) -> SSAValue | None:
+        """An input, or None if it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def value(self, index: int) -> TensorValue:
+        """An input for arithmetic, known if it is a constant."""
+        return TensorValue.of(self, self.input(index))
+
+    def element(self, index: int = 0) -> Attribute:
+        """The element type that the file states for a result."""
+        return element_type(self.op.results[index])
+
+    # Quantization
+
+    def quantization(self, index: int) -> Quantization:
+        """How an input stands for real numbers."""
+        found = self.op.input_quantization(index)
+        if found is None:
+            self.refuse(f"input {index} of integers without a scale", "quantized ones")
+        return found
+
+    def result_quantization(self, index: int = 0) -> Quantization:
+        """How a result stands for real numbers."""
+        found = self.op.result_quantization(index)
+        if found is None:
+            self.refuse(f"result {index} of integers without a scale", "quantized ones")
+        return found
+
+    def is_quantized(self, index: int = 0) -> bool:
+        """True if an input is of integers that stand for real numbers."""
+        value = self.optional(index)
+        return (
+            value is not None
+            and is_integer(element_type(value))
+            and self.op.input_quantization(index) is not None
+        )
+
+    def require_equal_scales(self, *indices: int) -> None:
+        """Refuse inputs that have another scale than the first result."""
+        own = self.op.result_quantization(0)
+        for index in indices:
+            other = self.op.input_quantization(index)
+            if own is not None and other is not None and not _is_same(own, other):
+                self.refuse(
+                    f"input {index} with scale {other.scale} and zero point {other.zero}, a result "
+                    f"with {own.scale} and {own.zero}",
+                    "one of each",
+                )
+
+    def require_float(self, index: int = 0) -> None:
+        """Refuse an input that is not of floats."""
+        element = element_type(self.input(index))
+        if not is_float(element):
+            self.refuse(f"input {index} of {element}", "floats")
+
+    # Options
+
+    def option(self, name: str) -> Any:
+        """An option: its value, or the default of the schema, 0 or empty where that has none."""
+        self._read.add(name)
+        found = self.op.option(name)
+        return option_defaults().get(name, 0) if found is None else found
+
+    def flag(self, name: str) -> bool:
+        """An option that is a truth value."""
+        return bool(self.option(name))
+
+    def ignore(self, *names: str) -> None:
+        """State that options have no influence on the results."""
+        self._read.update(names)
+
+    def activation(self) -> str:
+        """The fused activation."""
+        found = self.option("fused_activation_function")
+        return str(found) if found else "NONE"
+
+    def require_read(self) -> None:
+        """Refuse options that are set and have not been read, unless they are at their defaults."""
+        for name in self.op.option_names():
+            if name in self._read or name in _WITHOUT_EFFECT:
+                continue
+            found = self.op.option(name)
+            if found not in (option_defaults().get(name, 0), "NONE", [], 0, False, ""):
+                self.refuse(f"the option '{name}' is {found}", "it not to be set")
+
+    def require_real(self, op_type: str) -> None:
+        """Refuse complex numbers but for the few operators that know them."""
+        if op_type in _COMPLEX:
+            return
+        for value in (*self.op.operands, *self.op.results):
+            if isinstance(element_type(value), ComplexType):
+                self.refuse("complex numbers", "real ones")
+
+    # Arithmetic
+
+    def activated(self, x: SSAValue) -> SSAValue:
+        """The fused activation of floats, or of plain integers that have none."""
+        kind = self.activation()
+        if kind == "NONE":
+            return x
+        y = TensorValue(self, x)
+        match kind:
+            case "RELU":
+                return y.maximum(0).value
+            case "RELU6":
+                return y.maximum(0).minimum(6).value
+            case "RELU_N1_TO_1":
+                return y.maximum(-1).minimum(1).value
+            case "TANH" if y.element == f32:
+                from lowerdeck.dialects.core.elementwise import TanhOp
+
+                return self.add(TanhOp(x))
+            case _:
+                self.refuse(f"the activation {kind} of {y.element}", "RELU, RELU6, RELU_N1_TO_1")
+
+
+def _is_same(one: Quantization, other: Quantization) -> bool:
+    return one.scales == other.scales and one.zeros == other.zeros
+
+
+def spread(values: Sequence[Any], rank: int, axis: int) -> list[int]:
+    """The shape in which numbers for the parts along an axis broadcast."""
+    shape = [1] * rank
+    shape[axis] = len(values)
+    return shape

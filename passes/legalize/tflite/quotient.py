@@ -1,0 +1,65 @@
+"""Quotients of bytes: fixed point with as many bits as the dividend leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.types import i32, i64
+from lowerdeck.passes.legalize.common.requantize import looked_up, multiplier_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tflite import fixed_point as fixed
+from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
+from lowerdeck.passes.legalize.tflite.ranges import as_f32, fused_limits, without_zero
+from lowerdeck.passes.legalize.tflite.rows import bit_length, by_bits, high
+
+
+def quotient(builder: TfliteLegalizer) -> SSAValue:
+    """
+    The dividend, shifted left as far as it goes, by the reciprocal of the divisor; then by the
+    ratio of scales, with all shifts at once.
+    """
+    divisors = np.arange(256, dtype=np.int64) - builder.quantization(1).zero
+    inverses, shifts = zip(*(_reciprocal(abs(int(d))) for d in divisors), strict=True)
+    y = builder.input(1)
+    inverse = TensorValue(builder, looked_up(builder, y, np.array(inverses, np.int32)))
+    shift = TensorValue(builder, looked_up(builder, y, np.array(shifts, np.int32)))
+    x, divisor = without_zero(builder, 0), without_zero(builder, 1)
+    x = divisor.lt(0).where(x * -1, x)
+    # The leading sign bits but one: of a negative number those of its complement.
+    size = x.lt(0).where(x * -1 - 1, x)
+    bits = bit_length(size)
+    room = by_bits(bits, [31 - k for k in range(32)])
+    wide = (x.cast(i64) * by_bits(bits, [1 << (31 - k) for k in range(32)])).cast(i32)
+    scales = [as_f32(builder.quantization(k).scale) for k in (0, 1)]
+    q = builder.result_quantization()
+    factor = as_f32(scales[0] / as_f32(scales[1] * as_f32(q.scale)))
+    multiplier, exponent = multiplier_of(factor)
+    power = (shift.cast(i64) + room) * -1 + exponent
+    low, most = fused_limits(builder)
+    op = RequantizeOp(
+        "double",
+        high(wide, inverse).value,
+        builder.scalar(multiplier, i32),
+        power.cast(i32).value,
+        zero=q.zero,
+        low=low,
+        high=most,
+        to=builder.element(),
+    )
+    return builder.add(op)
+
+
+def _reciprocal(x: int) -> tuple[int, int]:
+    """1 / x as a fraction, and by how many bits x exceeds one; of 0, which is not divided by, 0."""
+    if x == 0:
+        return 0, 0
+    bits = x.bit_length()
+    a = (x << (32 - bits)) - (1 << 31)
+    half = (a + (1 << 31)) // 2
+    y = 1515870810 + int(fixed.high_product(half, -1010580540))
+    for _ in range(3):
+        rest = (1 << 29) - int(fixed.high_product(half, y))
+        y += int(fixed.rescaled(fixed.high_product(y, rest), 2))
+    return int(fixed.rescaled(y, 1)), bits - 1
