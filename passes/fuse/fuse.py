@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from xdsl.passes import ModulePass
 
+from lowerdeck.passes.fuse.fuse.fuse_pad import FusePadPass
 from lowerdeck.passes.fuse.fuse_activation import FuseActivationPass
 from lowerdeck.passes.fuse.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse.fuse_channel_shuffle import FuseChannelShufflePass
@@ -20,12 +21,12 @@ from lowerdeck.passes.machinery.driver import PassGroup
 class FusePass(PassGroup):
     """
     The passes that replace several ops by one: `fuse-softmax`, `fuse-attention`,
-    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`,
-    `decompose-linear`.
+    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `fuse-pad`,
+    `merge-linear`, `decompose-linear`.
 
     Formulas come first, because their constants tell them apart; softmax before attention, of which
-    it is a part. Then linear ops become part of weights; those left in a row, a product and a sum;
-    and normalizations still left, the same.
+    it is a part. Then linear ops become part of weights, and pads of windows; linear ops left in a
+    row, a product and a sum; and normalizations still left, the same.
     """
 
     name = "fuse"
@@ -36,6 +37,7 @@ class FusePass(PassGroup):
         FuseActivationPass,
         FuseNormPass,
         FuseLinearPass,
+        FusePadPass,
         MergeLinearPass,
         DecomposeLinearPass,
     )

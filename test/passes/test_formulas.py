@@ -36,6 +36,7 @@ FORMULAS = (
     "fuse-grouped-conv",
     "fuse-linear",
     "fuse-norm",
+    "fuse-pad",
     "fuse-softmax",
     "hoist-crop",
     "merge-linear",
