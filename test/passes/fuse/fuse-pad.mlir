@@ -22,7 +22,6 @@ func.func @conv(%x : tensor<1x4x4x1xf32>) -> (tensor<1x1x2x4xf32>, tensor<1x1x5x
 
 // A maximum passes over -infinity; an average divides by all of a window, as it did. Of open sizes.
 // CHECK-LABEL: @pools
-// CHECK-NEXT:    core.constant
 // CHECK-NEXT:    core.pool max %x kernel [2] strides [1] dilations [1] pads [1] [0] overhang [0]
 // CHECK-NEXT:    core.pool average %x kernel [2] strides [2] dilations [1] pads [0] [1] overhang [0] {count_pads = true}
 // CHECK-NEXT:    core.pool sum %x kernel [2] strides [2] dilations [1] pads [0] [2] overhang [0]
