@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from xdsl.passes import ModulePass
 
-from lowerdeck.passes.fuse.fuse.fuse_pad import FusePadPass
 from lowerdeck.passes.fuse.fuse_activation import FuseActivationPass
 from lowerdeck.passes.fuse.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse.fuse_channel_shuffle import FuseChannelShufflePass
@@ -16,6 +15,7 @@ from lowerdeck.passes.linear.decompose_linear import DecomposeLinearPass
 from lowerdeck.passes.linear.fuse_linear import FuseLinearPass
 from lowerdeck.passes.linear.merge_linear import MergeLinearPass
 from lowerdeck.passes.machinery.driver import PassGroup
+from lowerdeck.passes.movement.fuse_pad import FusePadPass
 
 
 class FusePass(PassGroup):
