@@ -740,7 +740,7 @@ def _profile(
         KernelTimes(
             slot["kernel"],
             slot["nodes"],
-            slot["shapes"],
+            _with_sizes(slot["shapes"], symbols),
             slot.get("schedule", ""),
             slot.get("lanes", 0),
             count,
@@ -752,6 +752,16 @@ def _profile(
         for slot, count, low, median in zip(slots, counts, least, middle, strict=True)
     ]
     return Profile(kernels, min(whole), float(np.median(whole)), len(whole))
+
+
+def _with_sizes(shapes: str, symbols: Symbols) -> str:
+    """Shapes with the sizes of a run in place of what is in brackets; data may decide others."""
+
+    def value(match: re.Match[str]) -> str:
+        dim = Dimension(match[1])
+        return str(dim.evaluate(symbols)) if dim.symbols <= symbols.keys() else match[0]
+
+    return re.sub(r"\[([^\]]+)\]", value, shapes)
 
 
 def _times(number: int | str, count: int, symbols: Symbols) -> int | None:

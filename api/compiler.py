@@ -79,6 +79,7 @@ def compile(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
     fixed: Mapping[str, ArrayLike] | None = None,
     threads: int = 1,
     target: str = "native",
@@ -106,8 +107,9 @@ def compile(
     the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
     `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
     only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
-    fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. `fixed` has
-    the values of inputs that become constants: arrays, or numbers that fill them. A run uses
+    fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. `dims`
+    gives open dimensions of inputs a size, by their names. `fixed` has the values of inputs that
+    become constants: arrays, or numbers that fill them. A run uses
     `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
     (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
     "aarch64" or "c99". `name` is what identifiers of the C begin with, else the name of the model's
@@ -129,6 +131,7 @@ def compile(
     options = CompileOptions(
         outputs=outputs,
         input_shapes=input_shapes,
+        dims=dims,
         fixed=fixed,
         import_options=known_options(import_options),
         threads=threads,
@@ -266,6 +269,7 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
     from lowerdeck.frontends import load_model
     from lowerdeck.lowering.pipeline import check_options
     from lowerdeck.passes.machinery.context import LowerdeckContext
+    from lowerdeck.passes.machinery.fixed_dims import fix_dims
     from lowerdeck.passes.machinery.provenance import warn_of_names
 
     load_installed()
@@ -281,6 +285,7 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
         context=context,
         **options.import_options,
     )
+    fix_dims(module, options.dims or {})
     warn_of_names(module, options)
     return module, context
 

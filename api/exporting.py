@@ -23,6 +23,7 @@ def export(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
     fixed: Mapping[str, ArrayLike] | None = None,
     dialect: str = "bvlc",
     **import_options: OptionValue,
@@ -38,6 +39,7 @@ def export(
     options = CompileOptions(
         outputs=outputs,
         input_shapes=input_shapes,
+        dims=dims,
         fixed=fixed,
         import_options=known_options(import_options),
     )

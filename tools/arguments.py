@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -52,6 +52,15 @@ def add_options(
         default=[],
         metavar="NAME=1,2,3",
         help="shape of an input; repeatable",
+    )
+    add(
+        "--dim",
+        action="append",
+        default=[],
+        dest="dims",
+        metavar="NAME=N",
+        help="size of an open dimension of the inputs, which the model is compiled for; bench "
+        "leaves it open, and chooses random inputs of that size; repeatable",
     )
     add(
         "--set",
@@ -146,6 +155,7 @@ def compile_options(
     return CompileOptions(
         outputs=args.output,
         input_shapes=parse_shapes(args.input_shape),
+        dims=parse_sizes(args.dims) or None,
         fixed=parse_values(args.fixed),
         import_options=_import_options(args),
         target=args.compile_for,
@@ -237,6 +247,18 @@ def parse_shapes(options: Sequence[str]) -> dict[str, list[int]] | None:
     return shapes or None
 
 
+def parse_sizes(options: Sequence[str]) -> dict[str, int]:
+    """`NAME=N` for each dimension; ToolError for anything else, or for two sizes of one."""
+    sizes: dict[str, int] = {}
+    for option in options:
+        name, equals, text = option.rpartition("=")
+        if not name or not equals or not text.isdecimal():
+            raise ToolError(f"--dim {option}: expected NAME=N")
+        if sizes.setdefault(name, int(text)) != int(text):
+            raise ToolError(f"--dim {option}: '{name}' is {sizes[name]} already")
+    return sizes
+
+
 def parse_values(options: Sequence[str]) -> dict[str, Any] | None:
     """`NAME=VALUE` for each input that is a constant; None without options."""
     values: dict[str, Any] = {}
@@ -279,12 +301,7 @@ def _parse_value(option: str, text: str) -> Any:
 
 
 def read_arrays(path: str) -> dict[str, NDArray[Any]]:
-    """
-    The arrays of an `.npz` file by tensor name.
-
-    If some names begin with `input:`, only those are taken, without it: so a file may hold expected
-    outputs too.
-    """
+    """The arrays of an `.npz` file by name; `inputs_among` are those that a model takes."""
     import zipfile
 
     import numpy as np
@@ -300,7 +317,28 @@ def read_arrays(path: str) -> dict[str, NDArray[Any]]:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
         raise ToolError(f"{path}: expected a file of numpy.savez: {error}") from error
-    prefix = "input:"
-    if any(name.startswith(prefix) for name in arrays):
-        return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
     return arrays
+
+
+_PREFIX = "input:"
+"""What names of inputs begin with in a file that holds expected outputs, too."""
+
+
+def inputs_among(
+    arrays: Mapping[str, NDArray[Any]], names: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    """
+    The arrays of a file for a model whose inputs have these names.
+
+    If some names begin with `input:`, and are no name of an input as they are, the file may hold
+    other things, too: then only those are taken, without it, and inputs by their exact names.
+    """
+    if all(name in names or not name.startswith(_PREFIX) for name in arrays):
+        return dict(arrays)
+    exact = {name: array for name, array in arrays.items() if name in names}
+    marked = {
+        name.removeprefix(_PREFIX): array
+        for name, array in arrays.items()
+        if name.startswith(_PREFIX) and name not in names
+    }
+    return {**marked, **exact}

@@ -17,7 +17,9 @@ from lowerdeck.tools.arguments import (
     add_options,
     checking_options,
     compile_options,
+    inputs_among,
     load_plugins,
+    read_arrays,
 )
 from lowerdeck.tools.common import ToolError
 
@@ -194,6 +196,8 @@ def compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
 
     if not is_compiled(args.model):
         return compile_with(args.model, options, cache=not args.no_cache)
+    if options.dims:
+        raise ToolError(f"{args.model}: is compiled: --dim is for a model that has yet to be")
     try:
         return load(args.model, threads=options.threads)
     except ValueError as error:
@@ -208,6 +212,11 @@ def call(model: Model, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[
         return model(inputs)
     except (ValueError, RunError) as error:
         raise ToolError(f"{model.name}: {error}") from error
+
+
+def inputs_at(path: str, model: Model) -> dict[str, NDArray[Any]]:
+    """The arrays of a file for a compiled model."""
+    return inputs_among(read_arrays(path), [one.name for one in model.inputs])
 
 
 def uncopied(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -231,15 +240,23 @@ def module_at(args: argparse.Namespace, options: CompileOptions, phase: str) -> 
     return import_and_lower(args.model, phase, options)[0]
 
 
+def with_open_dims(options: CompileOptions) -> tuple[CompileOptions, Mapping[str, int]]:
+    """The options for a model whose dimensions stay open, and the sizes of inputs in them."""
+    return replace(options, dims=None), options.dims or {}
+
+
 def random_inputs(
     args: argparse.Namespace, options: CompileOptions, sizes: Mapping[str, int] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Inputs for a model whose user gave none; `sizes` are those of open dimensions."""
     from xdsl.utils.exceptions import VerifyException
 
+    from lowerdeck.passes.machinery.fixed_dims import open_dims, require_dims
     from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
-    inputs = inputs_of(module_at(args, options, "legal"))
+    module = module_at(args, options, "legal")
+    require_dims(sizes or {}, open_dims(module))
+    inputs = inputs_of(module)
     try:
         return sample_inputs(inputs, sizes)
     except VerifyException as error:

@@ -155,6 +155,7 @@ def message_of(error: Exception, subject: str) -> str:
     from xdsl.utils.exceptions import ParseError
 
     from lowerdeck.dialects.errors import ModelError
+    from lowerdeck.passes.machinery.options import OptionError
 
     match error:
         case ParseError():
@@ -164,6 +165,9 @@ def message_of(error: Exception, subject: str) -> str:
             text = str(error)
         case OSError():
             text = f"{error.filename or subject}: {error.strerror or error}"
+        case OptionError():
+            flags = ((name.replace("_", "-"), text) for name, text in error.problems)
+            text = "\n".join(f"{subject}: --{flag}: {text}" for flag, text in flags)
         case _:
             text = str(error).rstrip() or type(error).__name__
             # What is wrong may be in a file of the folder that is spoken of.

@@ -40,6 +40,7 @@ from lowerdeck.lowering.pipeline import (
 )
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import PHASES
+from lowerdeck.passes.machinery.fixed_dims import fix_dims
 from lowerdeck.passes.machinery.options import UNSPECIFIED
 from lowerdeck.passes.machinery.provenance import warn_of_names
 from lowerdeck.tools.arguments import (
@@ -418,6 +419,7 @@ class OptTool(xDSLOptMain):
             module = self.parse_chunk(chunk, extension)
             if module is None:
                 return
+            fix_dims(module, self.context.options.dims or {})
             warn_of_names(module, self.context.options)
             self.checker = self._new_checker()
             self.apply_passes(module)

@@ -156,10 +156,11 @@ class _Checks:
 
 def _fitting(module: ModuleOp, given: Inputs) -> Inputs:
     """The arrays that were given, as far as they fit; random ones for inputs that are new."""
+    from lowerdeck.tools.arguments import inputs_among
     from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
     arrays = sample_inputs(inputs_of(module))
-    for name, array in given.items():
+    for name, array in inputs_among(given, arrays).items():
         if name in arrays and (arrays[name].shape, arrays[name].dtype) == (
             array.shape,
             array.dtype,
@@ -265,7 +266,9 @@ def _reduce_module(args: argparse.Namespace, options: CompileOptions) -> None:
 
 def _of_text(options: CompileOptions) -> CompileOptions:
     """The options without what is said of a model's file."""
-    return replace(options, outputs=None, input_shapes=None, fixed=None, import_options={})
+    return replace(
+        options, outputs=None, input_shapes=None, dims=None, fixed=None, import_options={}
+    )
 
 
 def _digest_of_module(module: ModuleOp) -> int:

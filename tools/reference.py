@@ -13,6 +13,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.interpret import InterpretError, StepLimitError, run_module
 from lowerdeck.dialects.interpret.buffer_kernels import STEPS_OF_AN_OP
+from lowerdeck.tools.arguments import inputs_among
 from lowerdeck.tools.compare import Results, says_something
 from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
 
@@ -44,6 +45,8 @@ def reference_run(
     NoReferenceError if it takes none, or gives no number to compare.
     """
     why = ""
+    if given is not None:
+        given = inputs_among(given, _names_of(module))
     for choice in CHOICES if given is None else CHOICES[:1]:
         try:
             inputs = sample_inputs(inputs_of(module), choice=choice) if given is None else given
@@ -58,3 +61,10 @@ def reference_run(
             return inputs, results
         why = why or "all outputs are empty"
     raise NoReferenceError(why)
+
+
+def _names_of(module: ModuleOp) -> list[str]:
+    try:
+        return list(inputs_of(module))
+    except InterpretError:  # which the run tells
+        return []

@@ -111,10 +111,14 @@ def _described(op: entry_ops.CallOp | entry_ops.CopyOp) -> tuple[str, dict[str, 
 
 
 def _shapes(op: Operation, outputs: int) -> str:
-    """`4x3 3x5 -> 4x5`"""
-    texts = ["x".join(map(str, ref_type(o).dims.data)) or "scalar" for o in op.operands]
+    """`4x3 3x[n] -> 4x[n]`: what is in brackets a run gives its value."""
+    texts = ["x".join(map(_size, ref_type(o).dims.data)) or "scalar" for o in op.operands]
     split = len(texts) - outputs
     return f"{' '.join(texts[:split])} -> {' '.join(texts[split:])}".strip()
+
+
+def _size(dim: Expr) -> str:
+    return f"[{dim}]" if dim.symbols else str(dim)
 
 
 @dataclass(frozen=True)

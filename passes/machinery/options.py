@@ -98,6 +98,8 @@ class CompileOptions:
     """Tensors to return instead of the model's own outputs."""
     input_shapes: Mapping[str, Sequence[int]] | None = None
     """Shapes of inputs by name; of a TensorFlow graph they also make inputs of other tensors."""
+    dims: Mapping[str, int] | None = None
+    """Sizes of open dimensions of inputs, by their names."""
     fixed: Mapping[str, Any] | None = field(default=None, metadata={"key": _values_key})
     """Inputs that are constants: their values by name, as numbers or arrays."""
     import_options: Mapping[str, OptionValue] = field(

@@ -71,7 +71,7 @@ def test_profile(threads: int) -> None:
     profile = model.profile({"x": x}, seconds=0.01)
     assert [kernel.nodes for kernel in profile.kernels] == [["the/product"], ["the/softmax"]]
     assert [kernel.calls for kernel in profile.kernels] == [1, 1]
-    assert profile.kernels[0].shapes == "nx7 7x3 -> nx3"
+    assert profile.kernels[0].shapes == f"{ROWS}x{DEPTH} {DEPTH}x{COLUMNS} -> {ROWS}x{COLUMNS}"
     product = ROWS * DEPTH * COLUMNS
     assert [kernel.multiply_adds for kernel in profile.kernels] == [product, 0]
     in_out = ROWS * COLUMNS

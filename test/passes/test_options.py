@@ -17,6 +17,8 @@ OTHER: dict[str, Any] = {
     "input_shapes": {"x": [1, 2]},
     "import_options": {"weights": "net.caffemodel"},
     "target": "c99",
+    "dims": {"batch": 2},
+    "fixed": {"x": 1.0},
     "name": "other",
     "threads": 2,
     "disable": ["fuse"],

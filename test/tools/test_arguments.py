@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lowerdeck
-from lowerdeck.tools.arguments import split_regexes
+from lowerdeck.tools.arguments import inputs_among, split_regexes
+from lowerdeck.tools.lowerdeck import main as lowerdeck_main
 from lowerdeck.tools.opt_tool import main
 
 
@@ -78,3 +80,52 @@ def test_a_name_that_matches_nothing_is_told(
         lowerdeck.compile(path, skip_nodes=["first", "frist"], cache=False)
     assert main([str(path), "--skip-nodes=first,("]) == 1
     assert "opt-tool: --skip-nodes: '(': missing )" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arrays", "inputs", "taken"),
+    [
+        (["x", "y"], ["x"], ["x", "y"]),  # what is no input is refused later
+        (["input:x", "output:y", "z"], ["x"], ["x"]),
+        (["input:0", "h0:0"], ["input:0", "h0:0"], ["input:0", "h0:0"]),
+        (["input:input:0", "output:y:0"], ["input:0"], ["input:0"]),
+        (["input:0", "input:h0:0", "y"], ["input:0", "h0:0"], ["h0:0", "input:0"]),
+        (["input", "output"], ["input"], ["input", "output"]),
+    ],
+)
+def test_names_that_begin_with_a_sign_of_inputs(
+    arrays: list[str], inputs: list[str], taken: list[str]
+) -> None:
+    given = {name: np.array(name) for name in arrays}
+    found = inputs_among(given, inputs)
+    assert list(found) == taken
+    assert all(str(array).endswith(name) for name, array in found.items())
+
+
+PLACEHOLDER = """
+node { name: "input" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: -1 } dim { size: 2 } } } } }
+node { name: "h0" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: 1 } dim { size: 2 } } } } }
+node { name: "y" op: "AddV2" input: "input" input: "h0"
+       attr { key: "T" value { type: DT_FLOAT } } }
+versions { producer: 2000 }
+"""
+
+
+def test_a_placeholder_called_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph, file, out = (str(tmp_path / name) for name in ("g.pbtxt", "in.npz", "out.npz"))
+    Path(graph).write_text(PLACEHOLDER)
+    arrays = {"input:0": np.ones((3, 2), np.float32), "h0:0": np.full((1, 2), 2, np.float32)}
+    np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
+    command = ["run", graph, "--inputs", file, "--save", out]
+    assert lowerdeck_main([*command, "--interpret"]) == 0
+    np.testing.assert_array_equal(np.load(out)["y:0"], np.full((3, 2), 3, np.float32))
+    # A size for its open dimension, which has a name of the compiler's.
+    assert lowerdeck_main([*command, "--interpret", "--dim", "d0=2"]) == 1
+    assert "input 'input:0' has the shape [3, 2]" in capsys.readouterr().err
+    assert lowerdeck_main(["explain", graph, "--dim", "batch=2", "--dim", "d0=2"]) == 1
+    error = "--dim: there is no open dimension 'batch'; those of the inputs are 'd0'\n"
+    assert capsys.readouterr().err == f"{graph}: {error}"
+    with pytest.raises(lowerdeck.OptionError, match="there is no open dimension 'n'"):
+        lowerdeck.compile(graph, dims={"n": 1}, cache=False)

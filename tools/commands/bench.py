@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.tools.arguments import read_arrays
 from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
     call,
     command_options,
     compiled,
+    inputs_at,
     is_compiled,
     random_inputs,
     seconds,
     uncopied,
+    with_open_dims,
     write_json,
 )
 from lowerdeck.tools.common import ToolError, about
@@ -41,13 +42,6 @@ def add_to(commands: Any) -> None:
         example="lowerdeck bench model.onnx --dim batch=8 --profile",
     )
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
-    one.add_argument(
-        "--dim",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="size of an open dimension of random inputs; repeatable",
-    )
     one.add_argument("--json", metavar="F", dest="report", help="also write the results to F")
     one.add_argument(
         "--by",
@@ -91,17 +85,16 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
     from lowerdeck.tools.trace import trace_data
 
-    sizes = parse_sizes(args.dim)
     if args.streams > 1 and (args.profile or args.trace is not None):
         raise ToolError(
             "lowerdeck bench: --streams: a profile and a trace are of one run at a time"
         )
     with about(args.model), progress() as shown:
-        options = command_options(args, shown)
+        options, sizes = with_open_dims(command_options(args, shown))
         options = replace(options, profile=options.profile or args.trace is not None)
         model = compiled(args, options)
         if args.inputs:
-            inputs = read_arrays(args.inputs)
+            inputs = inputs_at(args.inputs, model)
         elif is_compiled(args.model):
             inputs = _inputs_of(model, sizes)
         else:
@@ -146,21 +139,14 @@ def _shapes(inputs: Mapping[str, NDArray[Any]]) -> str:
     return ", ".join(f"{name}: {a.dtype}{list(a.shape)}" for name, a in inputs.items())
 
 
-def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
-    """`NAME=N` for each dimension; ToolError for anything else."""
-    sizes: dict[str, int] = {}
-    for text in texts:
-        name, equals, size = text.rpartition("=")
-        if not name or not equals or not size.isdecimal():
-            raise ToolError(f"--dim {text}: expected NAME=N")
-        sizes[name] = int(size)
-    return sizes
-
-
 def _inputs_of(model: Model, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """Random inputs of a compiled model, of which no more than types and shapes is known."""
+    from lowerdeck.dialects.dims import parse_text
+    from lowerdeck.passes.machinery.fixed_dims import require_dims
     from lowerdeck.tools.sample_inputs import arrays_of
 
+    dims = [parse_text(str(size)) for info in model.inputs for size in info.shape]
+    require_dims(sizes, list(dict.fromkeys(name for dim in dims for name in sorted(dim.symbols))))
     return arrays_of({info.name: (info.dtype, info.shape) for info in model.inputs}, sizes)
 
 

@@ -15,10 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.tools.arguments import read_arrays
+from lowerdeck.tools.arguments import inputs_among, read_arrays
 from lowerdeck.tools.command import (
     add_command,
     command_options,
+    module_at,
     random_inputs,
     seconds,
     uncopied,
@@ -142,9 +143,14 @@ def _is_ours(path: str) -> bool:
 def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
     """The options with the best schedules that are found."""
     from lowerdeck.binding import RunError
+    from lowerdeck.tools.sample_inputs import inputs_of
     from lowerdeck.tune import tune, write_schedules
 
-    inputs = read_arrays(args.inputs) if args.inputs else random_inputs(args, options)
+    if args.inputs:
+        names = inputs_of(module_at(args, options, "legal"))
+        inputs = inputs_among(read_arrays(args.inputs), names)
+    else:
+        inputs = random_inputs(args, options)
 
     def tell(text: str) -> None:
         print(f"lowerdeck: tune: {text}", file=sys.stderr)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.arguments import read_arrays
+from lowerdeck.tools.arguments import inputs_among, read_arrays
 from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
@@ -33,7 +33,12 @@ def add_to(commands: Any) -> None:
         "run a model on arrays, and say what the outputs hold",
         example="lowerdeck run model.onnx --inputs in.npz --save out.npz",
     )
-    one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
+    one.add_argument(
+        "--inputs",
+        metavar="IN.npz",
+        help="arrays by input name; of a file in which "
+        "some names begin with input: these alone, without it",
+    )
     # --outputs is the older name, one letter away from --output, which names tensors.
     one.add_argument(
         "--save",
@@ -54,12 +59,14 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
     from lowerdeck.tools.summary import described
 
-    inputs = read_arrays(args.inputs) if args.inputs else {}
+    given = read_arrays(args.inputs) if args.inputs else {}
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
-        outputs = _interpret(args, options, inputs) if args.interpret else None
-        if outputs is None:
-            outputs = call(compiled(args, options), inputs)
+        if args.interpret:
+            outputs = _interpret(args, options, given)
+        else:
+            model = compiled(args, options)
+            outputs = call(model, inputs_among(given, [one.name for one in model.inputs]))
     if args.outputs:
         _write_arrays(args.outputs, outputs)
     if not args.quiet:
@@ -69,14 +76,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _interpret(
-    args: argparse.Namespace, options: CompileOptions, inputs: Mapping[str, NDArray[Any]]
+    args: argparse.Namespace, options: CompileOptions, given: Mapping[str, NDArray[Any]]
 ) -> dict[str, Any]:
     """The outputs by the interpreter, of the module before any optimization."""
     from lowerdeck.dialects.interpret import run_module
+    from lowerdeck.tools.sample_inputs import inputs_of
 
     module = module_at(args, options, "legal")
     options.progress("interpret")
-    return dict(run_module(module, inputs))
+    return dict(run_module(module, inputs_among(given, inputs_of(module))))
 
 
 def _write_arrays(path: str, arrays: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from lowerdeck.tools.command import (
     add_force_option,
     command_options,
     compiled,
+    inputs_at,
     keep_others,
     random_inputs,
     uncopied,
@@ -190,6 +191,6 @@ def _kernel(nodes: list[str], seconds: float) -> dict[str, Any]:
 def _measured_times(args: argparse.Namespace, options: CompileOptions) -> list[dict[str, Any]]:
     """Those of the kernels of the model, run here."""
     model = compiled(args, options)
-    inputs = read_arrays(args.inputs) if args.inputs else random_inputs(args, options)
+    inputs = inputs_at(args.inputs, model) if args.inputs else random_inputs(args, options)
     profile = model.profile(uncopied(inputs), seconds=1.0)
     return [_kernel(list(one.nodes), one.seconds) for one in profile.kernels]
