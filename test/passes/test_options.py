@@ -19,6 +19,7 @@ OTHER: dict[str, Any] = {
     "target": "c99",
     "dims": {"batch": 2},
     "fixed": {"x": 1.0},
+    "byte_order": "big",
     "name": "other",
     "threads": 2,
     "disable": ["fuse"],
