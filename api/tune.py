@@ -25,6 +25,7 @@ from lowerdeck import cache as disk_cache
 from lowerdeck.compiler import CompileOptions, Model, compile_with, import_and_lower, key_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.files import replacing
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.compute_in_place import OVER
 from lowerdeck.lowering.entry.divide_functions import REST
 from lowerdeck.lowering.strategies.registry import described
@@ -133,7 +134,7 @@ def _schedules(model: str, options: CompileOptions, ranks: Mapping[str, int]) ->
     found: dict[str, str] = {}
     for rank in sorted(set(ranks.values())):
         module, _ = import_and_lower(model, "kernels", replace(options, rank=rank))
-        kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, KernelOp)}
+        kernels = {op.sym_name.data: op for op in all_ops(module) if isinstance(op, KernelOp)}
         for function in (name for name, own in ranks.items() if own == rank):
             name = kernel_of(function, kernels)
             if name is not None and (schedule := kernels[name].schedule) is not None:

@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import FileState, record_file
+from lowerdeck.dialects.walking import all_ops
 
 SPILL_BYTES = 1 << 16
 """Arrays of at least this many bytes are spilled to a temporary file."""
@@ -256,7 +257,7 @@ def _mapped(path: str, state: FileState) -> memoryview:
 def bytes_of_constants(op: Operation) -> int:
     """The bytes of all blobs in an op and in its regions, one that several ops share once."""
     found: dict[int, BlobAttr] = {}
-    for each in op.walk():
+    for each in all_ops(op):
         for attribute in (*each.properties.values(), *each.attributes.values()):
             for blob in _blobs(attribute):
                 found[id(blob)] = blob

@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
@@ -21,18 +20,49 @@ if TYPE_CHECKING:
     from xdsl.parser import AttrParser
 
 
-@dataclass(frozen=True, slots=True)
 class Atom:
-    """A factor that is not a number: `symbol` with its name, or an operator with its arguments."""
+    """
+    A factor that is not a number: `symbol` with its name, or an operator with its arguments. It
+    never changes, so its hash and text are computed once.
+    """
+
+    __slots__ = ("_hash", "_text", "args", "kind", "name")
 
     kind: str
     """One of symbol, floordiv, mod, min, max."""
-    name: str = ""
-    args: tuple[Expr, ...] = ()
+    name: str
+    args: tuple[Expr, ...]
+
+    def __init__(self, kind: str, name: str = "", args: tuple[Expr, ...] = ()) -> None:
+        self.kind = kind
+        self.name = name
+        self.args = args
+        self._hash = hash((kind, name, args))
+        self._text = name if kind == "symbol" else ""
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Atom)
+            and self._hash == other._hash
+            and self.kind == other.kind
+            and self.name == other.name
+            and self.args == other.args
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
-        if self.kind == "symbol":
-            return self.name
+        if not self._text:
+            self._text = self._written()
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Atom({self})"
+
+    def _written(self) -> str:
         if self.kind in ("min", "max"):
             return f"{self.kind}({', '.join(map(str, self.args))})"
         left, right = (f"({arg})" if arg.is_compound else str(arg) for arg in self.args)
@@ -43,12 +73,32 @@ Monomial: TypeAlias = tuple[Atom, ...]
 ExprLike: TypeAlias = "Expr | int"
 
 
-@dataclass(frozen=True, eq=False)
 class Expr:
-    """A canonical integer expression. Build with `const`, `symbol` and Python's operators."""
+    """
+    A canonical integer expression. Build with `const`, `symbol` and Python's operators. It never
+    changes, so what is asked again and again is computed once.
+    """
+
+    __slots__ = ("_hash", "_symbols", "_text", "is_plain", "terms", "value")
 
     terms: tuple[tuple[Monomial, int], ...]
     """Monomials (sorted atoms, repeated for powers) with their non-zero coefficients."""
+    value: int | None
+    """The number that this expression is, or None if it depends on a symbol."""
+    is_plain: bool
+    """True if symbols are its only atoms."""
+
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
+        self.terms = terms
+        self.value = None
+        if not terms:
+            self.value = 0
+        elif len(terms) == 1 and not terms[0][0]:
+            self.value = terms[0][1]
+        self.is_plain = _is_plain(terms)
+        self._hash: int | None = None
+        self._symbols: frozenset[str] | None = None
+        self._text: str | None = None
 
     # Construction
 
@@ -62,18 +112,9 @@ class Expr:
 
     @staticmethod
     def of(value: ExprLike) -> Expr:
-        return value if isinstance(value, Expr) else Expr.const(value)
+        return value if isinstance(value, Expr) else _const(int(value))
 
     # Inspection
-
-    @property
-    def value(self) -> int | None:
-        """The number that this expression is, or None if it depends on a symbol."""
-        if not self.terms:
-            return 0
-        if len(self.terms) == 1 and not self.terms[0][0]:
-            return self.terms[0][1]
-        return None
 
     @property
     def is_compound(self) -> bool:
@@ -85,9 +126,14 @@ class Expr:
             return monomial[0].kind in ("floordiv", "mod")
         return bool(monomial) or coefficient < 0
 
-    @cached_property
+    @property
     def symbols(self) -> frozenset[str]:
         """The names of all symbols that occur in this expression."""
+        if self._symbols is None:
+            self._symbols = self._found_symbols()
+        return self._symbols
+
+    def _found_symbols(self) -> frozenset[str]:
         names: set[str] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
@@ -97,8 +143,7 @@ class Expr:
                     names |= arg.symbols
         return frozenset(names)
 
-    @cached_property
-    def _text(self) -> str:
+    def _written(self) -> str:
         parts: list[str] = []
         for monomial, coefficient in self.terms:
             factors = [str(a) if a.kind not in ("floordiv", "mod") else f"({a})" for a in monomial]
@@ -117,28 +162,30 @@ class Expr:
         return "".join(parts) or "0"
 
     def __str__(self) -> str:
+        if self._text is None:
+            self._text = self._written()
         return self._text
 
     def __repr__(self) -> str:
-        return f"Expr({self._text})"
+        return f"Expr({self})"
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, int):
-            return self.value == other
-        return isinstance(other, Expr) and self.terms == other.terms
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.terms)
+        if self is other:
+            return True
+        if isinstance(other, Expr):
+            return self.terms == other.terms
+        return isinstance(other, int) and self.value == other
 
     def __hash__(self) -> int:
-        value = self.value
-        return hash(value) if value is not None else self._hash
+        if self._hash is None:
+            self._hash = hash(self.terms if self.value is None else self.value)
+        return self._hash
 
     # Arithmetic
 
     def __add__(self, other: ExprLike) -> Expr:
-        other = Expr.of(other)
+        if not isinstance(other, Expr):
+            other = _const(int(other))
         if not self.terms or not other.terms:
             return self if self.terms else other
         if not other.terms[0][0]:
@@ -230,8 +277,12 @@ class Expr:
 
     def substitute(self, values: Mapping[str, ExprLike]) -> Expr:
         """This expression with symbols replaced; names not in `values` stay."""
-        if not self.symbols & values.keys():
+        if self.symbols.isdisjoint(values):
             return self
+        if len(self.terms) == 1:
+            return _substitute_term(*self.terms[0], values)
+        if self.is_plain and all(len(monomial) < 2 for monomial, _ in self.terms):
+            return _substitute_linear(self, values)
         total = _const(0)
         for monomial, coefficient in self.terms:
             factors = [_substitute_atom(atom, values) for atom in monomial]
@@ -269,13 +320,18 @@ def product(values: Iterable[ExprLike]) -> Expr:
 
 def exprs(values: Iterable[ExprLike]) -> tuple[Expr, ...]:
     """Every value as an expression."""
-    return tuple(Expr.of(value) for value in values)
+    return tuple([v if isinstance(v, Expr) else _const(int(v)) for v in values])
 
 
 def constants(values: Iterable[ExprLike]) -> tuple[int, ...] | None:
     """The values as numbers, or None if one of them depends on a symbol."""
-    numbers = [Expr.of(value).value for value in values]
-    return None if None in numbers else tuple(n for n in numbers if n is not None)
+    numbers: list[int] = []
+    for value in values:
+        number = value.value if isinstance(value, Expr) else int(value)
+        if number is None:
+            return None
+        numbers.append(number)
+    return tuple(numbers)
 
 
 class Tokens(Protocol):
@@ -418,6 +474,14 @@ def _atom(atom: Atom) -> Expr:
     return Expr((((atom,), 1),))
 
 
+def _is_plain(terms: tuple[tuple[Monomial, int], ...]) -> bool:
+    for monomial, _ in terms:
+        for atom in monomial:
+            if atom.kind != "symbol":
+                return False
+    return True
+
+
 @lru_cache(maxsize=1 << 12)
 def _const(value: int) -> Expr:
     return Expr((((), value),) if value else ())
@@ -451,8 +515,12 @@ def _polynomial(coefficients: Mapping[Monomial, int]) -> Expr:
     """Sorted by degree (highest first), then text; zero terms dropped."""
     terms = [(monomial, c) for monomial, c in coefficients.items() if c]
     if len(terms) > 1:
-        terms.sort(key=lambda term: (-len(term[0]), [str(atom) for atom in term[0]]))
+        terms.sort(key=_order)
     return Expr(tuple(terms))
+
+
+def _order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    return -len(term[0]), [str(atom) for atom in term[0]]
 
 
 def _split(value: Expr, number: int) -> tuple[Expr, Expr]:
@@ -518,9 +586,28 @@ def _extremum(kind: str, choose: Callable[[int, int], int], values: Sequence[Exp
     return _atom(Atom(kind, args=tuple(sorted(results, key=str))))
 
 
+def _substitute_term(monomial: Monomial, number: int, values: Mapping[str, ExprLike]) -> Expr:
+    """One term that has a symbol to be replaced."""
+    factors = [_substitute_atom(atom, values) for atom in monomial]
+    return _scaled(reduce(mul, factors), number)
+
+
+def _substitute_linear(expr: Expr, values: Mapping[str, ExprLike]) -> Expr:
+    """A sum of symbols times numbers, and of a number: all new terms are added at once."""
+    sums: dict[Monomial, int] = {}
+    for monomial, coefficient in expr.terms:
+        name = monomial[0].name if monomial else None
+        if name is None or name not in values:
+            sums[monomial] = sums.get(monomial, 0) + coefficient
+            continue
+        for atoms, number in Expr.of(values[name]).terms:
+            sums[atoms] = sums.get(atoms, 0) + coefficient * number
+    return _polynomial(sums)
+
+
 def _substitute_atom(atom: Atom, values: Mapping[str, ExprLike]) -> Expr:
     if atom.kind == "symbol":
-        return Expr.of(values[atom.name]) if atom.name in values else _atom(atom)
+        return Expr.of(values[atom.name]) if atom.name in values else _symbol(atom.name)
     args = [arg.substitute(values) for arg in atom.args]
     match atom.kind:
         case "floordiv":

@@ -100,7 +100,7 @@ def _extreme(kind: str, bounds: list[Bound]) -> Bound:
 
 def simplified(expr: Expr, ranges: Mapping[str, Interval]) -> Expr:
     """The same value wherever symbols are in their ranges, with fewer divisions and extrema."""
-    if all(atom.kind == "symbol" for monomial, _ in expr.terms for atom in monomial):
+    if expr.is_plain:
         return expr
     total = Expr.const(0)
     for monomial, coefficient in expr.terms:

@@ -90,7 +90,9 @@ class _Sweep:
             mine: list[SSAValue] = [*block.args]
             self._made.update(mine)
             for op in block.ops:
-                yield from self._visit_op(op)
+                # Most ops are in order, and have nothing inside.
+                if op.regions or not self._made.issuperset(op.operands):
+                    yield from self._visit_op(op)
                 self._made.update(op.results)
                 mine.extend(op.results)
             waiting.append(mine)

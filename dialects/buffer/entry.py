@@ -23,6 +23,7 @@ from lowerdeck.dialects.buffer.kernel import ReturnOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.walking import all_ops
 
 Names = ArrayAttr[StringAttr]
 
@@ -117,7 +118,7 @@ class EntryOp(IRDLOperation):
     @property
     def marks(self) -> list[MarkOp]:
         """The marks with a slot, in slot order."""
-        marks = [op for op in self.walk() if isinstance(op, MarkOp) and op.slot is not None]
+        marks = [op for op in all_ops(self) if isinstance(op, MarkOp) and op.slot is not None]
         return sorted(marks, key=lambda op: -1 if op.slot is None else op.slot.data)
 
     def verify_(self) -> None:
@@ -138,7 +139,7 @@ class EntryOp(IRDLOperation):
             "threads share it, but it takes no pool",
             "C6",
         )
-        marks = [op for op in self.walk() if isinstance(op, MarkOp)]
+        marks = [op for op in all_ops(self) if isinstance(op, MarkOp)]
         require(self.profile is not None or not marks, "there are marks without a profile", "C7")
         slots = [None if op.slot is None else op.slot.data for op in self.marks]
         numbered = slots == list(range(len(slots)))

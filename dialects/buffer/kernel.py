@@ -9,6 +9,7 @@ as d0, d1, ... and to the function's dimension symbols as s0, s1, ...
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -55,6 +56,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
+from lowerdeck.dialects.buffer.making import make, segments
 from lowerdeck.dialects.buffer.operands import Operand, meaning_of
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
@@ -73,6 +75,7 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 
 # Attributes are checked when they are made, and there are many loops.
 _TRUTH = {truth: BoolAttr.from_bool(truth) for truth in (False, True)}
+_MODES = {mode: LoopModeAttr(mode) for mode in LoopMode}
 
 PART, PARTS = "part.number", "part.count"
 """The symbols of a part that threads take; no dimension's name has a dot."""
@@ -84,6 +87,7 @@ AT_MOST_ZERO = "at_most_zero"
 """The operand of a function with this attribute is zero, less, or NaN."""
 
 
+@lru_cache(maxsize=64)
 def value_type(element: Attribute) -> Attribute:
     """The type of a loaded element: integers lose their sign."""
     return IntegerType(element.width.data) if isa(element, IntegerType) else element
@@ -302,7 +306,7 @@ class YieldOp(IRDLOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, values: Sequence[SSAValue] = ()):
-        super().__init__(operands=[values])
+        make(self, values)
 
 
 @irdl_op_definition
@@ -362,16 +366,18 @@ class ForOp(IRDLOperation):
         label: str | None = None,
         mode: LoopMode | str | None = None,
     ):
-        super().__init__(
-            operands=[indices, inits],
-            properties={
+        make(
+            self,
+            [*indices, *inits],
+            {
                 "range": DimsAttr.of(bounds),
                 "parallel": _TRUTH[parallel],
                 "label": None if label is None else StringAttr(label),
-                "mode": None if mode is None else LoopModeAttr(LoopMode(mode)),
+                "mode": None if mode is None else _MODES[LoopMode(mode)],
+                "operandSegmentSizes": segments(len(indices), len(inits)),
             },
-            regions=[body],
-            result_types=[[value.type for value in inits]],
+            [value.type for value in inits],
+            [body],
         )
 
     def verify_(self) -> None:
@@ -447,15 +453,16 @@ class LoadOp(IRDLOperation):
     ):
         element = ref_type(ref).element
         type_ = vector_type(lane_type(element), lanes) if lanes else value_type(element)
-        super().__init__(
-            operands=[ref, indices],
-            properties={
+        make(
+            self,
+            [ref, *indices],
+            {
                 "map": DimsAttr.of(map),
                 "stride": IntAttr(stride) if stride > 1 else None,
                 "axis": None if axis is None else IntAttr(axis),
                 "repeat": IntAttr(repeat) if repeat > 1 else None,
             },
-            result_types=[type_],
+            [type_],
         )
 
     def verify_(self) -> None:
@@ -544,9 +551,10 @@ class StoreOp(IRDLOperation):
         stride: int = 1,
         axis: int | None = None,
     ):
-        super().__init__(
-            operands=[value, ref, indices],
-            properties={
+        make(
+            self,
+            [value, ref, *indices],
+            {
                 "map": DimsAttr.of(map),
                 "border": UnitAttr() if border else None,
                 "stride": IntAttr(stride) if stride > 1 else None,

@@ -54,7 +54,12 @@ def parameter(number: int) -> Expr:
 
 def by_operand(values: Sequence[T]) -> dict[str, T]:
     """What stands for each index operand, by its name in expressions."""
-    return {str(operand(number)): value for number, value in enumerate(values)}
+    return {_operand_name(number): value for number, value in enumerate(values)}
+
+
+@cache
+def _operand_name(number: int) -> str:
+    return str(operand(number))
 
 
 def by_parameter(values: Sequence[T]) -> dict[str, T]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, Region
 
+from lowerdeck.dialects.walking import all_ops
+
 
 class MakesSymbols(Operation, ABC):
     """Interface of ops that give dimension symbols their values."""
@@ -35,5 +37,7 @@ def region_symbols_made_by(op: object) -> Sequence[str]:
 def symbols_made_within(region: Region) -> set[str]:
     """The dimension symbols that are known only inside of the region."""
     return {
-        name for op in region.walk() for name in (*symbols_made_by(op), *region_symbols_made_by(op))
+        name
+        for op in all_ops(region)
+        for name in (*symbols_made_by(op), *region_symbols_made_by(op))
     }

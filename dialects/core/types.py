@@ -197,13 +197,31 @@ def dims_of(type_: Attribute | SSAValue) -> tuple[Expr, ...]:
 
     VerifyException if the type is not a ranked tensor or has a dimension without identity.
     """
-    type_ = type_.type if isinstance(type_, SSAValue) else type_
-    if not isinstance(type_, TensorType):
-        raise VerifyException(f"expected a ranked tensor, got {type_}")
-    encoding = cast(Tensor, type_).encoding
+    if not isinstance(type_, TensorType):  # asked first: it is quickly answered
+        type_ = type_.type if isinstance(type_, SSAValue) else type_
+        if not isinstance(type_, TensorType):
+            raise VerifyException(f"expected a ranked tensor, got {type_}")
+    ranked = cast(Tensor, type_)
+    if (known := _dims.get(id(ranked))) is not None:
+        return known[1]
+    if len(_dims) > _MOST_KNOWN:
+        _dims.clear()
+    dims = _dims_of(ranked)
+    _dims[id(ranked)] = ranked, dims
+    return dims
+
+
+_dims: dict[int, tuple[Tensor, tuple[Expr, ...]]] = {}
+"""The dimensions of types that were asked for, by the identity of the types, which live as long."""
+
+_MOST_KNOWN = 1 << 12
+
+
+def _dims_of(type_: Tensor) -> tuple[Expr, ...]:
+    encoding = type_.encoding
     if isinstance(encoding, TensorEncoding):
         return encoding.data
-    shape = cast(Tensor, type_).get_shape()
+    shape = type_.get_shape()
     if DYNAMIC_INDEX in shape:
         raise VerifyException(
             f"{type_} has a dimension without identity: write its dimensions as "
@@ -214,9 +232,10 @@ def dims_of(type_: Attribute | SSAValue) -> tuple[Expr, ...]:
 
 def element_type(type_: Attribute | SSAValue) -> Attribute:
     """The element type of a ranked or unranked tensor type (or of a value's type)."""
-    type_ = type_.type if isinstance(type_, SSAValue) else type_
-    if not isinstance(type_, TensorType | UnrankedTensorType):
-        raise VerifyException(f"expected a tensor, got {type_}")
+    if not isinstance(type_, TensorType):
+        type_ = type_.type if isinstance(type_, SSAValue) else type_
+        if not isinstance(type_, TensorType | UnrankedTensorType):
+            raise VerifyException(f"expected a tensor, got {type_}")
     return cast(Tensor, type_).element_type
 
 

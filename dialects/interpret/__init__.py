@@ -32,6 +32,7 @@ from lowerdeck.dialects.interpret.errors import (
     no_values_for,
 )
 from lowerdeck.dialects.interpret.graphs import graph_runner
+from lowerdeck.dialects.walking import all_ops
 
 __all__ = [
     "InterpretError",
@@ -168,7 +169,7 @@ class Interpreter:
             for op in reversed(list(block.ops)):
                 ends: list[SSAValue] = [result for result in op.results if result not in seen]
                 seen.update(op.results)
-                for nested in op.walk():
+                for nested in all_ops(op):
                     for value in nested.operands:
                         if value not in seen and _home(value) is block:
                             ends.append(value)

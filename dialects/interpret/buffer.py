@@ -34,6 +34,7 @@ from lowerdeck.dialects.interpret.errors import (
     describe,
     no_values_for,
 )
+from lowerdeck.dialects.walking import all_ops
 
 SIMULATED_PARTS = 3
 """Into how many parts loops are cut that threads share; they run one after the other."""
@@ -262,7 +263,7 @@ class Machine:
         if entry.weights is None:
             return
         self._weights = fresh(entry.weights.data)
-        for op in entry.walk():
+        for op in all_ops(entry):
             if isinstance(op, entry_ops.WeightOp) and op.offset is not None:
                 start, data = op.offset.data[0].evaluate({}), op.value.data.data
                 part = self._weights[start : start + len(data)]

@@ -27,6 +27,7 @@ from lowerdeck.dialects.onnx.custom import parameters_of
 from lowerdeck.dialects.onnx.nodes import captured_values, op_to_node
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp, YieldOp
 from lowerdeck.dialects.onnx.types import is_unknown, type_to_proto
+from lowerdeck.dialects.walking import all_ops
 
 Array: TypeAlias = NDArray[Any]
 Value: TypeAlias = "Array | list[Any] | None"
@@ -117,7 +118,7 @@ def _run_custom(op: OnnxOp, operator: CustomOperator, args: Sequence[Value]) -> 
 def _model(op: OnnxOp, node: onnx.NodeProto, outer: Mapping[SSAValue, str]) -> onnx.ModelProto:
     """A model of this one node, in the opsets that introduced it and what is inside it."""
     versions = {"": 0}
-    for nested in op.walk():
+    for nested in all_ops(op):
         if isinstance(nested, OnnxOp):
             versions[nested.domain] = max(nested.since_version, versions.get(nested.domain, 0))
     versions[""] = versions[""] or onnx.defs.onnx_opset_version()

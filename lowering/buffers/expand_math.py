@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FuncOp, SigmoidOp
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.buffers.expansion import (
     EXPONENT_BIAS,
     MANTISSA_BITS,
@@ -310,7 +311,7 @@ EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
 def expand_function(function: FuncOp) -> None:
     """Expand all of a kernel."""
     constants, is_expanded = Constants(function), False
-    for op in list(function.walk()):
+    for op in all_ops(function):
         if not op.results or (expand := EXPANSIONS.get((type(op), op.results[0].type))) is None:
             continue
         if expand is expand_exp and AT_MOST_ZERO in op.attributes:

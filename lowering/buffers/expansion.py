@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import EXACT, FuncOp
 from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.walking import all_ops
 
 I32, I64 = IntegerType(32), IntegerType(64)
 
@@ -206,7 +207,7 @@ class Expansion:
 def mark_exact(ops: Sequence[Operation]) -> None:
     """Say of arithmetic in f64 that it is there for its digits: nothing makes f32 of it."""
     for op in ops:
-        for inner in op.walk():
+        for inner in all_ops(op):
             types: list[Attribute] = [*inner.operand_types, *inner.result_types]
             if f64 in types:
                 inner.attributes[EXACT] = UnitAttr()

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in, yielded
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.strategies.registry import lower_kernel
 from lowerdeck.passes.machinery.structure import region_key
@@ -53,7 +54,7 @@ class KernelsLowering:
             first.sym_name.data,
             [names.index(symbol.data) for symbol in function.symbols],
             [ref_type(argument) for argument in _outputs(function)[results:]],
-            any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()),
+            any(isinstance(inner, kernel.CheckIndexOp) for inner in all_ops(function)),
         )
         Rewriter.replace_op(op, [function] if first is function else [])
 
@@ -98,6 +99,6 @@ class LowerKernelsPass(ModulePass):
         for kernel_op in list(op.body.block.ops):
             if isinstance(kernel_op, kernel.KernelOp):
                 lowering.lower(kernel_op)
-        for call in list(op.walk()):
+        for call in all_ops(op):
             if isinstance(call, entry_ops.CallOp):
                 lowering.call(call)

@@ -17,6 +17,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
 from lowerdeck.dialects.dims import constants
+from lowerdeck.dialects.walking import all_ops
 
 Packing: TypeAlias = tuple[BlobAttr, LayoutAttr, DimsAttr, Attribute]
 """All that the packed bytes depend on: bytes, layout, dimensions and element type of a tensor."""
@@ -43,7 +44,7 @@ def sort_by_use(entry: EntryOp) -> None:
     block = entry.body.block
     weights = [op for op in block.ops if isinstance(op, entry_ops.WeightOp)]
     found: dict[Operation, None] = {}
-    for op in entry.walk():
+    for op in all_ops(entry):
         for operand in op.operands:
             if isinstance(operand.owner, entry_ops.WeightOp):
                 found[operand.owner] = None
@@ -69,7 +70,7 @@ class PackWeightsPass(ModulePass):
         packed: dict[Packing, BlobAttr] = {}
         if (entry := find_entry(op)) is None:
             return
-        for weight in entry.walk():
+        for weight in all_ops(entry):
             if isinstance(weight, entry_ops.WeightOp):
                 pack(weight, packed)
         sort_by_use(entry)

@@ -11,6 +11,7 @@ from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.custom import InvokeOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.operators import OPERATORS, CFunction, CustomOperator, Parameter
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
     comment,
@@ -39,8 +40,8 @@ def functions(kernels: Iterable[kernel.FuncOp]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     sources: set[str] = set()
-    for op in (op for function in kernels for op in function.walk()):
-        if not isinstance(op, InvokeOp):
+    for op in (op for function in kernels for op in all_ops(function)):
+        if type(op) is not InvokeOp:
             continue
         operator, own = _definition(op)
         if own.name not in found:

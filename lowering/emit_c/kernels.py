@@ -16,6 +16,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of
 from lowerdeck.dialects.core.types import i1
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.emit_c import custom
 from lowerdeck.lowering.emit_c.expressions import EXPRESSIONS, value_c_type, width_of
 from lowerdeck.lowering.emit_c.vector_types import memory_name
@@ -84,7 +85,7 @@ def _known_of_parts(function: kernel.FuncOp, c: CWriter) -> list[str]:
 
 def needs_status(function: kernel.FuncOp) -> bool:
     """True if the kernel can end the run."""
-    return any(isinstance(op, kernel.CheckIndexOp) for op in function.walk())
+    return any(type(op) is kernel.CheckIndexOp for op in all_ops(function))
 
 
 def _comment(function: kernel.FuncOp) -> str:
@@ -96,7 +97,7 @@ def emit_block(block: Block, c: CWriter) -> None:
     checked: list[str] = []
     for op in block.ops:
         emit(op, c)
-        if isinstance(op, kernel.CheckIndexOp):
+        if type(op) is kernel.CheckIndexOp:
             checked.append(c.name(op.result))
     for name in checked:
         # The index is checked even if it does not matter, as in a tensor without elements.

@@ -17,6 +17,7 @@ from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.abi import ABI
 from lowerdeck.lowering.emit_c import custom, interface
 from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads
@@ -182,7 +183,7 @@ def _weights(entry: EntryOp) -> tuple[list[Weight], int]:
     """The constants in the order in which `plan-memory` has laid them out, and the total size."""
     size = _number(entry.weights)
     found: dict[int, Weight] = {}
-    for op in entry.walk():
+    for op in all_ops(entry):
         if isinstance(op, entry_ops.WeightOp):
             start = None if op.offset is None else op.offset.data[0].value
             if start is None or size is None:
@@ -216,7 +217,7 @@ def _interface(
     taken = names_of_model(name)
     inputs, outputs = map(ref_type, entry.input_args), map(ref_type, entry.output_args)
     allocated = [
-        op for op in entry.walk() if isinstance(op, entry_ops.AllocOp) and op.dynamic.value.data
+        op for op in all_ops(entry) if isinstance(op, entry_ops.AllocOp) and op.dynamic.value.data
     ]
     return Interface(
         name=name,
@@ -294,7 +295,7 @@ def _entry_function(
     reserved = {*names_of_model(i.name), *names.values()}
     sections: dict[Operation, str] = {
         op: identifier(f"{i.name}_section", reserved)
-        for op in entry.walk()
+        for op in all_ops(entry)
         if isinstance(op, entry_ops.SectionOp)
     }
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
@@ -315,7 +316,7 @@ def _entry_function(
     if i.weights_size:
         c.line("const unsigned char *const weights = (const unsigned char *)args->weights;")
     # A kernel that checks indices may have lost its loops: those of a tensor without elements.
-    if with_status or any(isinstance(op, entry_ops.CheckStatusOp) for op in entry.walk()):
+    if with_status or any(isinstance(op, entry_ops.CheckStatusOp) for op in all_ops(entry)):
         c.line("int status = LOWERDECK_OK;")
     if clock is not None:
         c.line(f"int64_t {clock} = 0;")

@@ -35,6 +35,7 @@ from lowerdeck.dialects.buffer.vector import (
 )
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.emit_c.tiles import RELEASE, SET_UP, dot_tiles, dot_tiles_name
 from lowerdeck.lowering.emit_c.vector_arithmetic import (
     any_lane,
@@ -167,7 +168,7 @@ def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
     called: set[str] = set()
     rows: set[tuple[Attribute, int, int]] = set()
     for function in kernels:
-        for op in function.walk():
+        for op in all_ops(function):
             for type_ in op.result_types:
                 types[id(type_)] = type_
             if isinstance(op, TransposeOp):

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.aliases import find_roots
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.overwriting import Overwriting
@@ -42,8 +43,8 @@ class _Memory:
         self._roots = find_roots(entry)
         self._usage: dict[SSAValue, _Usage] = {}
         self._merged: dict[SSAValue, SSAValue] = {}
-        self.number = {op: number for number, op in enumerate(entry.walk())}
-        for op in entry.walk():
+        self.number = {op: number for number, op in enumerate(all_ops(entry))}
+        for op in all_ops(entry):
             if not isinstance(op, entry_ops.ViewOp):
                 for root in {root for value in op.operands for root in self._roots[value]}:
                     self._use(root, op)
@@ -152,7 +153,7 @@ def _calls_by_kind(entry: EntryOp, functions: Mapping[str, kernel.FuncOp]) -> di
     while True:
         found: dict[str, Kinds] = {}
         memory = _Memory(entry)
-        for call in entry.walk():
+        for call in all_ops(entry):
             if not isinstance(call, entry_ops.CallOp):
                 continue
             name = call.callee.root_reference.data
@@ -165,7 +166,7 @@ def _calls_by_kind(entry: EntryOp, functions: Mapping[str, kernel.FuncOp]) -> di
         large = {
             name
             for name, kinds in found.items()
-            if len(kinds) > 1 and sum(1 for _ in functions[name].walk()) > LARGEST_COPY
+            if len(kinds) > 1 and len(all_ops(functions[name])) > LARGEST_COPY
         }
         if not large:
             return found

@@ -12,6 +12,7 @@ from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.tiles import ReleaseTilesOp
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.intervals import are_independent
 
 REST = "_rest_"
@@ -28,7 +29,7 @@ def enclose_statements(function: kernel.FuncOp) -> None:
     Put what is done between the parallel loops of a function, as for a last square that needs no
     such loop, into loops of one iteration. Nothing changes if other loops need what it computes.
     """
-    stored = {op.ref for op in function.walk() if isinstance(op, kernel.StoreOp)}
+    stored = {op.ref for op in all_ops(function) if isinstance(op, kernel.StoreOp)}
     found: list[list[Operation]] = []
     for are_apart, ops in groupby(function.body.block.ops, _is_apart):
         statements = [] if are_apart else _statements(list(ops), stored)
@@ -102,7 +103,7 @@ def groups_of(function: kernel.FuncOp) -> list[list[kernel.ForOp]]:
             loads.append(op)
         elif not may_be_in_parts(op):
             return []
-    stored = {op.ref for loop in loops for op in loop.walk() if isinstance(op, kernel.StoreOp)}
+    stored = {op.ref for loop in loops for op in all_ops(loop) if isinstance(op, kernel.StoreOp)}
     if any(load.ref in stored for load in loads):
         return []
     groups: list[list[kernel.ForOp]] = []

@@ -17,6 +17,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.provenance import source_names
 
 _FREE = (entry_ops.WeightOp, entry_ops.ViewOp, entry_ops.RequireOp)
@@ -56,7 +57,7 @@ class Marker:
         """The lanes of the widest vectors of a function, 1 if it has scalars alone."""
         name = function.sym_name.data
         if name not in self.lanes:
-            values = (value for op in function.walk() for value in op.results)
+            values = (value for op in all_ops(function) for value in op.results)
             self.lanes[name] = max((lanes_of(value.type) for value in values), default=0) or 1
         return self.lanes[name]
 

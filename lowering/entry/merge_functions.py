@@ -23,6 +23,7 @@ from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import scalar_of
 from lowerdeck.dialects.core.types import f32, f64, i8, i16, i32, i64, numpy_dtype
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.passes.machinery.context import recorder_of
 from lowerdeck.passes.machinery.recorder import Recorder
@@ -97,7 +98,7 @@ def _is_number(value: SSAValue) -> bool:
 
 def _readable(function: kernel.FuncOp) -> list[arith.ConstantOp]:
     """The numbers of a function that may come from memory, in order."""
-    ops = (op for op in function.walk() if isinstance(op, arith.ConstantOp))
+    ops = (op for op in all_ops(function) if isinstance(op, arith.ConstantOp))
     return [op for op in ops if may_be_read(op)]
 
 
@@ -161,7 +162,7 @@ class _Entry:
         self._first = first
         self._weights: dict[tuple[Attribute, tuple[Number, ...]], SSAValue] = {}
         self._calls: dict[str, list[entry_ops.CallOp]] = {}
-        for op in entry.walk():
+        for op in all_ops(entry):
             if isinstance(op, entry_ops.CallOp):
                 self._calls.setdefault(op.callee.root_reference.data, []).append(op)
 

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.entry import OpenOutputOp, find_entry
+from lowerdeck.dialects.walking import all_ops
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class OpenOutputsPass(ModulePass):
             return
         block, late = entry.body.block, set[SSAValue](entry.late_outputs)
         for outer in list(block.ops):
-            for inner in outer.walk():
+            for inner in all_ops(outer):
                 for value in inner.operands:
                     if value in late:
                         late.remove(value)

@@ -22,6 +22,7 @@ from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
 from lowerdeck.lowering.entry.divide_functions import (
     divide,
@@ -253,7 +254,7 @@ class WorkSharer:
         """The accesses of an op and all nested ops, executed by the first thread."""
         reads: list[SSAValue] = []
         writes: list[SSAValue] = []
-        for inner in op.walk():
+        for inner in all_ops(op):
             read, written = self._touched(inner)
             reads += read
             writes += written
@@ -367,7 +368,7 @@ class ParallelizePass(ModulePass):
         costs = target_named(options.target).costs
         fewest = costs.shared_steps if self.worth is None else self.worth
         steps = {name: steps_of_block(f.body.block, costs) for name, f in functions.items()}
-        calls = (op for op in entry.walk() if isinstance(op, entry_ops.CallOp))
+        calls = (op for op in all_ops(entry) if isinstance(op, entry_ops.CallOp))
         total = sum(steps[call.callee.root_reference.data] for call in calls)
         if not repeated and total < fewest * costs.shared_steps_of_run:
             return
@@ -386,7 +387,7 @@ class ParallelizePass(ModulePass):
         def is_shared(call: entry_ops.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None
 
-        if not any(isinstance(op, entry_ops.CallOp) and is_shared(op) for op in entry.walk()):
+        if not any(isinstance(op, entry_ops.CallOp) and is_shared(op) for op in all_ops(entry)):
             return
         gather_runs(entry.body.block, is_shared)
         WorkSharer(functions, find_roots(entry)).split(entry.body.block, Pending())
@@ -408,7 +409,7 @@ def _divided(
         return [function]
     parts = divide(function, groups, functions)
     name = function.sym_name.data
-    for call in [op for op in entry.walk() if isinstance(op, entry_ops.CallOp)]:
+    for call in [op for op in all_ops(entry) if isinstance(op, entry_ops.CallOp)]:
         if call.callee.root_reference.data != name:
             continue
         block = call.parent
@@ -433,7 +434,7 @@ def may_lag(entry: EntryOp) -> bool:
     weights and inputs. No result of control flow and no memory from an allocator is passed on.
     """
     inputs = entry.input_args
-    for op in entry.walk():
+    for op in all_ops(entry):
         match op:
             case entry_ops.AllocOp() if op.dynamic.value.data:
                 return False
@@ -467,8 +468,8 @@ def _called_in_loops(entry: EntryOp) -> set[str]:
     """The kernels called in loops of the entry function."""
     return {
         call.callee.root_reference.data
-        for loop in entry.walk()
+        for loop in all_ops(entry)
         if isinstance(loop, entry_ops.LoopOp)
-        for call in loop.body.walk()
+        for call in all_ops(loop.body)
         if isinstance(call, entry_ops.CallOp)
     }

@@ -16,6 +16,7 @@ from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, maximum
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.aliases import find_roots
 from lowerdeck.lowering.entry.parallelize import is_done_once
 from lowerdeck.lowering.entry.placement import Buffer, largest_sum, place
@@ -142,7 +143,7 @@ def lay_out_weights(entry: EntryOp) -> int:
     """
     offsets: dict[tuple[Blob, int], int] = {}
     end = WEIGHTS_HEADER
-    for op in entry.walk():
+    for op in all_ops(entry):
         if not isinstance(op, entry_ops.WeightOp):
             continue
         blob = op.value.data

@@ -8,6 +8,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region
 
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.walking import all_ops
 
 IsShared = Callable[[entry_ops.CallOp], bool]
 
@@ -67,7 +68,7 @@ def _opens_output(op: entry_ops.CopyOp) -> bool:
 
 def _is_serial(op: Operation, is_shared: IsShared) -> bool:
     """True if an op's regions contain no barrier, and no thread can leave the run in them."""
-    for inner in op.walk():
+    for inner in all_ops(op):
         match inner:
             case entry_ops.CallOp():
                 serial = not is_shared(inner)

@@ -16,6 +16,7 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.statements import CALL_OF_SECTION, statements, statements_of_block
 from lowerdeck.lowering.targets.base import MOST_STATEMENTS
 
@@ -205,7 +206,7 @@ def _opens_output(op: Operation) -> bool:
 def _needed(members: Sequence[Operation]) -> Iterator[SSAValue]:
     """The values from outside that ops use."""
     inside = set[SSAValue]()
-    for op in (inner for member in members for inner in member.walk()):
+    for op in (inner for member in members for inner in all_ops(member)):
         inside.update(op.results)
         for region in op.regions:
             inside.update(region.block.args)

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.strategies.base import Candidate, Setting
 from lowerdeck.lowering.strategies.registry import (
@@ -43,7 +44,7 @@ class ChooseStrategiesPass(ModulePass):
         options = options_of(ctx)
         setting = Setting.of(options)
         names: dict[Hashable, str] = {}
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in [k for k in all_ops(op) if isinstance(k, KernelOp)]:
             wanted = None
             if options.is_tuned:
                 name = names.setdefault(nameless_key(kernel), kernel.sym_name.data)

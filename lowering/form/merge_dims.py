@@ -40,6 +40,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, tensor
 from lowerdeck.dialects.dims import Expr, constants, product
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.context import recorder_of
 
 Joint: TypeAlias = tuple[SSAValue, int]
@@ -533,7 +534,7 @@ class MergeDimsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         recorder = recorder_of(ctx)
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in [k for k in all_ops(op) if isinstance(k, KernelOp)]:
             joints = joints_of(kernel)
             if joints is not None and recorder.decide(
                 self.name, "merge-dims", [kernel], "what is treated alike is one dimension"

@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.tensor import BroadcastOp, GatherOp, ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.provenance import derive
@@ -112,7 +113,7 @@ class RepeatElementsPass(ModulePass):
         recorder = recorder_of(ctx)
         if target_named(options_of(ctx).target).lanes == 1:
             return
-        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+        for kernel in [k for k in all_ops(op) if isinstance(k, KernelOp)]:
             repeats = _repeats(kernel)
             kernels = [repeat.kernel for repeat in repeats]
             if repeats and recorder.decide(

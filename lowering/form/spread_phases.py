@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, static_shape
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.strategies.facts import assumed_size, is_of
 from lowerdeck.lowering.strategies.transposed import Phase, is_narrow, phases_of
 from lowerdeck.lowering.targets import target_named
@@ -389,7 +390,7 @@ class SpreadPhasesPass(ModulePass):
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        known = set(op.walk())
+        known = set(all_ops(op))
         if not any(isinstance(each, ConvTransposeOp) for each in known):
             return
         pattern = SpreadPhases(target_named(options_of(ctx).target))

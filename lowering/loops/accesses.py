@@ -12,6 +12,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Indices
 
 _MEMORY_TYPES = (f32, f64, f16, bf16, i1, *(IntegerType(width) for width in (8, 16, 32, 64)))
@@ -31,11 +32,11 @@ class Accesses:
         self._moved = {old: lower + first * lanes + self._lane}
         self._inside = {
             str(indices.symbol(value))
-            for op in loop.walk()
+            for op in all_ops(loop)
             for value in (*op.results, *_arguments_in(op))
             if isinstance(value.type, IndexType)
         }
-        self._accesses = [op for op in loop.walk() if isinstance(op, LoadOp | StoreOp)]
+        self._accesses = [op for op in all_ops(loop) if isinstance(op, LoadOp | StoreOp)]
 
     def are_independent(self, *, far: bool) -> bool:
         """

@@ -23,6 +23,7 @@ from lowerdeck.dialects.buffer.kernel import (
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.loop_vectors import LoopVectorizer
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
@@ -161,7 +162,7 @@ def check_ahead(block: Block, lanes: int, limits: Limits) -> None:
     for op in list(block.ops):
         if isinstance(op, ForOp) and (checks := _checks_of(op)):
             first = _Splitter(op, checks).rewrite()
-            if not any(result.type == f64 for inner in first.walk() for result in inner.results):
+            if not any(result.type == f64 for inner in all_ops(first) for result in inner.results):
                 vectorizer = LoopVectorizer(first, lanes, limits, [], lanes, far=False, exact=False)
                 vectorizer.rewrite()
             continue

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar, cast
+from functools import cached_property
+from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
@@ -26,16 +27,19 @@ from lowerdeck.dialects.dims import Atom, Expr, ExprLike, maximum
 from lowerdeck.dialects.intervals import interval, simplified
 from lowerdeck.lowering.nests.index_symbols import IndexSymbols
 
-_MAPS: Mapping[type[Operation], str] = {
-    LoadOp: "map",
-    StoreOp: "map",
-    ApplyOp: "map",
-    CheckIndexOp: "bound",
-    ForOp: "range",
-    PrefetchOp: "offset",
-    DotTilesOp: "map",
+_MAPS: Mapping[type[Operation], tuple[str, int]] = {
+    LoadOp: ("map", 1),
+    StoreOp: ("map", 2),
+    ApplyOp: ("map", 0),
+    CheckIndexOp: ("bound", 1),
+    ForOp: ("range", 0),
+    PrefetchOp: ("offset", 1),
+    DotTilesOp: ("map", 3),
 }
-"""The property that holds expressions over the operands `indices`."""
+"""The property that holds expressions over the operands `indices`, and how many precede them."""
+
+Reading: TypeAlias = tuple[Operation, DimsAttr, list[SSAValue], list[Expr]]
+"""An op with its expressions and its operands, and what the expressions are over symbols."""
 
 Op = TypeVar("Op", bound=Operation)
 
@@ -45,27 +49,34 @@ class Indices(IndexSymbols):
 
     def __init__(self) -> None:
         super().__init__()
-        self._symbols: dict[SSAValue, Expr] = {}
-        self._sizes: set[Expr] = set()
+        # By identity, as they are equal; the values live as long as their symbols.
+        self._symbols: dict[int, Expr] = {}
+        self._functions: list[FuncOp] = []
+        self._readings: dict[int, Reading] = {}
 
     def symbol(self, value: SSAValue) -> Expr:
         """The symbol of an index value."""
-        if value not in self._symbols:
-            self._symbols[value] = self.new(value)
-        return self._symbols[value]
+        if (known := self._symbols.get(id(value))) is not None:
+            return known
+        symbol = self._symbols[id(value)] = self.new(value)
+        return symbol
 
     def loop(self, op: ForOp) -> Expr:
         """The symbol of a loop's index; its range is kept if it is known."""
         symbol = self.symbol(op.body.block.args[0])
-        bounds = self.read(op.range.data, op.indices)
+        bounds = self.read_op(op)
         self.limit(symbol, bounds[0], bounds[1])
         return symbol
 
     def add_sizes(self, function: FuncOp) -> None:
         """The dimensions of a kernel's buffers are not negative."""
-        for argument in function.body.block.args:
-            if isinstance(argument.type, RefType):
-                self._sizes.update(argument.type.dims.data)
+        self._functions.append(function)
+
+    @cached_property
+    def _sizes(self) -> set[Expr]:
+        arguments = (value for function in self._functions for value in function.body.block.args)
+        types = (argument.type for argument in arguments)
+        return {dim for type_ in types if isinstance(type_, RefType) for dim in type_.dims.data}
 
     def extent(self, lower: ExprLike, upper: ExprLike) -> Expr:
         """
@@ -100,6 +111,19 @@ class Indices(IndexSymbols):
         names = by_operand([self.symbol(operand) for operand in operands])
         return [expr.substitute(names) for expr in exprs]
 
+    def read_op(self, op: Operation) -> list[Expr]:
+        """The index expressions of an op over symbols; one that is copied often is read once."""
+        name, before = _MAPS[type(op)]
+        attribute, operands = cast(DimsAttr, op.properties[name]), list(op.operands)
+        known = self._readings.get(id(op))
+        if known is not None and known[1] is attribute and known[2] == operands:
+            return known[3]
+        # What a loop carries comes after its index operands.
+        end = len(operands) - len(op.results) if isinstance(op, ForOp) else len(operands)
+        exprs = self.read(attribute.data, operands[before:end])
+        self._readings[id(op)] = op, attribute, operands, exprs
+        return exprs
+
     def write(self, exprs: Sequence[ExprLike]) -> tuple[list[Expr], list[SSAValue]]:
         """Expressions over symbols as expressions over d0, d1, ..., and these operands."""
         values = self.simplified(exprs)
@@ -129,9 +153,7 @@ class Cloner:
 
     def exprs(self, op: Operation) -> list[Expr]:
         """The index expressions of an op, over symbols of the new values."""
-        attribute = cast(DimsAttr, op.properties[_MAPS[type(op)]])
-        operands = cast(Sequence[SSAValue], getattr(op, "indices"))
-        return [expr.substitute(self.moved) for expr in self.indices.read(attribute.data, operands)]
+        return [expr.substitute(self.moved) for expr in self.indices.read_op(op)]
 
     def value(self, value: SSAValue) -> SSAValue:
         """The replacement of a value."""
@@ -184,10 +206,11 @@ class Cloner:
     def with_indices(self, op: Operation, exprs: Sequence[Expr]) -> Operation:
         """A copy of an op with other index expressions."""
         new_exprs, operands = self.indices.write(exprs)
-        others = [value for value in _data_operands(op)]
-        properties = {**op.properties, _MAPS[type(op)]: DimsAttr(tuple(new_exprs))}
+        name, before = _MAPS[type(op)]
+        others = list(op.operands)[:before]
+        properties = {**op.properties, name: DimsAttr(tuple(new_exprs))}
         return type(op).create(
-            operands=[*(self.value(value) for value in others), *operands],
+            operands=[*map(self.value, others), *operands],
             result_types=[result.type for result in op.results],
             properties=properties,
             attributes=op.attributes,
@@ -230,9 +253,3 @@ class Cloner:
         if inits is None:
             inner.values.update(zip(op.body.block.args[1:], body.args[1:], strict=True))
         return new, inner
-
-
-def _data_operands(op: Operation) -> list[SSAValue]:
-    """The operands of an op with a map that are not its indices; they come first."""
-    count = len(cast(Sequence[SSAValue], getattr(op, "indices")))
-    return list(op.operands[: len(op.operands) - count])

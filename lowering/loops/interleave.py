@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.chains import FEW_CHAINS, ChainLoop
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
@@ -107,7 +108,7 @@ class InterleavePass(ModulePass):
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp):
                 continue
-            for loop in list(function.walk()):
+            for loop in all_ops(function):
                 if isinstance(loop, ForOp) and loop.mode is None:
                     interleaver = Interleaver(loop)
                     if interleaver.is_worthwhile():

@@ -16,6 +16,7 @@ from lowerdeck.dialects.buffer.vector import TransposeOp, lane_bits
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import interval
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.lane_values import append
@@ -76,13 +77,13 @@ class LoopVectorizer:
         limit_by_parents(loop, self._indices)
         self._lower, upper, _ = self._indices.read(loop.range.data, loop.indices)
         self._index = str(self._indices.symbol(loop.body.block.args[0]))
-        count = sum(1 for _ in loop.body.block.walk())
+        count = len(all_ops(loop.body.block))
         chains = (chains for most, chains in limits.chains_by_ops if count <= most)
         self._chains = next(chains, 1)
         is_small = count <= limits.copied_body_ops
         fewest = FEWEST_LANES if is_small else lanes
         self._has_sums = is_small and any(
-            isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
+            isinstance(op, ForOp) and op.inits for op in all_ops(loop.body.block)
         )
         size = self._indices.extent(self._lower, upper)
         self._pieces = list(pieces_of(size, lanes, fewest))
@@ -105,7 +106,7 @@ class LoopVectorizer:
         """
         if size.value is None or size.value < lanes or size.value % lanes == 0:
             return False
-        accesses = [op for op in self._loop.walk() if isinstance(op, LoadOp | StoreOp)]
+        accesses = [op for op in all_ops(self._loop) if isinstance(op, LoadOp | StoreOp)]
         written = {op.ref for op in accesses if isinstance(op, StoreOp)}
         reads_own = any(op.ref in written for op in accesses if isinstance(op, LoadOp))
         return not reads_own and not self._loop.parallel.value.data
@@ -130,7 +131,7 @@ class LoopVectorizer:
         vectors = [
             inner
             for op in new
-            for inner in op.walk()
+            for inner in all_ops(op)
             if isinstance(inner, ForOp) and is_lanes(inner)
         ]
         is_vector = all(vectorize(inner, self._most, far=self._far) for inner in vectors)
@@ -149,7 +150,9 @@ class LoopVectorizer:
         """The most terms that one lane adds up in f32 where the source sums in f64."""
         if self._exact:
             return 0
-        inner = (op for op in self._loop.body.walk() if isinstance(op, ForOp) and _sums_in_f64(op))
+        inner = (
+            op for op in all_ops(self._loop.body) if isinstance(op, ForOp) and _sums_in_f64(op)
+        )
         return max(map(_trips, inner), default=0)
 
     def _piece(self, piece: Piece, totals: list[SSAValue], block: Block) -> list[SSAValue]:
@@ -438,4 +441,4 @@ def _trips(loop: ForOp) -> int:
 
 
 def _only_loads(loop: ForOp) -> bool:
-    return not any(isinstance(op, StoreOp | TransposeOp | DotTilesOp) for op in loop.walk())
+    return not any(isinstance(op, StoreOp | TransposeOp | DotTilesOp) for op in all_ops(loop))

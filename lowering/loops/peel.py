@@ -18,6 +18,7 @@ from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp, Sto
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import interval
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.nests.lower import remove_unused
@@ -66,7 +67,7 @@ class Peeler:
             return []
         count = len(cuts) + 1
         fewest = count * (FEWEST_BY_TESTS if by_tests else FEWEST_BY_INDICES)
-        is_much = count * sum(1 for _ in self._loop.body.walk()) > self._most_ops
+        is_much = count * len(all_ops(self._loop.body)) > self._most_ops
         if not cuts or count > MOST_PARTS or size < fewest or is_much:
             return []
         block = Block()
@@ -101,11 +102,13 @@ class Peeler:
     def _bends(self, places: Values) -> set[int]:
         """The iterations before which an address begins to go another way."""
         cuts: set[int] = set()
-        for op in self._loop.body.walk():
+        for op in all_ops(self._loop.body):
             if isinstance(op, LoadOp | StoreOp):
                 # Of rows in line, the bends of one index make up for those of another.
-                buffer = ref_type(op.ref)
-                offset = buffer.offset(self._indices.read(op.map.data, op.indices))
+                buffer, at = ref_type(op.ref), self._indices.read(op.map.data, op.indices)
+                if all(expr.is_plain for expr in (*at, *buffer.strides.data)):
+                    continue
+                offset = buffer.offset(at)
                 for atom in self._bent(offset):
                     cuts |= _bends(_of_atom(atom, places))
         return cuts
@@ -113,7 +116,7 @@ class Peeler:
     def _changes(self, places: Values) -> set[int]:
         """The iterations before which a test begins to come out otherwise."""
         cuts: set[int] = set()
-        for op in self._loop.body.walk():
+        for op in all_ops(self._loop.body):
             test = _test_of(op, self._indices)
             if test is None or test[0].symbols != frozenset([str(self._index)]):
                 continue

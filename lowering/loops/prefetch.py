@@ -15,6 +15,7 @@ from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets import target_named
@@ -45,7 +46,7 @@ class _Reduction:
 def prefetch(function: FuncOp, ref: SSAValue, line_bytes: int) -> None:
     """Prefetch in the innermost reductions that read vectors of a buffer."""
     panels: dict[ForOp | None, list[_Reduction]] = {}
-    for loop in function.walk():
+    for loop in all_ops(function):
         if isinstance(loop, ForOp) and (found := _reduction(loop, ref)) is not None:
             panels.setdefault(found.panel, []).append(found)
     for reductions in panels.values():

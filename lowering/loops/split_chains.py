@@ -24,6 +24,7 @@ from lowerdeck.dialects.buffer.kernel import (
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.chains import FEW_CHAINS, ChainLoop, is_computed
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
@@ -182,7 +183,7 @@ class SplitChainsPass(ModulePass):
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp):
                 continue
-            loops = [ChainSplitter(loop) for loop in function.walk() if _is_plain(loop)]
+            loops = [ChainSplitter(loop) for loop in all_ops(function) if _is_plain(loop)]
             long = [loop for loop in loops if loop.find()]
             for loop in long:
                 loop.rewrite()

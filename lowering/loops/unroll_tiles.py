@@ -14,6 +14,7 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
 
@@ -93,7 +94,7 @@ def _can_precede(op: Operation, others: Sequence[Operation]) -> bool:
     if op.has_trait(Pure):
         return True
     return isinstance(op, LoadOp) and not any(
-        isinstance(inner, StoreOp) for other in others for inner in other.walk()
+        isinstance(inner, StoreOp) for other in others for inner in all_ops(other)
     )
 
 
@@ -142,7 +143,7 @@ def _is_unrollable(op: Operation) -> bool:
         isinstance(op, ForOp)
         and op.mode is not None
         and op.mode.data == LoopMode.UNROLL
-        and not op.inits
+        and not op.results
         and constants(op.range.data) is not None
     )
 
@@ -166,6 +167,6 @@ class UnrollTilesPass(ModulePass):
             if not isinstance(function, FuncOp):
                 continue
             # Inner loops come first in this order.
-            for loop in reversed(list(function.walk())):
+            for loop in reversed(all_ops(function)):
                 if isinstance(loop, ForOp) and _is_unrollable(loop):
                     unroll(loop)

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.dims import Atom, Expr, product
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets import target_named
@@ -60,7 +61,7 @@ class _Unswitcher:
         loop, parent, following = self._loop, self._loop.parent, self._loop.next_op
         assert parent is not None
         assert following is not None
-        for op in loop.body.walk():
+        for op in all_ops(loop.body):
             if isinstance(op, LoadOp):
                 for expr in self._indices.read(op.map.data, op.indices):
                     self._find(expr)
@@ -108,7 +109,7 @@ class _Unswitcher:
 
     def _largest_of_loops(self) -> Iterator[tuple[str, Expr]]:
         """The last index of this loop, and of each in it whose bounds do not depend on others."""
-        for op in self._loop.walk():
+        for op in all_ops(self._loop):
             if isinstance(op, ForOp):
                 _, upper, _ = self._indices.read(op.range.data, op.indices)
                 yield str(self._indices.symbol(op.body.block.args[0])), upper - 1
@@ -189,7 +190,7 @@ class _Free(Cloner):
 
 def _indices_in(loop: ForOp) -> Iterator[SSAValue]:
     """The index values that are made in a loop, with its own."""
-    for op in loop.walk():
+    for op in all_ops(loop):
         arguments = (arg for region in op.regions for block in region.blocks for arg in block.args)
         for value in (*arguments, *(op.results if op is not loop else ())):
             if isinstance(value.type, IndexType):
@@ -200,7 +201,7 @@ def unswitch(block: Block, most_ops: int) -> None:
     """Go through the loops in a block, to those that no other loops but of vectors are in."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and op.mode is None and not _has_loops(op):
-            if sum(1 for _ in op.walk()) <= most_ops:
+            if len(all_ops(op)) <= most_ops:
                 _Unswitcher(op).rewrite()
             continue
         for region in op.regions:
@@ -209,7 +210,7 @@ def unswitch(block: Block, most_ops: int) -> None:
 
 
 def _has_loops(loop: ForOp) -> bool:
-    return any(isinstance(op, ForOp) and op.mode is None for op in loop.body.walk())
+    return any(isinstance(op, ForOp) and op.mode is None for op in all_ops(loop.body))
 
 
 @dataclass(frozen=True)

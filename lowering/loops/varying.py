@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
+from lowerdeck.dialects.walking import all_ops
 
 
 def varying_values(block: Block, seeds: Iterable[SSAValue]) -> set[SSAValue]:
@@ -18,15 +19,19 @@ def varying_values(block: Block, seeds: Iterable[SSAValue]) -> set[SSAValue]:
 
 def _spread(block: Block, varying: set[SSAValue]) -> None:
     for op in block.ops:
-        if isinstance(op, ForOp):
+        if type(op) is ForOp:
             _spread_loop(op, varying)
             continue
-        blocks = [block for region in op.regions for block in region.blocks]
-        for inner in blocks:
-            _spread(inner, varying)
-        inside = any(value in varying for inner in blocks for value in _uses(inner))
-        if inside or any(operand in varying for operand in op.operands):
+        if not varying.isdisjoint(op.operands) or (op.regions and _spread_inside(op, varying)):
             varying.update(op.results)
+
+
+def _spread_inside(op: Operation, varying: set[SSAValue]) -> bool:
+    """True if what the regions of an op yield varies."""
+    blocks = [block for region in op.regions for block in region.blocks]
+    for inner in blocks:
+        _spread(inner, varying)
+    return any(value in varying for inner in blocks for value in _uses(inner))
 
 
 def _uses(block: Block) -> Iterable[SSAValue]:
@@ -59,4 +64,6 @@ def _spread_loop(op: ForOp, varying: set[SSAValue]) -> None:
 
 def is_varying(op: Operation, varying: set[SSAValue]) -> bool:
     """True if an op, or one in its regions, uses a varying value."""
-    return any(operand in varying for inner in op.walk() for operand in inner.operands)
+    if not op.regions:
+        return not varying.isdisjoint(op.operands)
+    return any(operand in varying for inner in all_ops(op) for operand in inner.operands)

@@ -40,6 +40,7 @@ from lowerdeck.dialects.buffer.vector import (
 from lowerdeck.dialects.core.types import i1
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.lane_forms import DIVISIONS, FORMS, PLAIN, TRUTHS, is_of_extrema
 from lowerdeck.lowering.loops.lane_values import LaneValues, NotVectorizableError, append
@@ -101,7 +102,7 @@ class Vectorizer(LaneValues):
 
     def _ops(self, source: Block, cloner: Cloner, block: Block) -> None:
         for op in source.ops:
-            if isinstance(op, YieldOp | scf.YieldOp) or op in self._combining:
+            if type(op) in (YieldOp, scf.YieldOp) or op in self._combining:
                 continue
             if not is_varying(op, self.varying):
                 if isinstance(op, StoreOp):
@@ -284,10 +285,10 @@ class Vectorizer(LaneValues):
         self, source: Block, values: Sequence[SSAValue], cloner: Cloner, block: Block
     ) -> list[SSAValue]:
         """The ops of a block for each lane by itself, by way of memory."""
-        inside = {result for op in source.walk() for result in op.results}
+        inside = {result for op in all_ops(source) for result in op.results}
         used = dict.fromkeys(
             operand
-            for op in source.walk()
+            for op in all_ops(source)
             for operand in op.operands
             if operand not in inside and operand in self.varying
         )
@@ -370,7 +371,7 @@ def _is_same_number(op: Operation) -> bool:
 
 def _is_pure(block: Block) -> bool:
     """True if ops touch no memory, and have no blocks of their own."""
-    return all(isinstance(op, scf.YieldOp) or op.has_trait(Pure) for op in block.walk())
+    return all(isinstance(op, scf.YieldOp) or op.has_trait(Pure) for op in all_ops(block))
 
 
 def vectorize(loop: ForOp, most: int | None = None, *, far: bool = False) -> bool:
@@ -460,7 +461,7 @@ class VectorizeLanesPass(ModulePass):
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp):
                 continue
-            for loop in reversed(list(function.walk())):
+            for loop in reversed(all_ops(function)):
                 if (
                     isinstance(loop, ForOp)
                     and loop.mode is not None

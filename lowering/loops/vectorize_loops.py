@@ -19,6 +19,7 @@ from lowerdeck.dialects.buffer.kernel import (
 )
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import f64
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.accesses import Accesses
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.lane_forms import DIVISIONS
@@ -40,13 +41,13 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits, *, far: bool = False
     """
     if loop.mode is not None or loop.range.data[2] != 1:
         return False
-    if any(isinstance(op, ForOp) and is_lanes(op) for op in loop.walk()):
+    if any(isinstance(op, ForOp) and is_lanes(op) for op in all_ops(loop)):
         return False  # vectors already
     most, exact = lanes, _is_of_f64(loop)
     if (
         any(
             isinstance(op, scf.IfOp) and EXACT not in op.attributes and _gives_f64(op)
-            for op in loop.walk()
+            for op in all_ops(loop)
         )
         and not exact
     ):
@@ -55,7 +56,7 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits, *, far: bool = False
     if reductions is None or (far and reductions):
         return False
     lower, upper, _ = loop.range.data
-    if exact or _is_of_i64(loop) or any(map(_needs_f64, loop.walk())):
+    if exact or _is_of_i64(loop) or any(map(_needs_f64, all_ops(loop))):
         lanes //= 2
     if (size := (upper - lower).value) is not None:
         while lanes > max(size, 1):
@@ -76,7 +77,7 @@ def _is_of_f64(loop: ForOp) -> bool:
         (isinstance(op, LoadOp) and op.result.type == f64)
         or (isinstance(op, StoreOp) and op.value.type == f64)
         or (isinstance(op, ForOp) and _multiplies_in_f64(op))
-        for op in loop.walk()
+        for op in all_ops(loop)
     )
 
 
@@ -90,7 +91,7 @@ def _multiplies_in_f64(loop: ForOp) -> bool:
 
 def _is_of_i64(loop: ForOp) -> bool:
     return any(
-        isinstance(op, LoadOp | StoreOp) and ref_type(op.ref).item_size == 8 for op in loop.walk()
+        isinstance(op, LoadOp | StoreOp) and ref_type(op.ref).item_size == 8 for op in all_ops(loop)
     )
 
 
@@ -117,7 +118,7 @@ def _all_trips(loop: ForOp) -> int:
 def _is_sequence(loop: ForOp) -> bool:
     """True if iterations are independent, and a loop in the body carries values."""
     is_parallel = bool(loop.parallel.value.data)
-    return is_parallel and any(isinstance(op, ForOp) and op.inits for op in loop.body.walk())
+    return is_parallel and any(isinstance(op, ForOp) and op.inits for op in all_ops(loop.body))
 
 
 def _gives_f64(op: scf.IfOp) -> bool:

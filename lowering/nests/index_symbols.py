@@ -57,7 +57,10 @@ class IndexSymbols:
         The index values in expressions, in the order in which they became symbols, and the
         expressions for their symbols as operands: d0, d1, ...
         """
-        found = {name: self._indices.get(name) for expr in exprs for name in expr.symbols}
-        used = sorted((i.number, name, i.value) for name, i in found.items() if i is not None)
+        found = {name for expr in exprs for name in expr.symbols}
+        if not found:
+            return {}, []
+        known = ((self._indices.get(name), name) for name in found)
+        used = sorted((i.number, name, i.value) for i, name in known if i is not None)
         names = {name: operand(place) for place, (_, name, _) in enumerate(used)}
         return names, [value for _, _, value in used]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import gcd, log2, prod
 from typing import TypeVar
 
@@ -52,10 +53,11 @@ def reduction_cycles(
     cycles = 0.0
     variants: list[tuple[int, list[int]]] = [(1, [])]
     for size, part in zip(sizes, tile, strict=True):
+        extents = list(tiles(size, part))
         variants = [
             (count * number, [*shape, extent])
             for count, shape in variants
-            for number, extent in tiles(size, part)
+            for number, extent in extents
         ]
     for count, shape in variants:
         sums = prod(shape)
@@ -78,6 +80,7 @@ def window_loads(tile: Sequence[int]) -> int:
     return tile[0] + tile[1] * tile[2]
 
 
+@lru_cache(maxsize=1 << 10)
 def window_sum_tiles(
     target: Target, sizes: tuple[int, int, int], depth: int, *, even_only: bool = False
 ) -> Scored[tuple[int, int, int]]:

@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.tensor import TransposeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.nests.lower import KernelLowering
@@ -268,7 +269,7 @@ def _index(at: dict[int, Expr]) -> list[Expr]:
 def plain_loops(kernel: KernelOp) -> FuncOp | None:
     """The loops of a kernel without a schedule; None if what it reads depends on data or tests."""
     loops = KernelLowering(kernel).lower()
-    is_of_data = any(isinstance(op, CheckIndexOp | scf.IfOp) for op in loops.walk())
+    is_of_data = any(isinstance(op, CheckIndexOp | scf.IfOp) for op in all_ops(loops))
     return None if is_of_data else loops
 
 
@@ -301,7 +302,7 @@ def lies_along(
         return False
     found = False
     inputs = loops.body.block.args[: len(loops.body.block.args) - loops.outputs.data]
-    for op in loops.walk():
+    for op in all_ops(loops):
         if not isinstance(op, LoadOp) or op.ref not in inputs:
             continue
         index, other = _index_of(op, f"d{whole[0]}"), _index_of(op, f"d{across}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, prod
 
 from xdsl.ir import SSAValue
@@ -157,6 +158,7 @@ def _group_sizes(tiles: int, threads: int, most: int) -> Sequence[int]:
     return sorted(size for size in sizes if 4 <= size <= most) or [min(tiles, most)]
 
 
+@lru_cache(maxsize=1 << 12)
 def _product(
     blocks: int, group: int, depth: int, target: Target, times: int
 ) -> tuple[float, tuple[int, int]]:

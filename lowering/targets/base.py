@@ -304,6 +304,9 @@ class Target:
                 f"the header of the weights has {NAME_BYTES}"
             )
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def lanes(self) -> int:
         """f32 values in a vector register; 1 if there are no vectors."""

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
 from lowerdeck.dialects.core.symbols import symbols_made_by
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.machinery.structure import op_key
 
@@ -55,7 +56,7 @@ def _is_mergeable(op: Operation) -> bool:
     if not op.results or op.has_trait(IsTerminator) or not is_side_effect_free(op):
         return False
     # Two ops that define symbols define different ones, whatever their names.
-    return not any(symbols_made_by(inner) for inner in op.walk())
+    return not any(symbols_made_by(inner) for inner in all_ops(op))
 
 
 class CsePass(PatternPass):

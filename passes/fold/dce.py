@@ -11,6 +11,7 @@ from xdsl.traits import IsTerminator, RecursiveMemoryEffect, is_side_effect_free
 
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp, yielded
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.machinery.recorder import Recorder
 from lowerdeck.passes.machinery.symbols import bind_dims, symbols_of, symbols_used_by
@@ -33,7 +34,7 @@ class Liveness:
         self._symbols: set[str] = set()
         self._makers: dict[str, list[Operation | SSAValue]] = {}
         self._todo: list[Operation | SSAValue] = []
-        ops = list(module.walk())
+        ops = all_ops(module)
         for op in ops:
             for symbol in (*symbols_made_by(op), *region_symbols_made_by(op)):
                 self._makers.setdefault(symbol, []).append(op)
@@ -254,7 +255,7 @@ def _stand_in(op: LoopOp, index: int, rewriter: Rewriter) -> SSAValue:
     """All remaining users of the argument are dead; any value of its type will do."""
     init, names = op.inits[index], set(op.made_dims[index].values())
     rewriter.sweep()
-    if not any(symbols_used_by(inner) & names for inner in op.body.walk()):
+    if not any(symbols_used_by(inner) & names for inner in all_ops(op.body)):
         return init
     start = op.body.block.first_op
     assert start is not None

@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.fold.known_symbols import Values, guarded_ops, substitute_symbols, suits
 from lowerdeck.passes.machinery.assumptions import assumptions
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -69,7 +70,7 @@ class FixInputSizesPass(ModulePass):
 
 
 def _made_symbols(module: ModuleOp) -> Iterator[str]:
-    for op in module.walk():
+    for op in all_ops(module):
         yield from symbols_made_by(op)
         yield from region_symbols_made_by(op)
 

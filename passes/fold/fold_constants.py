@@ -32,6 +32,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import Tensor, element_type, numpy_dtype, static_shape, tensor
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 from lowerdeck.passes.machinery.symbols import symbols_of
 
@@ -102,7 +103,7 @@ def weights_of(module: ModuleOp) -> set[Operation]:
     The number of ops in between does not matter; what only repeats numbers stays out.
     """
     computed: dict[Operation | Block, int] = {}
-    for op in module.walk():
+    for op in all_ops(module):
         if not isinstance(op, CoreOp) or isinstance(op, ConstantOp):
             continue
         if not all(_is_constant(value, computed) for value in op.operands):

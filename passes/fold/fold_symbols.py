@@ -29,6 +29,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.fold.known_symbols import Values, guarded_ops, substitute_symbols, suits
 from lowerdeck.passes.machinery.driver import (
     Match,
@@ -191,7 +192,7 @@ class FoldSymbolsPass(PatternPass):
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         makers = Counter(
             name
-            for op in module.walk()
+            for op in all_ops(module)
             for name in (*symbols_made_by(op), *region_symbols_made_by(op))
         )
         return [FoldSymbol(makers, guarded_ops(module))]

@@ -13,6 +13,7 @@ from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import is_ranked
 from lowerdeck.passes.machinery.provenance import describe
 from lowerdeck.passes.machinery.symbols import substitute, symbols_of
@@ -25,7 +26,7 @@ Values = dict[str, Expr]
 def guarded_ops(module: ModuleOp) -> Mapping[str, Sequence[CoreOp]]:
     """The ops that may never run, by the symbols in the types of their operands."""
     found: dict[str, list[CoreOp]] = {}
-    for op in module.walk():
+    for op in all_ops(module):
         is_guarded = isinstance(op.parent_op(), IfOp | LoopOp)
         if is_guarded and isinstance(op, CoreOp) and is_ranked(op):
             types = [value.type for value in op.operands]

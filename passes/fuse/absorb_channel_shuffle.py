@@ -175,10 +175,10 @@ class AbsorbChannelShuffle(Pattern[Order]):
             return None
         trace = Trace()
         try:
-            order = order_of(trace.channels(op.input, range(count)))
+            channels = trace.channels(op.input, range(count))
         except ElidedBlobError:
             return None
-        if order is None or not trace.is_shuffled:
+        if not trace.is_shuffled or (order := order_of(channels)) is None:
             return None
         return Match((op, *trace.consumed), "weights can have any order", order)
 

@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.errors import CompileError, located
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, RefusalError, refuse
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.machinery.provenance import describe
@@ -217,7 +218,7 @@ def _require_ranks(op: Operation) -> None:
 
 def _used_by(op: Operation) -> Iterator[SSAValue]:
     """The operands of an op and of everything in its regions."""
-    for inner in op.walk():
+    for inner in all_ops(op):
         yield from inner.operands
 
 

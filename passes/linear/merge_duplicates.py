@@ -15,6 +15,7 @@ from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.linear.number_maps import map_kind, mapped
 from lowerdeck.passes.machinery.driver import Match, Op, Pattern, PatternPass, Rewriter, is_ranked
 
@@ -75,7 +76,7 @@ def _siblings(roots: Sequence[ConvOp | MatmulOp]) -> list[Sibling]:
 def _groups(module: ModuleOp) -> dict[Operation, list[ConvOp | MatmulOp]]:
     """Convolutions and products that can be one, by the first of them."""
     found: dict[Hashable, list[ConvOp | MatmulOp]] = {}
-    for op in module.walk():
+    for op in all_ops(module):
         if isinstance(op, ConvOp | MatmulOp) and is_ranked(op) and (kind := _kind(op)) is not None:
             found.setdefault((op.parent, op.operands[0], kind), []).append(op)
     return {ops[0]: ops for ops in found.values() if len(ops) > 1}

@@ -14,6 +14,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.tensor import GatherOp, TransposeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 
 _LEAST_BYTES = 1024
@@ -40,7 +41,7 @@ class GatherFromTranspose(Pattern[_Gathers]):
 
     def __init__(self, module: ModuleOp) -> None:
         self._by_type: dict[Any, list[ConstantOp]] = defaultdict(list)
-        for op in module.walk():
+        for op in all_ops(module):
             if isinstance(op, ConstantOp) and _is_large_matrix(op):
                 self._by_type[_kind(op)].append(op)
 

@@ -14,6 +14,7 @@ from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_integer, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Rewriter
 from lowerdeck.passes.machinery.symbols import symbols_used_by
 from lowerdeck.passes.machinery.values import uniform_value
@@ -38,7 +39,7 @@ class FreshSymbols:
 
 
 def _symbols_in(module: ModuleOp) -> Iterator[str]:
-    for op in module.walk():
+    for op in all_ops(module):
         yield from symbols_made_by(op)
         yield from region_symbols_made_by(op)
         yield from symbols_used_by(op)

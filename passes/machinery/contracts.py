@@ -39,6 +39,7 @@ from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.frameworks import FRAMEWORKS, exports, framework_of
 from lowerdeck.dialects.graph_regions import HasGraphRegion
 from lowerdeck.dialects.verification import used_before_made
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.provenance import describe
 from lowerdeck.passes.machinery.symbols import symbols_of
 
@@ -90,16 +91,16 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     own = _DIALECTS[phase] if export is None else _EXPORTED | {phase}
     weights = () if export is None or export.weights is None else export.weights()
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
-    for op in _ops_outside_kernels(module) if own is _BUFFER else module.walk():
+    for op in _ops_outside_kernels(module) if own is _BUFFER else all_ops(module):
         dialect = op.dialect_name()
         if dialect not in allowed and not isinstance(op, weights):
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
             yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
-        elif isinstance(op, kernel.KernelOp):
+        elif type(op) is kernel.KernelOp:
             text = "has no loops; lower-kernels should have made them"
             yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
-        elif isinstance(op, entry_ops.WeightOp) and (problem := _weight_problem(op)) is not None:
+        elif type(op) is entry_ops.WeightOp and (problem := _weight_problem(op)) is not None:
             yield f"{describe(op)}: {problem}"
     yield from (f"{describe(op)}: {problem}" for op, problem in used_before_made(module))
     if own is _CORE:  # models may name dimensions freely; legalization checks the names
@@ -112,7 +113,7 @@ def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:
         if isinstance(op, kernel.KernelOp):
             yield op
         else:
-            yield from op.walk()
+            yield from all_ops(op)
 
 
 def _unexpected(op: Operation, dialect: str, phase: str) -> str:

@@ -27,6 +27,7 @@ from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
 from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.dialects.frameworks import FRAMEWORKS
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.passes.machinery.provenance import derive, describe
@@ -173,14 +174,14 @@ class Rewriter:
     def erase(self, op: Operation) -> None:
         """Erase an op whose results are not used."""
         operands: dict[SSAValue, None] = {}
-        for inner in op.walk():
+        for inner in all_ops(op):
             self._driver.forget(inner)
             operands.update(dict.fromkeys(inner.operands))
         IRRewriter.erase_op(op)
         self._release(operands)
 
     def _adopt(self, op: Operation) -> None:
-        for inner in op.walk():
+        for inner in all_ops(op):
             if isinstance(inner.location, UnknownLoc):
                 inner.location = self._location
             self._driver.enqueue(inner)
@@ -270,7 +271,7 @@ class _Driver:
 
     def enqueue(self, op: Operation) -> None:
         """Add `op` to the worklist (again)."""
-        if self._recursive and op not in self._queued:
+        if self._recursive and self._patterns_for(type(op)) and op not in self._queued:
             self._queue.append(op)
             self._queued.add(op)
 
@@ -284,8 +285,9 @@ class _Driver:
 
     def run(self, ops: Sequence[Operation]) -> int:
         """Visit `ops` in order, then ops that rewrites have touched; returns the rewrite count."""
-        self._queue.extend(ops)
-        self._queued.update(ops)
+        concerned = [op for op in ops if self._patterns_for(type(op))]
+        self._queue.extend(concerned)
+        self._queued.update(concerned)
         budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
         while self._queue and not self._recorder.exhausted:
             op = self._queue.popleft()
@@ -378,7 +380,11 @@ def apply_patterns(
     parent). If `recursive`, ops that a rewrite created or touched are visited again, to a fixpoint.
     Returns the number of rewrites.
     """
-    ops = list(module.walk(reverse=reverse, region_first=region_first))
+    if reverse == region_first:
+        ops = all_ops(module)
+        ops = ops[::-1] if reverse else ops  # an op comes after those in its regions then
+    else:
+        ops = list(module.walk(reverse=reverse, region_first=region_first))
     driver = _Driver(patterns, recorder, pass_name, optional, recursive)
     return driver.run(ops)
 
@@ -430,7 +436,11 @@ class PatternPass(ModulePass):
         for name, framework in FRAMEWORKS.items():
             advice[name] = f"run {', '.join(framework.legalization)} before {self.name}"
         found: dict[str, list[Operation]] = {}
-        for op in module.walk():
+        ops = all_ops(module)
+        classes: set[type[Operation]] = {type(op) for op in ops}
+        if advice.keys().isdisjoint(cls.dialect_name() for cls in classes):
+            return
+        for op in ops:
             dialect = op.dialect_name()
             if dialect in advice:
                 found.setdefault(dialect, []).append(op)

@@ -32,6 +32,7 @@ from xdsl.printer import Printer
 
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.locations import place
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.options import CompileOptions, regexes_of
 from lowerdeck.passes.machinery.order import post_order
 
@@ -144,7 +145,7 @@ def unmatched(module: Operation, patterns: Sequence[str]) -> list[str]:
     """The regular expressions that mean no source node and no place in the text of a module."""
     left = {pattern: re.compile(pattern) for pattern in patterns}
     seen: set[Attribute] = set()
-    for op in module.walk():
+    for op in all_ops(module):
         for location in _visit(op.location) if left else ():
             if location not in seen:
                 seen.add(location)

@@ -51,6 +51,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.frameworks import framework_of
+from lowerdeck.dialects.walking import all_ops
 
 _NONE = Expr.const(0)
 
@@ -223,7 +224,7 @@ class Statistics:
 
 def statistics_of(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Statistics:
     """The counts of a module; `sizes` gives the dimension symbols of inputs their values."""
-    ops = [op for op in module.walk() if op is not module]
+    ops = [op for op in all_ops(module) if op is not module]
     counter, work = _Counter(dict(sizes or {})), None
     if not any(map(_is_foreign, ops)):
         functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]

@@ -24,6 +24,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.frameworks import framework_of
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.provenance import describe
 
 
@@ -76,7 +77,7 @@ class _Inference:
                 self.visit_block(block)
 
     def _visit_function(self, op: FuncOp) -> None:
-        for framework in filter(None, map(framework_of, op.walk())):
+        for framework in filter(None, map(framework_of, all_ops(op))):
             if framework.infer_types is not None:
                 return framework.infer_types()(op)
         self._visit_regions(op)

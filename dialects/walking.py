@@ -1,0 +1,39 @@
+"""All ops of a part of a module, in the order of the text."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, Region
+
+
+def all_ops(root: Operation | Region | Block) -> list[Operation]:
+    """
+    The ops that `walk` of xDSL gives, an op before those in its regions, as they are now.
+
+    Nested generators, which `walk` is, take several times as long, and a list may be changed under.
+    """
+    found: list[Operation] = []
+    if isinstance(root, Operation):
+        found.append(root)
+        for region in root.regions:
+            _add_region(region, found)
+    elif isinstance(root, Region):
+        _add_region(root, found)
+    else:
+        _add_block(root, found)
+    return found
+
+
+def _add_region(region: Region, found: list[Operation]) -> None:
+    block = region.first_block
+    while block is not None:
+        _add_block(block, found)
+        block = block.next_block
+
+
+def _add_block(block: Block, found: list[Operation]) -> None:
+    op = block.first_op
+    while op is not None:
+        found.append(op)
+        for region in op.regions:
+            _add_region(region, found)
+        op = op.next_op
