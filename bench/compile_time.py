@@ -38,7 +38,6 @@ from measuring import MEGABYTE, memory_status, text_table
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROGRAMS = "programs"
-_SEEDS = range(24)
 
 
 def _digits(name: str, _folder: Path) -> Path:
@@ -69,11 +68,10 @@ def _caffe(name: str, folder: Path) -> Path:
     return build(name).write(folder, "model")
 
 
-def _save(model: object, folder: Path) -> Path:
-    import onnx
-
-    cast(Any, onnx).save(model, str(folder / "model.onnx"))
-    return folder / "model.onnx"
+def _save(model: Any, folder: Path) -> Path:
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
 
 
 Maker = Callable[[Path], Path]
@@ -110,7 +108,7 @@ LARGE: Mapping[str, Maker] = {
 
 @dataclass
 class Times:
-    """CPU seconds and bytes of one compilation; `python` begins with the process, with `imports`."""
+    """CPU seconds and bytes of one compilation; `python` includes `imports`, which come first."""
 
     python: float
     imports: float
@@ -168,7 +166,7 @@ def _compile_programs(folder: str, options: Any) -> None:
     from lowerdeck.compiler import generate
     from lowerdeck.dialects.errors import LowerdeckError
 
-    for seed in _SEEDS:
+    for seed in range(24):
         path = Path(folder, f"program{seed}.mlir")
         path.write_text(str(random_program(Random(seed)).module))
         try:
@@ -235,10 +233,10 @@ def pass_table(now: Mapping[str, Times], before: Mapping[str, Times]) -> str:
     for total, runs in zip(totals, (now, before), strict=True):
         for one in runs.values():
             total.update(one.passes)
-    rows: list[list[str]] = []
-    for name, seconds in totals[bool(before)].most_common(30):
-        new = totals[0][name]
-        rows.append([name or "between", f"{new:.2f}", *([f"{seconds:.2f}"] if before else [])])
+    rows = [
+        [name or "between", *(f"{total[name]:.2f}" for total in totals[: 1 + bool(before)])]
+        for name, _ in totals[bool(before)].most_common(30)
+    ]
     return text_table(["pass", "s", *(["before"] if before else [])], rows)
 
 
@@ -287,8 +285,8 @@ def _model(name: str, folder: Path) -> str:
         return name
     own = folder / name
     own.mkdir(exist_ok=True)
-    known = [*own.glob("model.prototxt"), *own.glob("model.onnx")]
-    return str(known[0] if known else maker(own))
+    known = [*own.glob("model.prototxt"), *own.glob("model.onnx"), None]
+    return str(known[0] or maker(own))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
