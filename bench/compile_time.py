@@ -208,10 +208,6 @@ def best(runs: Sequence[Times]) -> Times:
     return found
 
 
-def _geometric_mean(ratios: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / max(len(ratios), 1))
-
-
 def model_table(now: Mapping[str, Times], before: Mapping[str, Times]) -> str:
     """A line for each model, and ratios to what it took before."""
     head = ["model", "python s", "imports s", "cc s", "peak MB"]
@@ -272,9 +268,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n" + text_table(["function", "s"], rows))
     for kind, names in (("small", SMALL), ("large", LARGE)) if before else ():
         ratios = [now[name].python / before[name].python for name in names if name in now]
-        print(
-            f"{kind}: {_geometric_mean(ratios):.3f} of before, at most {max(ratios, default=1):.2f}"
-        )
+        mean = math.exp(sum(map(math.log, ratios)) / max(len(ratios), 1))
+        print(f"{kind}: {mean:.3f} of before, at most {max(ratios, default=1):.2f}")
     return 0
 
 
