@@ -58,9 +58,14 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
         "it reads or writes a variable; freeze the graph, which makes variables constants",
     ),
     (
-        r"^(ResourceSparse|Sparse)?Apply[A-Z]|Grad(V\d)?$|Gradient(V\d)?$|GradInput|BackpropFilter"
-        r"|^SymbolicGradient|^Sdca|Accumulator|^NegTrain|^CTCLoss|BroadcastGradientArgs|LearnedUni",
-        "it trains the model; name outputs that do not need it",
+        r"Grad(V\d)?$|Gradient(V\d)?$|GradInput|BackpropFilter|BackpropInput|^TensorArrayGrad"
+        r"|GradWith|GradBoxes|GradImage|^IgammaGradA|Grad(Grad)?V\d$",
+        "this gradient is no formula that is known; write it with other operators, or name outputs "
+        "that do not need it",
+    ),
+    (
+        r"^(Resource)?(Sparse)?Apply[A-Z]|^Sdca|Accumulator|^NegTrain|^CTCLoss|LearnedUni",
+        "it changes weights, or is a loss; name outputs that do not need it",
     ),
     (
         r"TPU|Tpu|Xla|Collective|^Nccl|^_?(Host)?(Send|Recv)$|AllReduce|AllToAll|CrossReplica|DTensor"

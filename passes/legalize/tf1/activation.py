@@ -23,8 +23,8 @@ from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
-_SELU_SCALE = 1.0507009873554804934193349852946
-_SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+SELU_ALPHA = 1.6732632423543772848170429916717
 
 
 def relu6(x: TensorValue) -> TensorValue:
@@ -33,7 +33,7 @@ def relu6(x: TensorValue) -> TensorValue:
 
 
 def _selu(x: TensorValue) -> TensorValue:
-    return elu(x, _SELU_ALPHA) * _SELU_SCALE
+    return elu(x, SELU_ALPHA) * SELU_SCALE
 
 
 def gelu(x: TensorValue) -> TensorValue:

@@ -36,9 +36,10 @@ from lowerdeck.passes.legalize.tf1.windows import (
 )
 
 
-def _dilations(builder: Tf1Legalizer, layout: Layout, count: int) -> list[int]:
+def dilations_of(builder: Tf1Legalizer, layout: Layout) -> list[int]:
+    """The dilations of the spatial dimensions."""
     values = builder.attrs.ints("dilations") if builder.attrs.has("dilations") else []
-    return layout.spatial(values) if values else [1] * count
+    return layout.spatial(values) if values else [1] * (len(builder.attrs.ints("strides")) - 2)
 
 
 # Forward
@@ -112,7 +113,7 @@ def _windowed(
 ) -> SSAValue:
     dims = spatial_dims(x)
     strides = layout.spatial(builder.attrs.ints("strides"))
-    dilations = _dilations(builder, layout, len(dims))
+    dilations = dilations_of(builder, layout)
     window = window_of(builder, layout, dims, spatial_dims(weights), strides, dilations)
     conv = ConvOp(
         x,
@@ -160,7 +161,11 @@ def _depthwise_weights(builder: Tf1Legalizer) -> tuple[SSAValue, int]:
 # Gradients
 
 
-@legalizes("Conv2DBackpropInput", "Conv3DBackpropInputV2")
+_BY_INPUT = frozenset({"Conv2DBackpropInputV2", "Conv3DBackpropInput"})
+"""Gradients that are given the input instead of its sizes."""
+
+
+@legalizes("Conv2DBackpropInput", "Conv3DBackpropInputV2", *_BY_INPUT)
 def legalize_conv_gradient(builder: Tf1Legalizer) -> Results:
     """The gradient of a convolution whose input had the dimensions `input_sizes`."""
     layout = Layout.of(builder)
@@ -185,7 +190,10 @@ def _input_sizes(
     builder: Tf1Legalizer, layout: Layout, rank: int
 ) -> tuple[Expr | None, list[Expr]]:
     """The channels (if they are given) and spatial sizes of the result."""
-    sizes = sizes_of(builder, builder.operand("input_sizes"), "input_sizes")
+    if builder.op_type in _BY_INPUT:
+        sizes = list(dims_of(builder.operand("input")))
+    else:
+        sizes = list(sizes_of(builder, builder.operand("input_sizes"), "input_sizes"))
     if len(sizes) == rank - 2:
         return None, sizes
     if len(sizes) != rank:
@@ -204,12 +212,24 @@ def _gradient(
     given = require_image(builder, number(builder, "out_backprop"), rank_of(weights))
     x = layout.to_first(given)
     strides = layout.spatial(builder.attrs.ints("strides"))
-    dilations = _dilations(builder, layout, len(sizes))
+    dilations = dilations_of(builder, layout)
     window = window_of(builder, layout, sizes, spatial_dims(weights), strides, dilations)
+    return spread_by(builder, x, weights, sizes, window, groups)
+
+
+def spread_by(
+    builder: Tf1Legalizer,
+    x: SSAValue,
+    weights: SSAValue,
+    sizes: Sequence[Expr],
+    window: Window,
+    groups: int,
+) -> SSAValue:
+    """The gradient by the input, of the spatial dimensions `sizes`, of what a window made of it."""
     ends: list[Expr] = []
     extra: list[int] = []
     for dim, size, extent, stride, begin in zip(
-        spatial_dims(x), sizes, window.extents, strides, window.begin, strict=True
+        spatial_dims(x), sizes, window.extents, window.strides, window.begin, strict=True
     ):
         end = (dim - 1) * stride + extent - begin - size
         missing = -(end.value or 0)
@@ -219,8 +239,8 @@ def _gradient(
         builder,
         x,
         weights,
-        strides=strides,
-        dilations=dilations,
+        strides=window.strides,
+        dilations=window.dilations,
         pads_begin=window.begin,
         pads_end=ends,
         output_padding=extra,

@@ -27,7 +27,7 @@ _SMALLEST_SUM = 1000 * 1.1754943508222875e-38
 
 
 @dataclass(frozen=True)
-class _Axis:
+class Axis:
     """One dimension that is resized."""
 
     builder: Tf1Legalizer
@@ -66,21 +66,27 @@ class _Axis:
         return index.clip(0, TensorValue.dim(self.builder, self.old - 1))
 
 
-def _axes(builder: Tf1Legalizer, name: str = "images", prefix: str = "") -> list[_Axis]:
+def _axes(builder: Tf1Legalizer, name: str = "images", prefix: str = "") -> list[Axis]:
     """Height and width of the operand `name`; its attributes begin with a prefix."""
     image = require_image(builder, builder.operand(name), 4)
     sizes = sizes_of(builder, builder.operand("size"), "the size")
-    if len(sizes) != 2:
-        builder.refuse(f"{len(sizes)} sizes", "height and width")
+    return resized_axes(builder, dims_of(image)[1:3], sizes, prefix)
+
+
+def resized_axes(
+    builder: Tf1Legalizer, old: Sequence[Expr], new: Sequence[Expr], prefix: str = ""
+) -> list[Axis]:
+    """Height and width of an image, and of what it is resized to."""
+    if len(old) != 2 or len(new) != 2:
+        builder.refuse(f"{len(old)} and {len(new)} sizes", "height and width")
     corners = builder.attrs.flag(f"{prefix}align_corners")
     half = builder.attrs.has("half_pixel_centers") and builder.attrs.flag("half_pixel_centers")
     if corners and half:
         builder.refuse("align_corners with half_pixel_centers", "at most one of them")
-    dims = dims_of(image)[1:3]
-    return [_Axis(builder, 1 + k, dims[k], sizes[k], corners, half) for k in (0, 1)]
+    return [Axis(builder, 1 + k, old[k], new[k], corners, half) for k in (0, 1)]
 
 
-def _resized(builder: Tf1Legalizer, along: Callable[[SSAValue, _Axis], SSAValue]) -> Results:
+def _resized(builder: Tf1Legalizer, along: Callable[[SSAValue, Axis], SSAValue]) -> Results:
     """The image as f32, resized along both dimensions."""
     x = builder.cast(number(builder, "images"), f32)
     for axis in _axes(builder):
@@ -94,12 +100,17 @@ def legalize_bilinear(builder: Tf1Legalizer) -> Results:
     return _resized(builder, _between)
 
 
-def _between(x: SSAValue, axis: _Axis) -> SSAValue:
+def _between(x: SSAValue, axis: Axis) -> SSAValue:
+    return weighted_taps(axis.builder, x, axis.axis, *bilinear_taps(axis))
+
+
+def bilinear_taps(axis: Axis) -> tuple[TensorValue, TensorValue]:
+    """The old elements that each new one lies between, [new, 2], and their weights."""
     places = axis.places
     floor = places.floor()
     after = places - floor
     index = stack([axis.inside(edge.cast(i64)) for edge in (floor, places.ceil())], 1)
-    return weighted_taps(axis.builder, x, axis.axis, index, stack([1 - after, after], 1))
+    return index, stack([1 - after, after], 1)
 
 
 def resized_input(builder: Tf1Legalizer) -> SSAValue:
@@ -119,28 +130,32 @@ def legalize_bicubic(builder: Tf1Legalizer) -> Results:
     kernel is that of -0.75, and the elements at the border repeat.
     """
 
-    def along(x: SSAValue, axis: _Axis) -> SSAValue:
-        places = axis.places
-        floor = places.floor()
-        after = ((places - floor) * 1024.0).round() * (1 / 1024)
-        base = floor.cast(i64)
-        given = stack([base + k for k in (-1, 0, 1, 2)], 1)
-        index = axis.inside(given)
-        weights = stack(cubic_weights(after, -0.5 if axis.is_centered else -0.75), 1)
-        if axis.is_centered:
-            weights = index.eq(given).where(weights, 0.0)
-            total = weights.reduce("sum", [1], keep_dims=True)
-            weights = weights / total.abs().ge(_SMALLEST_SUM).where(total, 1.0)
-        return weighted_taps(builder, x, axis.axis, index, weights)
+    return _resized(
+        builder, lambda x, axis: weighted_taps(builder, x, axis.axis, *cubic_taps(axis))
+    )
 
-    return _resized(builder, along)
+
+def cubic_taps(axis: Axis) -> tuple[TensorValue, TensorValue]:
+    """The four old elements around each new one, [new, 4], and their weights."""
+    places = axis.places
+    floor = places.floor()
+    after = ((places - floor) * 1024.0).round() * (1 / 1024)
+    base = floor.cast(i64)
+    given = stack([base + k for k in (-1, 0, 1, 2)], 1)
+    index = axis.inside(given)
+    weights = stack(cubic_weights(after, -0.5 if axis.is_centered else -0.75), 1)
+    if axis.is_centered:
+        weights = index.eq(given).where(weights, 0.0)
+        total = weights.reduce("sum", [1], keep_dims=True)
+        weights = weights / total.abs().ge(_SMALLEST_SUM).where(total, 1.0)
+    return index, weights
 
 
 @legalizes("ResizeArea")
 def legalize_area(builder: Tf1Legalizer) -> Results:
     """The mean of the old elements that a new one covers, those at its edges in part."""
 
-    def along(x: SSAValue, axis: _Axis) -> SSAValue:
+    def along(x: SSAValue, axis: Axis) -> SSAValue:
         dims = dims_of(x)
         before, behind = dims[: axis.axis], dims[axis.axis + 1 :]
         rows = [product(before), axis.old, product(behind)]
@@ -150,7 +165,7 @@ def legalize_area(builder: Tf1Legalizer) -> Results:
     return _resized(builder, along)
 
 
-def _coverage(axis: _Axis) -> TensorValue:
+def _coverage(axis: Axis) -> TensorValue:
     """How much of each new element is of each old one, [1, new, old]."""
     scale = axis.scale
     rows: list[ExprLike] = [1, axis.new, 1]
@@ -175,10 +190,15 @@ def legalize_nearest(builder: Tf1Legalizer) -> Results:
     for axis in _axes(builder):
         if axis.old == axis.new:
             continue
-        places = (axis.number + 0.5 if axis.is_centered else axis.number) * axis.scale
-        places = _rounded(places) if axis.is_cornered else places.floor()
-        x = builder.add(GatherOp(x, axis.inside(places.cast(i64)).value, axis.axis))
+        x = builder.add(GatherOp(x, nearest_places(axis).value, axis.axis))
     return [x]
+
+
+def nearest_places(axis: Axis) -> TensorValue:
+    """The old element that each new one is."""
+    places = (axis.number + 0.5 if axis.is_centered else axis.number) * axis.scale
+    places = _rounded(places) if axis.is_cornered else places.floor()
+    return axis.inside(places.cast(i64))
 
 
 def _rounded(places: TensorValue) -> TensorValue:

@@ -22,7 +22,8 @@ _FACTOR = "exponential_avg_factor"
 @legalizes("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def legalize_batch_norm(builder: Tf1Legalizer) -> Results:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset, by given or own statistics."""
-    return _batch_norm(builder)
+    # Version 3 has a result that only gradients on other devices read.
+    return [*_batch_norm(builder), builder.scalar(0, builder.operand("scale"))]
 
 
 @legalizes("_FusedBatchNormEx")

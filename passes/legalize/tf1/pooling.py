@@ -35,26 +35,27 @@ def legalize_average_pool(builder: Tf1Legalizer) -> Results:
 def _pool(builder: Tf1Legalizer, kind: str, x: SSAValue) -> SSAValue:
     require_image(builder, x, _RANKS.get(builder.op_type, 4))
     layout = Layout.of(builder)
-    kernel, strides = map(layout.of_each, _kernel(builder))
+    kernel, strides = map(layout.of_each, kernel_of(builder))
     axis = layout.axis(rank_of(x))
     if kernel[axis] != 1:
         return _channel_pool(builder, kind, x, axis, kernel, strides)
     value = layout.to_first(x)
-    window = _window(builder, layout, value, kernel, strides)
+    window = pool_window(builder, layout, value, kernel, strides)
     return layout.from_first(pool(builder, kind, value, window))
 
 
-def _kernel(builder: Tf1Legalizer) -> tuple[list[int], list[int]]:
+def kernel_of(builder: Tf1Legalizer) -> tuple[list[int], list[int]]:
     """The sizes and strides of the window, one number a dimension."""
-    if builder.op_type == "MaxPoolV2":
+    if builder.op_type.endswith("V2"):
         ksize = builder.require_ints(builder.operand("ksize"), "ksize")
         return ksize, builder.require_ints(builder.operand("strides"), "strides")
     return builder.attrs.ints("ksize"), builder.attrs.ints("strides")
 
 
-def _window(
+def pool_window(
     builder: Tf1Legalizer, layout: Layout, x: SSAValue, kernel: list[int], strides: list[int]
 ) -> Window:
+    """The window over [N, C, spatial...] of one size and stride a dimension."""
     sizes = [Expr.const(size) for size in layout.spatial(kernel)]
     steps = layout.spatial(strides)
     return window_of(builder, layout, spatial_dims(x), sizes, steps, [1] * len(sizes))
@@ -86,7 +87,7 @@ def legalize_max_pool_with_places(builder: Tf1Legalizer) -> Results:
     layout = Layout(builder, False)
     given = require_image(builder, number(builder, "input"), 4)
     x = layout.to_first(given)
-    window = _window(builder, layout, x, *_kernel(builder))
+    window = pool_window(builder, layout, x, *kernel_of(builder))
     result = pool(builder, "max", x, window)
     in_batch = builder.attrs.flag("include_batch_in_index")
     builder.attrs.ignore("Targmax")

@@ -104,10 +104,10 @@ def _selection(builder: Tf1Legalizer, rank: int, count: int) -> _Selection:
 
 @legalizes("StridedSlice")
 def legalize_strided_slice(builder: Tf1Legalizer) -> Results:
-    return [_strided_slice(builder, builder.operand("input"))]
+    return [selected(builder, builder.operand("input"))]
 
 
-def _strided_slice(builder: Tf1Legalizer, x: SSAValue) -> SSAValue:
+def selected(builder: Tf1Legalizer, x: SSAValue) -> SSAValue:
     """The part of `x` that the bounds and masks of the node select."""
     begin, strides = builder.operand("begin"), builder.operand("strides")
     rank = rank_of(x)
@@ -196,7 +196,7 @@ def legalize_strided_slice_update(builder: Tf1Legalizer) -> Results:
     """A copy of the operand in which the selected part is `value`."""
     x, value = builder.operand("input"), builder.operand("value")
     count = product(dims_of(x))
-    places = _strided_slice(builder, TensorValue.iota(builder, count).reshape(dims_of(x)).value)
+    places = selected(builder, TensorValue.iota(builder, count).reshape(dims_of(x)).value)
     places_flat = builder.reshape(places, [product(dims_of(places))])
     value = builder.broadcast(value, dims_of(places))
     updates = builder.reshape(value, dims_of(places_flat))
