@@ -159,7 +159,7 @@ def _resolved_at_run_time(
 ) -> list[Expr]:
     count = length_of(builder, shape, "the shape")
     dims = [*dims_of(x), *[Expr.const(0)] * count][:count]
-    entries = TensorValue.of(builder, shape)
+    entries = TensorValue.of(builder, shape).cast(i64)
     if not allow_zero:
         entries = entries.eq(0).where(TensorValue(builder, builder.dims(dims)), entries)
     missing = entries.eq(-1)

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.types import element_type, numpy_dtype
 from lowerdeck.dialects.interpret.tf1 import (
     array,
     functions,
+    gradients,
     image,
     linear,
     math,
@@ -37,6 +38,7 @@ __all__ = ["has_kernel", "run_op"]
 _TOPICS = (
     array,
     functions,
+    gradients,
     image,
     linear,
     math,

@@ -55,13 +55,14 @@ def run_bias_add(op: Tf1Op, args: Sequence[Any]) -> Array:
 # Windows
 
 
-def _is_channels_first(op: Tf1Op) -> bool:
+def is_channels_first(op: Tf1Op) -> bool:
+    """Whether the channels come before the sizes of an image."""
     layout = op.attr("data_format")
     require(layout in ("NHWC", "NCHW", "NDHWC", "NCDHW"), f"the layout {layout} is not supported")
     return layout.startswith("NC")
 
 
-def _spatial(values: Sequence[int], channels_first: bool) -> list[int]:
+def spatial(values: Sequence[int], channels_first: bool) -> list[int]:
     """The middle of a list that has an entry for every dimension; the others must be 1."""
     inner = list(values[2:] if channels_first else values[1:-1])
     outer = [*values[:2]] if channels_first else [values[0], values[-1]]
@@ -69,11 +70,13 @@ def _spatial(values: Sequence[int], channels_first: bool) -> list[int]:
     return inner
 
 
-def _to_last(x: Array, channels_first: bool) -> Array:
+def to_last(x: Array, channels_first: bool) -> Array:
+    """An image with the channels last."""
     return np.moveaxis(x, 1, -1) if channels_first else x
 
 
-def _from_last(x: Array, channels_first: bool) -> Array:
+def from_last(x: Array, channels_first: bool) -> Array:
+    """An image as the node has it."""
     return np.moveaxis(x, -1, 1) if channels_first else x
 
 
@@ -134,10 +137,10 @@ def windows(
 @kernel("Conv2D", "Conv3D")
 def run_conv(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Filters are [k..., c / groups, m]; the groups follow from the channels."""
-    first = _is_channels_first(op)
-    x, weight = _to_last(widened(args[0]), first), widened(args[1])
+    first = is_channels_first(op)
+    x, weight = to_last(widened(args[0]), first), widened(args[1])
     sizes = weight.shape[:-2]
-    strides, dilations = (_spatial(op.attr(n), first) for n in ("strides", "dilations"))
+    strides, dilations = (spatial(op.attr(n), first) for n in ("strides", "dilations"))
     pads = window_pads(op, x.shape[1:-1], sizes, strides, dilations, first)
     groups = x.shape[-1] // weight.shape[-2]
     require(
@@ -147,7 +150,7 @@ def run_conv(op: Tf1Op, args: Sequence[Any]) -> Array:
     view = windows(x, sizes, strides, dilations, pads, 0)
     parts = zip(np.split(view, groups, -1), np.split(weight, groups, -1), strict=True)
     result = np.concatenate([_contract(part, filters) for part, filters in parts], -1)
-    return _from_last(result, first).astype(args[0].dtype)
+    return from_last(result, first).astype(args[0].dtype)
 
 
 def _contract(view: Array, weight: Array) -> Array:
@@ -160,18 +163,20 @@ def _contract(view: Array, weight: Array) -> Array:
 @kernel("DepthwiseConv2dNative")
 def run_depthwise(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Channel c makes the channels c * m to c * m + m - 1."""
-    first = _is_channels_first(op)
-    x, weight = _to_last(widened(args[0]), first), widened(args[1])
+    first = is_channels_first(op)
+    x, weight = to_last(widened(args[0]), first), widened(args[1])
     require(weight.shape[2] == x.shape[-1], f"{x.shape[-1]} channels, {weight.shape[2]} filters")
-    strides, dilations = (_spatial(op.attr(n), first) for n in ("strides", "dilations"))
+    strides, dilations = (spatial(op.attr(n), first) for n in ("strides", "dilations"))
     pads = window_pads(op, x.shape[1:-1], weight.shape[:2], strides, dilations, first)
     view = windows(x, weight.shape[:2], strides, dilations, pads, 0)
     result = np.einsum("nyxhwc,hwcm->nyxcm", view, weight)
-    return _from_last(result.reshape(*result.shape[:3], -1), first).astype(args[0].dtype)
+    return from_last(result.reshape(*result.shape[:3], -1), first).astype(args[0].dtype)
 
 
 @kernel(
     "Conv2DBackpropInput",
+    "Conv2DBackpropInputV2",
+    "Conv3DBackpropInput",
     "Conv3DBackpropInputV2",
     "DepthwiseConv2dNativeBackpropInput",
 )
@@ -180,15 +185,16 @@ def run_conv_backprop_input(op: Tf1Op, args: Sequence[Any]) -> Array:
     The transposed convolution: every element of the output is spread over its window of an input
     of the size `input_sizes`, to which the padding belongs.
     """
-    first = _is_channels_first(op)
-    weight, y = widened(args[1]), _to_last(widened(args[2]), first)
-    given = ints(args[0])
+    first = op.op_type != "Conv3DBackpropInput" and is_channels_first(op)
+    weight, y = widened(args[1]), to_last(widened(args[2]), first)
+    is_sized = op.op_type not in ("Conv2DBackpropInputV2", "Conv3DBackpropInput")
+    given = ints(args[0]) if is_sized else list(args[0].shape)
     if len(given) == weight.ndim - 2:  # without batch and channels
         sizes, channels = given, weight.shape[-2]
     else:
         sizes, channels = (given[2:], given[1]) if first else (given[1:-1], given[-1])
     kernel_sizes = weight.shape[:-2]
-    strides, dilations = (_spatial(op.attr(n), first) for n in ("strides", "dilations"))
+    strides, dilations = (spatial(op.attr(n), first) for n in ("strides", "dilations"))
     pads = window_pads(op, sizes, kernel_sizes, strides, dilations, first)
     padded = [size + sum(pad) for size, pad in zip(sizes, pads, strict=True)]
     for size, k, stride, dilation, found in zip(
@@ -206,7 +212,7 @@ def run_conv_backprop_input(op: Tf1Op, args: Sequence[Any]) -> Array:
         )
         result[(slice(None), *window)] += _spread(op, y, weight[place], channels)
     inner = tuple(slice(pad[0], pad[0] + size) for size, pad in zip(sizes, pads, strict=True))
-    return _from_last(result[(slice(None), *inner)], first).astype(args[2].dtype)
+    return from_last(result[(slice(None), *inner)], first).astype(args[2].dtype)
 
 
 def _spread(op: Tf1Op, y: Array, weight: Array, channels: int) -> Array:
@@ -221,27 +227,27 @@ def _spread(op: Tf1Op, y: Array, weight: Array, channels: int) -> Array:
 @kernel("MaxPool", "MaxPoolV2", "MaxPool3D", "AvgPool", "AvgPool3D")
 def run_pool(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Padding is left out of both the maximum and the average."""
-    first = _is_channels_first(op)
-    x = _to_last(args[0], first)
+    first = is_channels_first(op)
+    x = to_last(args[0], first)
     is_dynamic = op.op_type == "MaxPoolV2"
-    ksize = _spatial(ints(args[1]) if is_dynamic else op.attr("ksize"), first)
-    strides = _spatial(ints(args[2]) if is_dynamic else op.attr("strides"), first)
+    ksize = spatial(ints(args[1]) if is_dynamic else op.attr("ksize"), first)
+    strides = spatial(ints(args[2]) if is_dynamic else op.attr("strides"), first)
     ones = [1] * len(ksize)
     pads = window_pads(op, x.shape[1:-1], ksize, strides, ones, first)
     axes = tuple(range(1 + len(ksize), 1 + 2 * len(ksize)))
     if op.op_type.startswith("Max"):
         view = windows(x, ksize, strides, ones, pads, lowest(x.dtype))
-        return _from_last(np.max(view, axes), first)
+        return from_last(np.max(view, axes), first)
     view = windows(widened(x), ksize, strides, ones, pads, 0)
     count = windows(np.ones_like(x, np.float64), ksize, strides, ones, pads, 0)
-    return _from_last(np.sum(view, axes) / np.sum(count, axes), first).astype(x.dtype)
+    return from_last(np.sum(view, axes) / np.sum(count, axes), first).astype(x.dtype)
 
 
 @kernel("MaxPoolWithArgmax")
 def run_max_pool_with_argmax(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, Array]:
     """The maximum, and its index in the flattened image, or in the flattened batch."""
     x: Array = args[0]
-    ksize, strides = _spatial(op.attr("ksize"), False), _spatial(op.attr("strides"), False)
+    ksize, strides = spatial(op.attr("ksize"), False), spatial(op.attr("strides"), False)
     pads = window_pads(op, x.shape[1:-1], ksize, strides, [1, 1], False)
     view = windows(x, ksize, strides, [1, 1], pads, lowest(x.dtype))
     flat = np.arange(x.size).reshape(x.shape)
@@ -260,7 +266,7 @@ def run_max_pool_with_argmax(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, Arr
 def run_dilation(op: Tf1Op, args: Sequence[Any]) -> Array:
     """The maximum of input plus filter over each window."""
     x, weight = args
-    strides, rates = _spatial(op.attr("strides"), False), _spatial(op.attr("rates"), False)
+    strides, rates = spatial(op.attr("strides"), False), spatial(op.attr("rates"), False)
     pads = window_pads(op, x.shape[1:-1], weight.shape[:2], strides, rates, False)
     view = windows(x, weight.shape[:2], strides, rates, pads, lowest(x.dtype))
     return np.max(view + weight, (3, 4))
@@ -270,7 +276,7 @@ def run_dilation(op: Tf1Op, args: Sequence[Any]) -> Array:
 def run_patches(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Each window as one vector: row, column, channel."""
     ksizes, strides, rates = (
-        _spatial(op.attr(name), False) for name in ("ksizes", "strides", "rates")
+        spatial(op.attr(name), False) for name in ("ksizes", "strides", "rates")
     )
     pads = window_pads(op, args[0].shape[1:-1], ksizes, strides, rates, False)
     view = windows(args[0], ksizes, strides, rates, pads, 0)
@@ -286,8 +292,8 @@ def run_fused_batch_norm(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, ...]:
     scale * (x - mean) / sqrt(variance + epsilon) + offset for each channel; while training, with
     the mean and the biased variance of the batch itself.
     """
-    first = _is_channels_first(op)
-    x = _to_last(widened(args[0]), first)
+    first = is_channels_first(op)
+    x = to_last(widened(args[0]), first)
     scale, offset, mean, variance = (arg.astype(np.float64) for arg in args[1:])
     dtype = args[1].dtype
     statistics = [mean, variance, mean, variance]
@@ -303,7 +309,7 @@ def run_fused_batch_norm(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, ...]:
             statistics[0] = (1 - factor) * old_mean + factor * mean
             statistics[1] = (1 - factor) * old_variance + factor * unbiased
     y = scale * (x - mean) / np.sqrt(variance + op.attr("epsilon")) + offset
-    outputs = [_from_last(y, first).astype(args[0].dtype), *(s.astype(dtype) for s in statistics)]
+    outputs = [from_last(y, first).astype(args[0].dtype), *(s.astype(dtype) for s in statistics)]
     if op.op_type == "FusedBatchNormV3":
         outputs.append(np.zeros((), dtype))
     return tuple(outputs)

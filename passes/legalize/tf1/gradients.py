@@ -80,7 +80,7 @@ _BY_OPERAND: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
 @legalizes(*_BY_RESULT, *_BY_OPERAND)
 def legalize_elementwise_gradient(builder: Tf1Legalizer) -> Results:
     """The derivative of a function of one element times the gradient."""
-    function = (_BY_RESULT | _BY_OPERAND)[builder.op_type]
+    function = {**_BY_RESULT, **_BY_OPERAND}[builder.op_type]
     return narrowed(builder, function(widened(builder, 0), widened(builder, 1)))
 
 
@@ -96,15 +96,18 @@ def legalize_leaky_relu_gradient(builder: Tf1Legalizer) -> Results:
 
 @legalizes("BroadcastGradientArgs")
 def legalize_broadcast_axes(builder: Tf1Legalizer) -> Results:
-    """The dimensions along which two shapes are repeated; where both are one, both are named."""
+    """
+    The dimensions along which two shapes are repeated; where both are one, both are named.
+
+    Sizes that are not known count as equal, as in the operator whose gradient this is for: its
+    operands are checked at run time.
+    """
     shapes = [list(sizes_of(builder, builder.operand(k), "a shape")) for k in (0, 1)]
     rank = max(map(len, shapes))
     first, second = ([Expr.const(1)] * (rank - len(shape)) + shape for shape in shapes)
     found: tuple[list[ExprLike], list[ExprLike]] = ([], [])
     for axis, (a, b) in enumerate(zip(first, second, strict=True)):
-        if a == b and a != 1:
-            continue
-        if a != 1 and b != 1:
+        if 1 not in (a, b) and a != b and a.value is not None and b.value is not None:
             builder.refuse(f"dimensions {a} and {b}", "equal ones, or one that is 1")
         if a == 1:
             found[0].append(axis)

@@ -72,7 +72,7 @@ def test_numbers(topic: str, is_known: bool) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("topic", ["arrays", "function_lists", "lists"])
+@pytest.mark.parametrize("topic", ["arrays", "function_lists", "gradients", "lists"])
 def test_graphs(topic: str) -> None:
     """The interpreter runs graphs, and what is done with lists in them, as TensorFlow does."""
     recorded = _recorded(topic)
