@@ -11,16 +11,26 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.machinery.driver import (
+    Match,
+    Pattern,
+    PatternPass,
+    Rewriter,
+    is_ranked,
+    producer,
+)
 from lowerdeck.passes.movement.transposes import (
     RULES,
     ComposeTransposes,
     Permutation,
     ReshapeInsteadOfTranspose,
+    SinkSharedTranspose,
     SinkTranspose,
+    SinkTransposePastReshape,
     data_of,
     inverse,
     moves_nothing,
+    regrouped,
     users_of,
 )
 
@@ -36,17 +46,20 @@ def _worth(op: Operation, transposes: Sequence[TransposeOp]) -> str | None:
 def _cancels_later(value: SSAValue, permutation: Permutation) -> bool:
     """True if an inverse follows, after ops that a transpose can be sunk past."""
     seen: set[Operation] = set()
-    pending = [value]
+    pending = [(value, permutation)]
     while pending and len(seen) < _MOST_OPS:
-        current = pending.pop()
+        current, order = pending.pop()
         for op in users_of(current):
-            if op in seen:
+            if op in seen or not is_ranked(op):
                 continue
             seen.add(op)
-            if _undoes(op, current, permutation):
+            if _undoes(op, current, order):
                 return True
-            if type(op) in RULES and current in data_of(op) and _keeps_rank(op, current):
-                pending.extend(op.results)
+            if isinstance(op, ReshapeOp):
+                if (found := regrouped(op, order)) is not None:
+                    pending.append((op.result, found.permutation))
+            elif type(op) in RULES and current in data_of(op) and _keeps_rank(op, current):
+                pending.extend((result, order) for result in op.results)
     return False
 
 
@@ -103,6 +116,10 @@ class CancelTransposePass(PatternPass):
       [f elementwise, softmax, concat, pad, slice or batch_norm; c constant, or a view suffices for
       c'; the transposes have no other use; after f, and possibly more such ops, follows the inverse
       of p, or a reduction that leaves nothing to permute]
+    - f(transpose(x, p), g(transpose(x, p))) -> transpose(f(x, g(x)), p) [likewise; elementwise ops
+      and batch_norm that are all that reads a transpose, and of which f alone is used elsewhere]
+    - reshape(transpose(x, p)) -> transpose(reshape(x), q) [likewise; dimensions that the reshape
+      takes together or apart are side by side in x, too]
     - reduce(transpose(x, p), axes) -> reduce(x, p[axes]) [the other dimensions stay in order]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
 
@@ -118,4 +135,6 @@ class CancelTransposePass(PatternPass):
             ReshapeInsteadOfTranspose(),
             ReduceOfTranspose(),
             SinkTranspose(_worth),
+            SinkSharedTranspose(_worth),
+            SinkTransposePastReshape(_cancels_later),
         ]

@@ -38,6 +38,8 @@ class ComposeReshapes(Equation):
         if (inner := producer(op.input, ReshapeOp)) is None:
             return None
         x, dims = inner.input, op.dims.data
+        if dims_of(x) == dims:
+            return "two reshapes cancel", x, (inner,)
         return "the last reshape decides", lambda: ReshapeOp(x, dims), (inner,)
 
 

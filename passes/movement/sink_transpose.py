@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
@@ -18,6 +18,7 @@ from lowerdeck.passes.movement.transposes import (
     ComposeTransposes,
     Permutation,
     ReshapeInsteadOfTranspose,
+    SinkSharedTranspose,
     SinkTranspose,
     users_of,
 )
@@ -47,19 +48,23 @@ def _worth(op: Operation, transposes: Sequence[TransposeOp]) -> str | None:
 
 
 def _is_computed_here(transpose: TransposeOp) -> bool:
-    """True if the op behind a transpose could be done by what computes its only operand."""
-    value = transpose.input
+    """True if the op behind a transpose could be done by what computes an operand of its maps."""
+    pending: list[SSAValue] = [transpose.input]
+    passed: set[Operation] = {transpose}
     for _ in range(_MOST_MAPS):
-        if not isinstance(value.owner, _MAPS) or not value.has_one_use():
-            break
-        if not is_ranked(value.owner):
+        # A value is looked at when all that reads it was.
+        ready = (value for value in pending if passed.issuperset(users_of(value)))
+        if (value := next(ready, None)) is None:
             return False
-        same = [each for each in value.owner.operands if dims_of(each) == dims_of(value)]
-        anchored = (each for each in same if isinstance(each.owner, (*_MAPS, *_TAKES_EPILOGUE)))
-        if (following := next(anchored, None)) is None:
-            return False
-        value = following
-    return isinstance(value.owner, _TAKES_EPILOGUE) and value.has_one_use()
+        pending.remove(value)
+        op = value.owner
+        if isinstance(op, _TAKES_EPILOGUE):
+            return True
+        if isinstance(op, _MAPS) and is_ranked(op):
+            passed.add(op)
+            same = [each for each in op.operands if dims_of(each) == dims_of(value)]
+            pending += [each for each in dict.fromkeys(same) if each not in pending]
+    return False
 
 
 class TransposeBeforeSplit(Pattern[Permutation]):
@@ -99,6 +104,8 @@ class SinkTransposePass(PatternPass):
       no other use]
     - f(transpose(x, p), c) -> transpose(f(x, c'), p) [f elementwise or batch_norm, with a result
       of the size of x; a convolution, product, pool or reduction computes x, and then f, too]
+    - f(transpose(x, p), g(transpose(x, p))) -> transpose(f(x, g(x)), p) [likewise; maps that are
+      all that reads a transpose, and of which f alone is used elsewhere]
     - transpose(x0, p), transpose(x1, p), ... -> parts of transpose(x, p) [x0, x1, ... are all parts
       of x, used only here]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
@@ -116,4 +123,5 @@ class SinkTransposePass(PatternPass):
             ReshapeInsteadOfTranspose(),
             TransposeBeforeSplit(),
             SinkTranspose(_worth),
+            SinkSharedTranspose(_worth),
         ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp
@@ -16,8 +18,18 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, producer
+from lowerdeck.passes.machinery.driver import (
+    Match,
+    Pattern,
+    Rewriter,
+    is_ranked,
+    producer,
+)
 from lowerdeck.passes.machinery.equation import Equation, Rule
+from lowerdeck.passes.movement.reshapes import dim_groups
+
+_MOST_JOINED = 16
+"""The most maps that a transpose with several users is sunk past at once."""
 
 Permutation: TypeAlias = list[int]
 Properties: TypeAlias = dict[str, Attribute]
@@ -188,3 +200,149 @@ class SinkTranspose(Pattern[Permutation]):
         )
         rewriter.add(new)
         rewriter.replace(op, TransposeOp(new.results[0], permutation))
+
+
+# Past several ops at once
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Maps of a transposed value, of which only the last one is used elsewhere."""
+
+    permutation: Permutation
+    ops: list[CoreOp]
+    """In the order in which they are computed."""
+
+
+def _joined(transpose: TransposeOp, permutation: Permutation) -> list[CoreOp] | None:
+    """The fewest maps that are all that read a transposed value, up to one result."""
+    ops: list[CoreOp] = []
+    values = [transpose.result]
+    while len(ops) < _MOST_JOINED:
+        known = {transpose.result, *(op.results[0] for op in ops)}
+        users = [op for value in values for op in users_of(value) if op not in ops]
+        found = next((op for op in users if _is_map_of(op, transpose, known, permutation)), None)
+        if not isinstance(found, CoreOp):
+            return None
+        ops.append(found)
+        values = [value for value in (*values, found.results[0]) if _is_read(value, ops)]
+        if values == [found.results[0]]:
+            return ops
+    return None
+
+
+def _is_read(value: SSAValue, ops: Sequence[Operation]) -> bool:
+    """True if others than `ops` read a value, or it is the last one that they compute."""
+    return value is ops[-1].results[0] or any(user not in ops for user in users_of(value))
+
+
+def _is_map_of(
+    op: Operation, transpose: TransposeOp, known: Container[SSAValue], permutation: Permutation
+) -> bool:
+    """True for a map of values of one shape, which can be transposed by moving its parameters."""
+    if not isinstance(op, (*ELEMENTWISE, BatchNormOp)) or op.parent is not transpose.parent:
+        return False
+    if not is_ranked(op) or dims_of(op.results[0]) != dims_of(transpose.result):
+        return False
+    return all(value in known or can_move(value, permutation) for value in data_of(op))
+
+
+class SinkSharedTranspose(Pattern[Joined]):
+    """f(transpose(x, p), g(transpose(x, p))) -> transpose(f(x, g(x)), p)"""
+
+    name = "sink-shared-transpose"
+    roots = (TransposeOp,)
+    ranked = True
+
+    def __init__(self, worth: Worth) -> None:
+        self._worth = worth
+
+    def match(self, op: TransposeOp) -> Match[Joined] | None:
+        if op.result.has_one_use() or not op.result.uses:
+            return None
+        permutation = ints(op.permutation)
+        try:
+            ops = _joined(op, permutation)
+        except ElidedBlobError:
+            return None
+        if ops is None or (reason := self._worth(ops[-1], [op])) is None:
+            return None
+        return Match((*reversed(ops), op), reason, Joined(permutation, ops))
+
+    def rewrite(self, match: Match[Joined], rewriter: Rewriter) -> None:
+        permutation, ops = match.data.permutation, match.data.ops
+        transpose = match.consumed[-1]
+        assert isinstance(transpose, TransposeOp)
+        moved: dict[SSAValue, SSAValue] = {transpose.result: transpose.input}
+        for op in ops:
+            data = data_of(op)
+            operands = [
+                moved[value] if value in moved else moved_before(value, permutation, rewriter)
+                for value in data
+            ]
+            new = type(op).create(
+                operands=[*operands, *op.operands[len(data) :]],
+                result_types=[tensor(element_type(op.results[0]), dims_of(transpose.input))],
+                properties=RULES[type(op)](op, permutation),
+            )
+            moved[op.results[0]] = rewriter.add(new).results[0]
+        rewriter.replace(ops[-1], TransposeOp(moved[ops[-1].results[0]], permutation))
+
+
+# Past reshapes
+
+
+@dataclass(frozen=True)
+class Regrouped:
+    """What a transpose and a reshape behind it are in the other order."""
+
+    dims: tuple[Expr, ...]
+    permutation: Permutation
+
+
+def regrouped(op: ReshapeOp, permutation: Sequence[int]) -> Regrouped | None:
+    """
+    How a value that is transposed and then reshaped can be reshaped first: the dimensions that the
+    reshape takes together or apart are side by side before the transpose, too.
+    """
+    before, after = dims_of(op.input), op.dims.data
+    places: list[tuple[int, slice]] = []
+    last = -1
+    for old, new in dim_groups(before, after):
+        axes = [permutation[k] for k in range(*old.indices(len(before))) if before[k] != 1]
+        between = [axis for axis in permutation if before[permutation.index(axis)] != 1]
+        if axes and sorted(a for a in between if axes[0] <= a <= axes[-1]) != axes:
+            return None
+        # Dimensions of one go with what stands before them.
+        last = axes[0] if axes else last
+        places.append((last, new))
+    places.sort(key=lambda place: place[0])
+    order = [k for _, new in places for k in range(*new.indices(len(after)))]
+    return Regrouped(tuple(after[k] for k in order), inverse(order))
+
+
+class SinkTransposePastReshape(Pattern[Regrouped]):
+    """reshape(transpose(x, p)) -> transpose(reshape(x), q)"""
+
+    name = "sink-transpose-past-reshape"
+    roots = (ReshapeOp,)
+    ranked = True
+
+    def __init__(self, cancels: Callable[[SSAValue, Permutation], bool]) -> None:
+        """`cancels` tells if a transpose of a value is undone later."""
+        self._cancels = cancels
+
+    def match(self, op: ReshapeOp) -> Match[Regrouped] | None:
+        transpose = producer(op.input, TransposeOp)
+        if transpose is None or not op.input.has_one_use():
+            return None
+        found = regrouped(op, ints(transpose.permutation))
+        if found is None or not self._cancels(op.result, found.permutation):
+            return None
+        return Match((op, transpose), "what undoes the transpose follows", found)
+
+    def rewrite(self, match: Match[Regrouped], rewriter: Rewriter) -> None:
+        op, transpose = match.consumed
+        assert isinstance(transpose, TransposeOp)
+        value = rewriter.add(ReshapeOp(transpose.input, match.data.dims)).result
+        rewriter.replace(op, TransposeOp(value, match.data.permutation))

@@ -144,3 +144,101 @@ func.func @batch_norm(%x : tensor<2x3x4x5xf64>, %p : tensor<3xf64>) -> tensor<2x
   %2 = core.transpose %1 [0, 3, 1, 2] : (tensor<2x4x5x3xf64>) -> tensor<2x3x4x5xf64>
   func.return %2 : tensor<2x3x4x5xf64>
 }
+
+// -----
+
+// A transpose with several users, which compute one value together (x, or half of it below zero), and
+// its inverse; nearly the same, where a part of it is needed elsewhere, or another permutation meets.
+// CHECK-LABEL: @shared
+// CHECK-DAG:     %[[C:.*]] = core.constant dense<{{\[\[\[}}0.0], [1.0], [2.0], [3.0]]]>
+// CHECK-DAG:     %[[M:.*]] = core.mul %x, %{{.*}}
+// CHECK-DAG:     %[[L:.*]] = core.compare lt %x, %[[C]]
+// CHECK:         %[[S:.*]] = core.select %[[L]], %[[M]], %x
+// CHECK-NEXT:    func.return %[[S]]
+// CHECK-LABEL: @shared_part
+// CHECK-COUNT-2: core.transpose
+// CHECK-LABEL: @shared_differently
+// CHECK-COUNT-3: core.transpose
+func.func @shared(%x : tensor<1x4x3xf32>) -> tensor<1x4x3xf32> {
+  %h = core.constant dense<0.5> : tensor<f32>
+  %c = core.constant dense<[0.0, 1.0, 2.0, 3.0]> : tensor<4xf32>
+  %t = core.transpose %x [0, 2, 1] : (tensor<1x4x3xf32>) -> tensor<1x3x4xf32>
+  %m = core.mul %t, %h : (tensor<1x3x4xf32>, tensor<f32>) -> tensor<1x3x4xf32>
+  %l = core.compare lt %t, %c : (tensor<1x3x4xf32>, tensor<4xf32>) -> tensor<1x3x4xi1>
+  %s = core.select %l, %m, %t : (tensor<1x3x4xi1>, tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<1x3x4xf32>
+  %r = core.transpose %s [0, 2, 1] : (tensor<1x3x4xf32>) -> tensor<1x4x3xf32>
+  func.return %r : tensor<1x4x3xf32>
+}
+func.func @shared_part(%x : tensor<1x4x3xf32>) -> (tensor<1x4x3xf32>, tensor<1x3x4xf32>) {
+  %h = core.constant dense<0.5> : tensor<f32>
+  %t = core.transpose %x [0, 2, 1] : (tensor<1x4x3xf32>) -> tensor<1x3x4xf32>
+  %m = core.mul %t, %h : (tensor<1x3x4xf32>, tensor<f32>) -> tensor<1x3x4xf32>
+  %s = core.max %m, %t : (tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<1x3x4xf32>
+  %r = core.transpose %s [0, 2, 1] : (tensor<1x3x4xf32>) -> tensor<1x4x3xf32>
+  func.return %r, %m : tensor<1x4x3xf32>, tensor<1x3x4xf32>
+}
+func.func @shared_differently(%x : tensor<3x3x4xf32>, %y : tensor<3x3x4xf32>) -> tensor<3x3x4xf32> {
+  %t = core.transpose %x [0, 2, 1] : (tensor<3x3x4xf32>) -> tensor<3x4x3xf32>
+  %u = core.transpose %y [1, 2, 0] : (tensor<3x3x4xf32>) -> tensor<3x4x3xf32>
+  %m = core.mul %t, %u : (tensor<3x4x3xf32>, tensor<3x4x3xf32>) -> tensor<3x4x3xf32>
+  %s = core.max %m, %t : (tensor<3x4x3xf32>, tensor<3x4x3xf32>) -> tensor<3x4x3xf32>
+  %r = core.transpose %s [0, 2, 1] : (tensor<3x4x3xf32>) -> tensor<3x3x4xf32>
+  func.return %r : tensor<3x3x4xf32>
+}
+
+// -----
+
+// A line of an image with channels last: the dimension of one goes where it went. Rows and columns
+// are one dimension in between, and are side by side before. Columns and channels are not.
+// CHECK-LABEL: @line
+// CHECK-NEXT:    %[[A:.*]] = core.reshape %x [n, 6, 5]
+// CHECK-NEXT:    %[[B:.*]] = core.exp %[[A]] : {{.*}} -> tensor<?x6x5xf32, #core.tensor<dims = [n, 6, 5]>>
+// CHECK-NEXT:    %[[C:.*]] = core.reshape %[[B]]
+// CHECK-NOT:     core.transpose
+// CHECK-LABEL: @image
+// CHECK:         %[[A:.*]] = core.reshape %x [n, 6, 20]
+// CHECK-NEXT:    %[[K:.*]] = core.constant
+// CHECK-NEXT:    %[[B:.*]] = core.add %[[A]], %[[K]]
+// CHECK-NEXT:    %[[C:.*]] = core.reshape %[[B]] [n, 6, 4, 5]
+// CHECK-NEXT:    func.return %[[C]]
+// CHECK-LABEL: @merged_channels
+// CHECK-NEXT:    core.transpose
+// CHECK-NEXT:    core.reshape
+func.func @line(%x : tensor<?x6x1x5xf32, #core.tensor<dims = [n, 6, 1, 5]>>) -> tensor<?x6x1x5xf32, #core.tensor<dims = [n, 6, 1, 5]>> {
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<?x6x1x5xf32, #core.tensor<dims = [n, 6, 1, 5]>>) -> tensor<?x1x5x6xf32, #core.tensor<dims = [n, 1, 5, 6]>>
+  %1 = core.reshape %0 [n, 5, 6] : (tensor<?x1x5x6xf32, #core.tensor<dims = [n, 1, 5, 6]>>) -> tensor<?x5x6xf32, #core.tensor<dims = [n, 5, 6]>>
+  %2 = core.exp %1 : (tensor<?x5x6xf32, #core.tensor<dims = [n, 5, 6]>>) -> tensor<?x5x6xf32, #core.tensor<dims = [n, 5, 6]>>
+  %3 = core.reshape %2 [n, 1, 5, 6] : (tensor<?x5x6xf32, #core.tensor<dims = [n, 5, 6]>>) -> tensor<?x1x5x6xf32, #core.tensor<dims = [n, 1, 5, 6]>>
+  %4 = core.transpose %3 [0, 3, 1, 2] : (tensor<?x1x5x6xf32, #core.tensor<dims = [n, 1, 5, 6]>>) -> tensor<?x6x1x5xf32, #core.tensor<dims = [n, 6, 1, 5]>>
+  func.return %4 : tensor<?x6x1x5xf32, #core.tensor<dims = [n, 6, 1, 5]>>
+}
+func.func @image(%x : tensor<?x6x4x5xf32, #core.tensor<dims = [n, 6, 4, 5]>>) -> tensor<?x6x4x5xf32, #core.tensor<dims = [n, 6, 4, 5]>> {
+  %c = core.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<6xf32>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<?x6x4x5xf32, #core.tensor<dims = [n, 6, 4, 5]>>) -> tensor<?x4x5x6xf32, #core.tensor<dims = [n, 4, 5, 6]>>
+  %1 = core.reshape %0 [n, 20, 6] : (tensor<?x4x5x6xf32, #core.tensor<dims = [n, 4, 5, 6]>>) -> tensor<?x20x6xf32, #core.tensor<dims = [n, 20, 6]>>
+  %2 = core.add %1, %c : (tensor<?x20x6xf32, #core.tensor<dims = [n, 20, 6]>>, tensor<6xf32>) -> tensor<?x20x6xf32, #core.tensor<dims = [n, 20, 6]>>
+  %3 = core.reshape %2 [n, 4, 5, 6] : (tensor<?x20x6xf32, #core.tensor<dims = [n, 20, 6]>>) -> tensor<?x4x5x6xf32, #core.tensor<dims = [n, 4, 5, 6]>>
+  %4 = core.transpose %3 [0, 3, 1, 2] : (tensor<?x4x5x6xf32, #core.tensor<dims = [n, 4, 5, 6]>>) -> tensor<?x6x4x5xf32, #core.tensor<dims = [n, 6, 4, 5]>>
+  func.return %4 : tensor<?x6x4x5xf32, #core.tensor<dims = [n, 6, 4, 5]>>
+}
+func.func @merged_channels(%x : tensor<2x6x4x5xf32>) -> tensor<2x6x4x5xf32> {
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<2x6x4x5xf32>) -> tensor<2x4x5x6xf32>
+  %1 = core.reshape %0 [2, 4, 30] : (tensor<2x4x5x6xf32>) -> tensor<2x4x30xf32>
+  %2 = core.exp %1 : (tensor<2x4x30xf32>) -> tensor<2x4x30xf32>
+  %3 = core.reshape %2 [2, 4, 5, 6] : (tensor<2x4x30xf32>) -> tensor<2x4x5x6xf32>
+  %4 = core.transpose %3 [0, 3, 1, 2] : (tensor<2x4x5x6xf32>) -> tensor<2x6x4x5xf32>
+  func.return %4 : tensor<2x6x4x5xf32>
+}
+
+// -----
+
+// Rows and channels that are in order before the transpose, but have columns between them.
+// CHECK-LABEL: @not_side_by_side
+// CHECK-COUNT-2: core.transpose
+func.func @not_side_by_side(%x : tensor<2x3x4xf32>) -> tensor<8x3xf32> {
+  %0 = core.transpose %x [1, 0, 2] : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+  %1 = core.reshape %0 [3, 8] : (tensor<3x2x4xf32>) -> tensor<3x8xf32>
+  %2 = core.exp %1 : (tensor<3x8xf32>) -> tensor<3x8xf32>
+  %3 = core.transpose %2 [1, 0] : (tensor<3x8xf32>) -> tensor<8x3xf32>
+  func.return %3 : tensor<8x3xf32>
+}

@@ -115,3 +115,23 @@ func.func @other_order(%x : tensor<2x2x3xf32>, %y : tensor<2x3x2xf32>) -> tensor
   %2 = core.add %0, %1 : (tensor<3x2x2xf32>, tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
   func.return %2 : tensor<3x2x2xf32>
 }
+
+// -----
+
+// A convolution computes what is below zero and above differently, and then a maximum of it.
+// CHECK-LABEL: @shared
+// CHECK:         %[[Y:.*]] = core.conv
+// CHECK:         core.mul %[[Y]]
+// CHECK:         %[[M:.*]] = core.max %{{.*}}, %[[Y]]
+// CHECK-NEXT:    %[[E:.*]] = core.exp %[[M]]
+// CHECK-NEXT:    %[[T:.*]] = core.transpose %[[E]] [0, 2, 1]
+// CHECK-NEXT:    func.return %[[T]]
+func.func @shared(%x : tensor<1x2x4xf32>, %w : tensor<3x2x1xf32>) -> tensor<1x4x3xf32> {
+  %h = core.constant dense<0.5> : tensor<f32>
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<3x2x1xf32>) -> tensor<1x3x4xf32>
+  %1 = core.transpose %0 [0, 2, 1] : (tensor<1x3x4xf32>) -> tensor<1x4x3xf32>
+  %2 = core.mul %1, %h : (tensor<1x4x3xf32>, tensor<f32>) -> tensor<1x4x3xf32>
+  %3 = core.max %2, %1 : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
+  %4 = core.exp %3 : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
+  func.return %4 : tensor<1x4x3xf32>
+}
