@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shutil
 import tempfile
+import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -195,7 +197,7 @@ def _compiled(model: Source, options: CompileOptions, *, cache: bool) -> Model:
             entry = disk_cache.store(scratch, key, sources)
             if entry is not None:
                 return Model(entry, threads=options.threads)
-            folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+            folder = _OwnFolder()
             shutil.copytree(scratch.path, folder.name, dirs_exist_ok=True)
             return Model(folder.name, threads=options.threads, owner=folder)
         finally:
@@ -222,9 +224,18 @@ def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str
     )
 
 
+class _OwnFolder:
+    """A temporary folder that is there as long as this, which a model owns."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="lowerdeck-")
+        # Not a TemporaryDirectory, which warns where it is not closed by hand.
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+
 def _compile_apart(path: str, options: CompileOptions) -> Model:
     """A model compiled in a temporary folder of its own."""
-    folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+    folder = _OwnFolder()
     _generate_and_build(path, folder.name, options)
     return Model(folder.name, threads=options.threads, owner=folder)
 
@@ -644,7 +655,7 @@ def _unpickled(files: Mapping[str, bytes], threads: int) -> Model:
     The model of these files, in a temporary folder of its own; on a machine that the library is not
     for, the C is compiled anew.
     """
-    folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+    folder = _OwnFolder()
     for name, data in files.items():
         with open(os.path.join(folder.name, os.path.basename(name)), "wb") as file:
             file.write(data)
@@ -654,6 +665,8 @@ def _unpickled(files: Mapping[str, bytes], threads: int) -> Model:
 def publish(source: str, folder: str) -> None:
     """Copy the files of a model into a folder, made if missing; each appears whole."""
     os.makedirs(folder, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as scratch:
         names = [n for n in sorted(os.listdir(source)) if not disk_cache.is_support_file(n)]
         for name in names:

@@ -74,7 +74,11 @@ def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Generat
         return
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    except OSError as error:
+        error.filename = path  # not the one that nobody has asked for
+        raise
     try:
         with os.fdopen(handle, mode) as file:
             yield file
@@ -83,8 +87,10 @@ def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Generat
             return
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename in (None, temporary):
+            error.filename, error.filename2 = path, None
         raise
 
 

@@ -64,6 +64,8 @@ class PassChecker(Observer):
         self._unchecked: list[str] = []
         """What ran since the last comparison, each with the reason."""
         self._compared = 0
+        self._idle: list[str] = []
+        """The passes of a pipeline that changed nothing: of them the check says nothing."""
         self._before: ModuleOp | None = None
         self._rewrites = 0
 
@@ -76,6 +78,10 @@ class PassChecker(Observer):
     def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
         """ToolError if the pass has changed the results."""
         self._check_after(pass_, module)
+        is_idle = self._context.recorder.rewrites == self._rewrites
+        if not phase and is_idle and self._before is not None:
+            if module.is_structurally_equivalent(self._before):
+                self._idle.append(pass_.name)
 
     def check_c(self, artifact: CArtifact) -> None:
         """ToolError if the C computes something else than the module that was read."""
@@ -101,6 +107,8 @@ class PassChecker(Observer):
             for reason, (first, *others) in self._without_results.items()
         ]
         problems += self._unchecked
+        for name in dict.fromkeys(self._idle):
+            print(f"{self._file}: note: the pass '{name}' changed nothing", file=sys.stderr)
         if not problems and not self._compared:
             problems = ["there is no pass to check"]
         if not problems:

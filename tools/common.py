@@ -28,6 +28,7 @@ TERMINATED = 128 + 15
 
 EXIT_CODES = (
     "exit codes: 0 success; 1 a wrong model, file or option, or a model that cannot be compiled; "
+    "of check: 2 results that differ, 3 results that could not all be compared; "
     f"{FAULT} a fault of lowerdeck; 130 interrupted; {TERMINATED} terminated"
 )
 """What `--help` and the documents say of them."""

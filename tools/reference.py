@@ -15,7 +15,12 @@ from lowerdeck.dialects.interpret import InterpretError, StepLimitError, run_mod
 from lowerdeck.dialects.interpret.buffer_kernels import STEPS_OF_AN_OP
 from lowerdeck.tools.arguments import inputs_among
 from lowerdeck.tools.compare import Results, says_something
-from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
+from lowerdeck.tools.sample_inputs import (
+    CHOICES,
+    functions_without_main,
+    inputs_of,
+    sample_inputs,
+)
 
 MAX_STEPS = 10_000_000
 """Iterations of kernels that one run of the interpreter may take: about ten seconds."""
@@ -28,10 +33,19 @@ class NoReferenceError(Exception):
 
 
 def interpret(module: ModuleOp, inputs: Inputs, max_steps: int = MAX_STEPS) -> Results:
-    """The results of a module of any level; StepLimitError if that takes too long."""
+    """
+    The results of a module of any level, or of all functions of one that has no main one;
+    StepLimitError if that takes too long.
+    """
     is_lowered = find_entry(module) is not None
     steps = max_steps if is_lowered else max_steps // STEPS_OF_AN_OP
-    return run_module(module, inputs, max_steps=steps)
+    results: Results = {}
+    for name in functions_without_main(module):
+        start = f"{name}:"
+        own = {n.removeprefix(start): a for n, a in inputs.items() if n.startswith(start)}
+        found = run_module(module, own, name, max_steps=steps)
+        results.update((f"{start}{output}", value) for output, value in found.items())
+    return results or run_module(module, inputs, max_steps=steps)
 
 
 def reference_run(

@@ -12,11 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.tensor import (
@@ -98,17 +100,39 @@ _FORWARDING = frozenset({"Identity", "ReadVariableOp", "Enter", "Switch"})
 
 def inputs_of(module: ModuleOp) -> dict[str, SSAValue]:
     """
-    The inputs by tensor name: arguments of `@main`, or those of a framework's graph.
+    The inputs by tensor name: arguments of `@main`, or those of a framework's graph; of a module
+    that has neither, those of each function, `double:x` for the input `x` of `@double`.
 
-    InterpretError if the module has neither.
+    InterpretError if the module has no function.
     """
     for op in module.body.block.ops:
         if (runner := graph_runner(op)) is not None:
             return dict(runner.inputs(op))
-    function = find_function(module, "main")
+    if names := functions_without_main(module):
+        return {
+            f"{name}:{argument}": value
+            for name in names
+            for argument, value in _arguments(find_function(module, name))
+        }
+    return dict(_arguments(find_function(module, "main")))
+
+
+def functions_without_main(module: ModuleOp) -> list[str]:
+    """The public functions of a module, as passes have them in their tests; none beside a main."""
+    ops = list(module.body.block.ops)
+    if find_entry(module) is not None or any(graph_runner(op) is not None for op in ops):
+        return []
+    functions = [op for op in ops if isinstance(op, FuncOp) and op.body.blocks]
+    if any(one.sym_name.data == "main" for one in functions):
+        return []
+    private = StringAttr("private")
+    return [one.sym_name.data for one in functions if one.sym_visibility != private]
+
+
+def _arguments(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
     arguments = function.body.block.args
     names = value_names(function.arg_attrs, len(arguments))
-    return dict(zip(names, arguments, strict=True))
+    return zip(names, arguments, strict=True)
 
 
 def sample_inputs(

@@ -43,3 +43,14 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
         os.close(reader)
     assert stat.S_ISFIFO(os.stat(pipe).st_mode)
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "none" / "x")
+    with pytest.raises(FileNotFoundError) as error, replacing(path):
+        pass
+    assert error.value.filename == path
+    # What the block itself fails on keeps its name.
+    with pytest.raises(FileNotFoundError) as error, replacing(str(tmp_path / "x")):
+        (tmp_path / "other").read_text()
+    assert error.value.filename == str(tmp_path / "other")

@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, helper
 from onnx import numpy_helper as arrays
 
 from lowerdeck.frontends import load_model
-from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.frontends.onnx.parse import FORMAT
 from lowerdeck.frontends.wire import ScanError, detach
@@ -144,6 +144,19 @@ def test_external_data_is_checked(entries: dict[str, str], expected: str, tmp_pa
     assert expected in str(error)
     # Nothing is said of the nodes that read the weight.
     assert str(error).count("\n") == 0
+
+
+def test_tensors_with_one_fault_share_a_line() -> None:
+    problems = [
+        Problem("m", "", "", f"initializer 'w{k}': its file does not exist") for k in range(10)
+    ]
+    others = [Problem("m", "n", "Conv", "is wrong"), Problem("m", "", "", "has no graph")]
+    names = ", ".join(f"'w{k}'" for k in range(8))
+    assert str(FrontendError([*problems, *others])).splitlines() == [
+        f"m: initializers {names} and 2 more: its file does not exist",
+        "m: node 'n' (Conv): is wrong",
+        "m: has no graph",
+    ]
 
 
 def test_external_data_of_a_model_in_memory() -> None:

@@ -377,6 +377,6 @@ def test_every_chunk_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[st
     }
     """
     path = tmp_path / "chunks.mlir"
-    path.write_text(f"{right}// -----\n{right.replace('main', 'other')}")
+    path.write_text(f"{right}// -----\n{right.replace('@main', 'private @other')}")
     assert main([str(path), "--split-input-file", "-p", "cse", "--check-each"]) == 1
     assert "the module has no function @main" in capsys.readouterr().err

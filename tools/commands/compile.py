@@ -24,7 +24,7 @@ from lowerdeck.tools.command import (
     seconds,
     uncopied,
 )
-from lowerdeck.tools.common import ToolError, about
+from lowerdeck.tools.common import ToolError, about, message_of
 
 if TYPE_CHECKING:
     from lowerdeck.passes.machinery.options import CompileOptions
@@ -78,6 +78,7 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the files; they appear when all went well."""
     from lowerdeck.binding import read_metadata
+    from lowerdeck.build import BuildError
     from lowerdeck.compiler import generate, publish
     from lowerdeck.tools.progress import progress
 
@@ -97,11 +98,17 @@ def run(args: argparse.Namespace) -> int:
         generate(args.model, scratch, options)
         if not args.force:
             _refuse_to_replace(args.out, os.listdir(scratch))
-        reason = _build(args, scratch, options)
+        failed: Exception | None = None
+        try:
+            reason = _build(args, scratch, options)
+        except (BuildError, ToolError) as error:
+            reason, failed = None, error
         if reason is not None:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
         metadata, names = read_metadata(scratch), os.listdir(scratch)
         publish(scratch, args.out)
+        if failed is not None:  # the C is right, whatever is wrong with the compiler
+            raise ToolError(f"{message_of(failed, args.model)}\n{args.out}: holds the C alone")
         _remove_old_libraries(args.out, metadata["name"], names)
         print(_text(args.out, metadata, options, names))
         print(f"in {time.perf_counter() - start:.1f} s")
