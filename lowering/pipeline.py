@@ -64,6 +64,7 @@ PASSES: dict[str, PassFactory] = {
     "merge-functions": lazy("lowering.entry.merge_functions", "MergeFunctionsPass"),
     "pack-weights": lazy("lowering.buffers.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowering.entry.parallelize", "ParallelizePass"),
+    "move-scratch": lazy("lowering.entry.move_scratch", "MoveScratchPass"),
     "plan-memory": lazy("lowering.entry.plan_memory", "PlanMemoryPass"),
     "open-outputs": lazy("lowering.entry.open_outputs", "OpenOutputsPass"),
     "split-entry": lazy("lowering.entry.split_entry", "SplitEntryPass"),
@@ -304,7 +305,15 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     # After that, so that it finds the barriers and what each call turned out to be.
     timed = ["instrument"] if options.profile else []
     # Last, for no pass has to look into the parts then.
-    return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-entry"]
+    return [
+        *_SCHEDULING,
+        *shared,
+        "move-scratch",
+        "plan-memory",
+        *timed,
+        "open-outputs",
+        "split-entry",
+    ]
 
 
 def steps_of_phase(phase: str, options: CompileOptions) -> list[ModulePass]:

@@ -140,6 +140,14 @@ def add_options(
     add("--profile", action="store_true", help="take the time of each kernel")
     add("--embed-weights", action="store_true", help="write the weights as C, not as a file")
     add(
+        "--max-stack",
+        type=int,
+        default=CompileOptions.max_stack,
+        metavar="BYTES",
+        help="most bytes of buffers that a kernel has on the stack, others are workspace "
+        f"(default: {CompileOptions.max_stack})",
+    )
+    add(
         "--byte-order",
         choices=("little", "big"),
         default="little",
@@ -171,6 +179,7 @@ def compile_options(
         fast_math=args.fast_math,
         small_weights=args.small_weights,
         embed_weights=args.embed_weights,
+        max_stack=args.max_stack,
         byte_order=args.byte_order,
         profile=args.profile,
         progress=progress,

@@ -74,7 +74,7 @@ def names_of_model(name: str) -> set[str]:
     """What the C of a model declares and defines itself outside of functions, kernels apart."""
     stems = ("args", "run", "workspace_size", "weights", "weights_header", "fault")
     stems += ("driver", "check", "job", "work")
-    macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")
+    macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE", "STACK_SIZE")
     return {
         name,
         *(f"{name}_{stem}" for stem in stems),

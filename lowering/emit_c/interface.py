@@ -83,6 +83,8 @@ class Interface:
     """What the entry function takes the time of, for JSON; None if it takes none."""
     live: int | None = None
     """The largest sum of bytes of buffers in use at once; None if it is no number."""
+    stack: int = 0
+    """The bytes of stack that a run takes, at most."""
     row_major: int | None = None
     """The same for the values in them, without padding."""
 
@@ -116,7 +118,11 @@ def header(i: Interface, functions: Sequence[str]) -> str:
     ]
     if (size := i.workspace_bytes.value) is not None:
         lines += [f"#define {i.name.upper()}_WORKSPACE_SIZE {size}"]
-    lines += [f"#define {i.name.upper()}_WEIGHTS_SIZE {i.weights_size}", ""]
+    lines += [
+        f"#define {i.name.upper()}_WEIGHTS_SIZE {i.weights_size}",
+        f"#define {i.name.upper()}_STACK_SIZE {i.stack} /* of a run, in optimized code, at most */",
+        "",
+    ]
     if i.embeds_weights:
         lines += [
             "/* The weights; they are used where `weights` of the arguments is NULL. */",
@@ -496,7 +502,12 @@ def metadata(i: Interface) -> dict[str, object]:
         "arguments": argument_fields(*ranks),
         "unused_inputs": i.unused_inputs,
         "workspace": number(i.workspace_bytes),
-        "memory": {"arena": number(i.workspace), "live": i.live, "row_major": i.row_major},
+        "memory": {
+            "arena": number(i.workspace),
+            "live": i.live,
+            "row_major": i.row_major,
+            "stack": i.stack,
+        },
         "weights_size": i.weights_size,
         "weights_header": i.weights_header.hex(),
         "embeds_weights": i.embeds_weights,

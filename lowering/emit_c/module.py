@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -29,6 +29,7 @@ from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
 from lowerdeck.lowering.entry.parallelize import may_lag
 from lowerdeck.lowering.entry.plan_memory import WEIGHTS_HEADER
+from lowerdeck.lowering.entry.stack import stack_bytes
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.provenance import source_names
 
@@ -165,6 +166,7 @@ def emit_c(
     header = WeightsHeader(target, _digest(weights), size)
     size = size if weights else 0
     i = _interface(entry, name, target, size, header, embed_weights and size > 0)
+    i = replace(i, stack=stack_bytes(entry, kernel.functions_of(module), target_named(target)))
     source = _source(i, kernels, entry)
     files = {
         f"{name}.h": interface.header(i, fault_function(i)),

@@ -128,6 +128,8 @@ class CompileOptions:
     """Use algebra of real numbers on floats (`passes/fold/fast_math.py`)."""
     embed_weights: bool = False
     """The weights become part of the C."""
+    max_stack: int = 4096
+    """The bytes of buffers that a kernel has on the stack, at most; others are workspace."""
     byte_order: str = "little"
     """That of the machine that reads the weights file: `little` or `big`."""
     profile: bool = False

@@ -258,6 +258,7 @@ def _text(
             *(f"input {_tensor(one)}" for one in metadata["inputs"]),
             *(f"output {_tensor(one)}" for one in metadata["outputs"]),
             *_memory(metadata, is_small=options.small_weights or options.target == "c99"),
+            f"stack at most {metadata['memory']['stack']:,} bytes of optimized code",
             *_allocator(metadata),
         ]
     )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from lowerdeck.dialects.buffer import entry_ops
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.lowering.entry.plan_memory import Lifetimes
+from lowerdeck.lowering.entry.stack import stack_bytes
+from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.provenance import source_names
 from lowerdeck.tools.report.layers import evaluated
 
@@ -58,6 +60,8 @@ class MemoryPlan:
     """True if some buffers, of sizes that depend on data, are not in the arena."""
     buffers: list[Placed]
     steps: list[Step]
+    stack: int = 0
+    """What a run takes of it, at most."""
 
     @property
     def peak(self) -> int:
@@ -66,7 +70,7 @@ class MemoryPlan:
 
     @property
     def total(self) -> int:
-        """All that has to be in memory at once; code and stack come on top."""
+        """All that has to be in memory at once; code comes on top, and the stack."""
         return self.arena + self.weights + self.inputs + self.outputs
 
     def data(self) -> dict[str, Any]:
@@ -118,6 +122,14 @@ def memory_plan(module: ModuleOp, target: str, sizes: Mapping[str, int]) -> Memo
         buffers=buffers,
         steps=steps,
     )
+
+
+def with_stack(plan: MemoryPlan, module: ModuleOp) -> MemoryPlan:
+    """The plan with the stack of a module's functions, which are all there after `split-entry`."""
+    entry = find_entry(module)
+    assert entry is not None
+    functions = kernel.functions_of(module)
+    return replace(plan, stack=stack_bytes(entry, functions, target_named(plan.target)))
 
 
 def _ops_of(entry: EntryOp) -> list[Operation]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lowerdeck.tools.explain import COUNTS, Explanation, counts_data, explain
 from lowerdeck.tools.report.layers import Layer, by_operator, layers_of, operators_of
-from lowerdeck.tools.report.memory import MemoryPlan, memory_plan
+from lowerdeck.tools.report.memory import MemoryPlan, memory_plan, with_stack
 from lowerdeck.tools.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def memory_sentence(memory: MemoryPlan) -> str:
     text = (
         f"memory for {memory.target}: {about}{memory.total:,} bytes (weights {memory.weights:,}, "
         f"arena {memory.arena:,}, inputs {memory.inputs:,}, outputs {memory.outputs:,}), and code "
-        "and stack"
+        f"and at most {memory.stack:,} of stack"
     )
     return (
         f"{text}; buffers of sizes that depend on data besides" if memory.uses_allocator else text
@@ -191,6 +191,8 @@ def report(path: str, options: CompileOptions) -> Report:
             counts["legal"] = statistics_of(module, sizes)
         elif pass_name == "plan-memory":
             plan.append(memory_plan(module, target_named(options.target).name, sizes))
+        elif pass_name == "split-entry" and plan and plan[0] is not None:
+            plan[0] = with_stack(plan[0], module)
 
     explanation = explain(path, options, watch)
     optimized = [effect.after for effect in explanation.effects if effect.phase == "optimized"]
