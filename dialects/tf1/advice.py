@@ -61,11 +61,11 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
         r"Grad(V\d)?$|Gradient(V\d)?$|GradInput|BackpropFilter|BackpropInput|^TensorArrayGrad"
         r"|GradWith|GradBoxes|GradImage|^IgammaGradA|Grad(Grad)?V\d$",
         "this gradient is no formula that is known; write it with other operators, or name outputs "
-        "that do not need it",
+        "that do not need it (--output)",
     ),
     (
         r"^(Resource)?(Sparse)?Apply[A-Z]|^Sdca|Accumulator|^NegTrain|^CTCLoss|LearnedUni",
-        "it changes weights, or is a loss; name outputs that do not need it",
+        "it changes weights, or is a loss; name outputs that do not need it (--output)",
     ),
     (
         r"TPU|Tpu|Xla|Collective|^Nccl|^_?(Host)?(Send|Recv)$|AllReduce|AllToAll|CrossReplica|DTensor"
@@ -106,10 +106,13 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     ),
 )
 
-_KNOWN = "replace it by operators that docs/operators.md lists, or name outputs that do not need it"
+_KNOWN = (
+    "replace it by operators that docs/operators.md lists, or name outputs that do not need it "
+    "(--output)"
+)
 _UNKNOWN = (
     "if it is from a library of custom operators, write it with TensorFlow's own, or name outputs "
-    "that do not need it"
+    "that do not need it (--output)"
 )
 
 

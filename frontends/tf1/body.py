@@ -131,7 +131,7 @@ class BodyImport:
                 self._report(name, op, self.graph.broken[name])
                 continue
             if name in asked:
-                self.report(None, f"there is no node '{name}' for an output")
+                self.report(None, f"there is no node '{name}' for an output; --output names others")
             for reader in dict.fromkeys(filter(None, readers)):
                 self.report(self.graph.nodes[reader], f"its input '{name}' is not in the graph")
 

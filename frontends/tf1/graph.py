@@ -172,7 +172,8 @@ class Graph:
         """
         The outputs of nodes that no node reads or depends on, without those of placeholders,
         constants, control flow and what training leaves behind: what depends on a change of a
-        variable, or on variables alone.
+        variable, or on variables alone. What is computed only in a loop or in a branch is no result
+        if anything else is.
 
         Those that are fewer steps away from what they are computed from come first; ties go by
         name, numbers in it by value. `count` tells how many outputs the operators have.
@@ -181,6 +182,8 @@ class Graph:
         ends = [node for node in self.nodes.values() if node.name not in read and _is_result(node)]
         changed = self._depend_on(lambda node: _EFFECTS.search(node.op) is not None)
         ends = [node for node in ends if node.name not in changed] or ends
+        nesting = self._nesting(sorted(node.name for node in ends))
+        ends = [node for node in ends if nesting[node.name] == _OUTERMOST] or ends
         if any(node.op in VARIABLES for node in self.nodes.values()):
             fed = self._depend_on(lambda node: node.op in (*PLACEHOLDERS, WITH_DEFAULT))
             ends = [node for node in ends if node.name in fed] or ends
@@ -189,6 +192,33 @@ class Graph:
             depth[node.name] = 1 + max((depth.get(name, 0) for name in _producers(node)), default=0)
         ends.sort(key=lambda node: (depth[node.name], _natural(node.name)))
         return [Port(node.name, k) for node in ends for k in range(_result_count(node, count))]
+
+    def _nesting(self, names: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """
+        For the nodes that are needed, in how many loops they are, and behind how many Switches of
+        conditionals whose Merge has not come yet.
+
+        An Exit or a Switch that nobody reads is left where loops and conditionals were pruned.
+        """
+        found: dict[str, tuple[int, int]] = {}
+        for node in self.needed(names):
+            op = node.op.removeprefix("Ref")
+            sources = [found[name] for name in _producers(node) if name in found]
+            data = [found[port.node] for port in node.inputs if port.node in found]
+            loops, switches = (max(found, default=0) for found in _sides(sources))
+            match op:
+                case "Enter":
+                    loops += 1
+                case "Exit":
+                    loops, switches = loops - 1, switches - 1
+                case "Switch" | "_SwitchN":
+                    switches += 1
+                case "Merge" if len(data) == len(node.inputs):
+                    switches = min(_sides(data)[1]) - 1
+                case _:
+                    pass
+            found[node.name] = max(loops, 0), max(switches, 0)
+        return found
 
     def _depend_on(self, is_root: Callable[[Node], bool]) -> set[str]:
         """The roots, and all nodes that depend on one."""
@@ -208,6 +238,14 @@ class Graph:
 
 def _producers(node: Node) -> Sequence[str]:
     return (*(port.node for port in node.inputs), *node.controls)
+
+
+_OUTERMOST = (0, 0)
+"""In no loop, and in no branch of a conditional."""
+
+
+def _sides(places: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [place[0] for place in places], [place[1] for place in places]
 
 
 def _is_result(node: Node) -> bool:

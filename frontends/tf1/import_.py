@@ -162,7 +162,7 @@ class _Importer:
         if outputs is None:
             found = self.graph.results(self.shared.library.output_count)
             if not found and not self.graph.broken:
-                self._report(None, "no node looks like an output; name the outputs")
+                self._report(None, "no node looks like an output; name the outputs with --output")
             return [(str(port), port) for port in found]
         fetches: list[tuple[str, Port]] = []
         for name in outputs:

@@ -68,7 +68,7 @@ def find_frames(graph: Graph) -> list[Frame]:
                 Problem(
                     node,
                     f"found the fetch '{name}' in {frame}, expected it outside of all loops; "
-                    "fetch what an Exit gives",
+                    "name what an Exit gives as --output",
                 )
             )
     refuse(problems)

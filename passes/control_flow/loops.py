@@ -158,7 +158,7 @@ class LoopRaiser:
                 step = ", or fix what decides it with --set"
             text = (
                 f"found a node that changes state before others run{where}, expected none; name "
-                f"outputs that do not need it, or remove the control dependency{step}"
+                f"outputs that do not need it (--output), or remove the control dependency{step}"
             )
             problems.append(Problem(node, text))
         return problems

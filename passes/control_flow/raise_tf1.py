@@ -131,7 +131,7 @@ def _dead_fetches(graph: Graph, flow: Flow) -> list[Problem]:
         Problem(
             value.node,
             f"found the fetch '{name}' alive only if {flow.predicates.describe(alive)}, "
-            "expected always; fetch what a Merge gives",
+            "expected always; name what a Merge gives as --output",
         )
         for value, name in zip(graph.fetches, graph.names, strict=True)
         if (alive := flow.alive(value)) != TRUE

@@ -127,7 +127,7 @@ class FunctionWalk(ABC):
                 where = "the model" if isinstance(owner, Block) else describe(owner)
                 self.refusals.append(
                     f"{where}: found an output of type {value.type}, expected tensors; "
-                    "make its elements outputs of their own"
+                    "make its elements outputs of their own (--output)"
                 )
 
     def node(self, op: Operation) -> bool:

@@ -362,7 +362,7 @@ def test_all_problems_are_listed_at_once() -> None:
         "node 'a' (NoSuchOp)",
         "node 'b' (Relu)",
         "node 'y' (AddN)",
-        "there is no node 'z' for an output",
+        "there is no node 'z' for an output; --output names others",
     ]
 
 
@@ -416,3 +416,28 @@ def test_a_message_of_another_library_is_serialized() -> None:
             return doubling_loop().SerializeToString()
 
     assert str(import_graph(Foreign())) == str(import_graph(doubling_loop()))
+
+
+def test_what_is_computed_only_in_loops_and_branches_is_no_output() -> None:
+    inner = {"T": FLOAT, "frame_name": "inner"}
+    loop = doubling_loop().node
+    nested = [
+        node("enter_a", "Enter", "switch_x:1", **inner),
+        node("merge_a", "Merge", "enter_a", "next_a", T=FLOAT, N=2),
+        node("enough", "Less", "merge_a", "merge_a", T=FLOAT),
+        node("going", "LoopCond", "enough"),
+        node("switch_a", "Switch", "merge_a", "going", T=FLOAT),
+        node("next_a", "NextIteration", "switch_a:1", T=FLOAT),
+        node("exit_a", "Exit", "switch_a", T=FLOAT),
+    ]
+    branches = [
+        placeholder("p", dtype=Type("bool")),
+        node("side", "Switch", "p", "p", T=Type("bool")),
+        node("pivot", "Identity", "side", T=Type("bool")),
+        node("x_in", "Switch", "x", "p", T=FLOAT),
+        node("yes", "Neg", "x_in:1", T=FLOAT),
+        node("deeper", "Switch", "yes", "p", T=FLOAT),
+        node("deeply", "Merge", "deeper", "deeper:1", T=FLOAT, N=2),
+        node("z", "Merge", "x_in", "deeply", T=FLOAT, N=2),
+    ]
+    assert names(import_graph(graph(*loop, *nested, *branches))) == ["z:0", "count:0", "y:0"]

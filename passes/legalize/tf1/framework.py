@@ -148,7 +148,7 @@ def _refused_output(value: SSAValue) -> str | None:
     if value.type in (RESOURCE, VARIANT):
         return (
             f"found an output of type {value.type}, expected tensors; "
-            "make what it holds outputs of their own"
+            "make what it holds outputs of their own (--output)"
         )
     if is_complex_value(value):
         return (

@@ -77,8 +77,9 @@ def resized_axes(
     builder: Tf1Legalizer, old: Sequence[Expr], new: Sequence[Expr], prefix: str = ""
 ) -> list[Axis]:
     """Height and width of an image, and of what it is resized to."""
-    if len(old) != 2 or len(new) != 2:
-        builder.refuse(f"{len(old)} and {len(new)} sizes", "height and width")
+    for sizes in (old, new):
+        if len(sizes) != 2:
+            builder.refuse(f"{len(sizes)} sizes", "height and width")
     corners = builder.attrs.flag(f"{prefix}align_corners")
     half = builder.attrs.has("half_pixel_centers") and builder.attrs.flag("half_pixel_centers")
     if corners and half:

@@ -64,7 +64,7 @@ tf1.graph @main {
 // -----
 
 // A fetch inside of a loop.
-// CHECK: node 'a' (AddV2): found the fetch 'a' in frame 'w', expected it outside of all loops; fetch what an Exit gives
+// CHECK: node 'a' (AddV2): found the fetch 'a' in frame 'w', expected it outside of all loops; name what an Exit gives as --output
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")

@@ -38,7 +38,7 @@ tf1.graph @never {
 // -----
 
 // If the branch may be taken, its predicate is told.
-// CHECK: node 'asg' (Assign): found a node that changes state before others run if 'p', expected none; name outputs that do not need it, or remove the control dependency, or fix what decides it with --set
+// CHECK: node 'asg' (Assign): found a node that changes state before others run if 'p', expected none; name outputs that do not need it (--output), or remove the control dependency, or fix what decides it with --set
 tf1.graph @sometimes {
   %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<i1> loc("p")
   %v = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x00000000">} : () -> tensor<f32> loc("v")
