@@ -355,12 +355,11 @@ def _chain(op: e.BinaryOp) -> tuple[list[e.BinaryOp], list[Array], SSAValue]:
 
 
 def _bounded(op: e.BinaryOp) -> tuple[SSAValue, Array] | None:
-    """x and the constant of max(x, constant), or of min, which is not NaN and broadcasts to x."""
+    """x and the constant of max(x, constant), or of min, which broadcasts to x."""
     for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         if value.type != op.result.type or isinstance(value.owner, ConstantOp):
             continue
-        constant = small_constant(other)
-        if constant is not None and (constant == constant).all():
+        if (constant := small_constant(other)) is not None:
             return value, constant
     return None
 

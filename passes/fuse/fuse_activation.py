@@ -84,9 +84,12 @@ class Polynomial:
         if (constant := number(value)) is not None:
             return [constant, 0.0, 0.0, 0.0]
         op = value.owner
-        if not isinstance(op, e.BinaryOp) or len(self.consumed) >= _MOST_OPS:
+        if not isinstance(op, e.BinaryOp | e.NegOp) or len(self.consumed) >= _MOST_OPS:
             return None
         self.consumed.append(op)
+        if isinstance(op, e.NegOp):
+            inner = self.coefficients(op.input)
+            return inner and [-each for each in inner]
         left = self.coefficients(op.lhs)
         right = self.coefficients(op.rhs) if left is not None else None
         if left is None or right is None:
@@ -154,36 +157,92 @@ class _FormulaPattern(Pattern[Formula]):
 
 
 @dataclass(frozen=True)
+class Gate:
+    """factor * f(p) + shift: what a value is, and the ops, that of f last; none has another use."""
+
+    factor: float
+    shift: float
+    consumed: tuple[Operation, ...]
+
+
+def _gate(value: SSAValue, function: type[e.FloatUnaryOp]) -> Gate | None:
+    """How numbers change the result of f to a value."""
+    op = value.owner
+    if not isinstance(op, Operation) or not value.has_one_use():
+        return None
+    if isinstance(op, function):
+        return Gate(1.0, 0.0, (op,))
+    if isinstance(op, e.NegOp):
+        inner = _gate(op.input, function)
+        return inner and Gate(-inner.factor, -inner.shift, (op, *inner.consumed))
+    if not isinstance(op, e.AddOp | e.SubOp | e.MulOp | e.DivOp):
+        return None
+    for part, other, is_left in ((op.lhs, op.rhs, True), (op.rhs, op.lhs, False)):
+        constant = number(other)
+        if constant is None or part.type != value.type:
+            continue
+        if (inner := _gate(part, function)) is None:
+            return None
+        line = _line(op, is_left, constant, (inner.factor, inner.shift))
+        return line and Gate(*line, (op, *inner.consumed))
+    return None
+
+
+def _line(
+    op: e.BinaryOp, is_left: bool, constant: float, before: tuple[float, float]
+) -> tuple[float, float] | None:
+    """a and b of a * f + b, which an op with a constant makes of that before it."""
+    a, b = before
+    match op:
+        case e.AddOp():
+            return a, b + constant
+        case e.SubOp():
+            return (a, b - constant) if is_left else (-a, constant - b)
+        case e.MulOp():
+            return a * constant, b * constant
+        case _ if is_left and constant:
+            return a / constant, b / constant
+        case _:
+            return None
+
+
+@dataclass(frozen=True)
 class Gated:
     """scale * x * (1 + f(p)), where p is a polynomial in x."""
 
     scale: float
     x: SSAValue
     coefficients: Sequence[float]
+    gate: Gate
     consumed: tuple[Operation, ...]
 
 
 def _gated(op: Operation, function: type[e.FloatUnaryOp]) -> Gated | None:
-    """The parts of such a product, if nothing is broadcast."""
+    """The parts of such a product, if nothing is broadcast. The function f is odd."""
     if not is_precise(op.results[0]):
         return None
     product = product_of(op)
     if len(product.factors) != 2:
         return None
-    for x, gate in (product.factors, product.factors[::-1]):
-        inner = one_plus(gate, function)
-        if inner is None or not x.type == inner.result.type == op.results[0].type:
+    for x, factor in (product.factors, product.factors[::-1]):
+        gate = _gate(factor, function)
+        if gate is None or not gate.shift or abs(gate.factor) != abs(gate.shift):
+            continue
+        inner = gate.consumed[-1]
+        if not x.type == inner.results[0].type == op.results[0].type:
             continue
         polynomial = Polynomial(x)
-        coefficients = polynomial.coefficients(inner.input)
-        if coefficients is not None and isinstance(add := gate.owner, e.AddOp):
-            consumed = (*product.consumed, add, inner, *polynomial.consumed)
-            return Gated(product.scale, x, coefficients, consumed)
+        coefficients = polynomial.coefficients(inner.operands[0])
+        if coefficients is not None:
+            sign = gate.factor / gate.shift
+            signed = [sign * each for each in coefficients]
+            consumed = (*product.consumed, *gate.consumed, *polynomial.consumed)
+            return Gated(product.scale * gate.shift, x, signed, gate, consumed)
     return None
 
 
 class GeluByErf(_FormulaPattern):
-    """k * x * (1 + erf(x / c)) -> k * x * (1 + erf(1 / c * x))"""
+    """k * x * (1 + erf(x / c)) -> (k * x) * (1 + erf(1 / c * x))"""
 
     name = "gelu-by-erf"
     roots = (e.MulOp, e.DivOp)
@@ -192,12 +251,18 @@ class GeluByErf(_FormulaPattern):
         if (found := _gated(op, e.ErfOp)) is None:
             return None
         constant, first, *rest = found.coefficients
-        if constant or any(rest):
-            return None
-        divides = any(isinstance(part, e.DivOp) for part in found.consumed)
-        if len(found.consumed) <= _GELU_OPS and not divides:
+        if constant or any(rest) or self._is_built(op, found):
             return None
         return Match(found.consumed, "gelu by erf", Formula(found.x, (found.scale, first)))
+
+    @staticmethod
+    def _is_built(op: Operation, found: Gated) -> bool:
+        """True if the ops are those of `build`."""
+        one = found.gate.consumed[0]
+        has_quotient = any(isinstance(part, e.DivOp) for part in found.consumed)
+        is_sum = isinstance(one, e.AddOp) and found.gate.shift == 1 == found.gate.factor
+        is_last = isinstance(op, e.MulOp) and one.results[0] in op.operands
+        return is_sum and is_last and not has_quotient and len(found.consumed) <= _GELU_OPS
 
     def build(self, formula: Formula, add: Callable[[Operation], SSAValue]) -> SSAValue:
         x, element = formula.x, element_type(formula.x)
@@ -317,7 +382,8 @@ class FuseActivationPass(PatternPass):
     """
     Activation functions that exporters decompose, with as few operations as possible.
 
-    - k * x * (1 + erf(x / c)) -> k * x * (1 + erf(1 / c * x)) [quotients, or factors to combine]
+    - k * x * (1 + erf(x / c)), x * (k + k * erf(x / c)), x * (k - k * erf(-x / c)), in any order
+      -> (k * x) * (1 + erf(1 / c * x))
     - 0.5 * x * (1 + tanh(a * x + b * x^3)) -> x * sigmoid(x * (2 * a + 2 * b * x^2)) [a * b >= 0]
     - 1 / (1 + exp(-x)) -> sigmoid(x); y / (1 + exp(-x)) -> y * sigmoid(x)
     - k * x * clip(x + c, low, high) -> x * clip(k * x + k * c, k * low, k * high)

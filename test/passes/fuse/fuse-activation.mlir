@@ -45,11 +45,14 @@ func.func @gelu_as_it_should_be(%x : tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
-// The other x is not the one in erf; and 1 - erf.
+// The other x is not the one in erf. 1 - erf(y) is 1 + erf(-y).
 // CHECK-LABEL: @two_values
 // CHECK:         core.div
 // CHECK-LABEL: @complement
-// CHECK:         core.div
+// CHECK:         core.constant dense<-0.70710{{[0-9]*}}> : tensor<f32>
+// CHECK:         core.mul %x
+// CHECK-NEXT:    core.erf
+// CHECK-NEXT:    core.add
 func.func @two_values(%x : tensor<64xf32>, %z : tensor<64xf32>) -> tensor<64xf32> {
   %root = core.constant dense<1.41421354> : tensor<f32>
   %one = core.constant dense<1.0> : tensor<f32>
@@ -319,4 +322,71 @@ func.func @opposite_signs(%x : tensor<64xf32>) -> tensor<64xf32> {
   %6 = core.mul %x, %5 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   %7 = core.mul %6, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
   func.return %7 : tensor<64xf32>
+}
+
+// -----
+
+// Each association and each place of the half is one form; 0.25 - 0.5 erf is none of them.
+// CHECK-LABEL: @half_inside
+// CHECK:         %[[H:.*]] = core.constant dense<0.5> : tensor<f32>
+// CHECK:         %[[A:.*]] = core.mul %x
+// CHECK-NEXT:    %[[E:.*]] = core.erf %[[A]]
+// CHECK-NEXT:    %[[G:.*]] = core.add %[[E]]
+// CHECK-NEXT:    %[[X:.*]] = core.mul %x, %[[H]]
+// CHECK-NEXT:    core.mul %[[X]], %[[G]]
+// CHECK-LABEL: @half_outside
+// CHECK:         %[[H:.*]] = core.constant dense<0.5> : tensor<f32>
+// CHECK:         %[[A:.*]] = core.mul %x
+// CHECK-NEXT:    %[[E:.*]] = core.erf %[[A]]
+// CHECK-NEXT:    %[[G:.*]] = core.add %[[E]]
+// CHECK-NEXT:    %[[X:.*]] = core.mul %x, %[[H]]
+// CHECK-NEXT:    core.mul %[[X]], %[[G]]
+// CHECK-LABEL: @minus
+// CHECK-NEXT:    core.constant dense<0.5> : tensor<f32>
+// CHECK-NEXT:    core.constant dense<0.70710{{[0-9]*}}> : tensor<f32>
+// CHECK:         core.erf
+// CHECK-NEXT:    core.add
+// CHECK-LABEL: @unequal
+// CHECK:         core.neg
+func.func @half_inside(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %root = core.constant dense<0.70710678> : tensor<f32>
+  %half = core.constant dense<0.5> : tensor<f32>
+  %0 = core.mul %x, %root : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %1 = core.erf %0 : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = core.mul %1, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = core.add %half, %2 : (tensor<f32>, tensor<64xf32>) -> tensor<64xf32>
+  %4 = core.mul %x, %3 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %4 : tensor<64xf32>
+}
+func.func @half_outside(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %root = core.constant dense<0.70710678> : tensor<f32>
+  %one = core.constant dense<1.0> : tensor<f32>
+  %half = core.constant dense<0.5> : tensor<f32>
+  %0 = core.mul %x, %root : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %1 = core.erf %0 : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = core.add %1, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = core.mul %2, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %4 = core.mul %3, %x : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %4 : tensor<64xf32>
+}
+func.func @minus(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %root = core.constant dense<1.41421354> : tensor<f32>
+  %half = core.constant dense<0.5> : tensor<f32>
+  %0 = core.neg %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = core.div %0, %root : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %2 = core.erf %1 : (tensor<64xf32>) -> tensor<64xf32>
+  %3 = core.mul %2, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %4 = core.sub %half, %3 : (tensor<f32>, tensor<64xf32>) -> tensor<64xf32>
+  %5 = core.mul %x, %4 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %5 : tensor<64xf32>
+}
+func.func @unequal(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %quarter = core.constant dense<0.25> : tensor<f32>
+  %half = core.constant dense<0.5> : tensor<f32>
+  %0 = core.neg %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = core.erf %0 : (tensor<64xf32>) -> tensor<64xf32>
+  %2 = core.mul %1, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = core.sub %quarter, %2 : (tensor<f32>, tensor<64xf32>) -> tensor<64xf32>
+  %4 = core.mul %x, %3 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %4 : tensor<64xf32>
 }
