@@ -52,14 +52,14 @@ func.func @sums(%x : tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// A row and a column of factors are a matrix. Factors that overflow stay, and so does 2 - x, and a
-// sum that something else uses.
+// A row and a column of factors are a matrix. Factors that overflow stay, and so does a sum that
+// something else uses; (2 - x) + 2 is 4 - x.
 // CHECK-LABEL: @factors
 // CHECK-NEXT:    %[[C:.*]] = core.constant {{.*}}6.0, 8.0], [9.0, 12.0{{.*}} : tensor<2x2xf32>
 // CHECK:         core.mul %x, %[[C]]
 // CHECK-COUNT-2: core.mul
-// CHECK:         core.sub
-// CHECK:         core.add
+// CHECK:         %[[F:.*]] = core.constant dense<4.0>
+// CHECK-NEXT:    core.sub %[[F]], %x
 // CHECK:         core.add
 // CHECK:         core.add
 // CHECK-NEXT:    func.return
@@ -240,4 +240,121 @@ func.func @powers(%x : tensor<3xf32>)
   %e = core.pow %x, %third : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   func.return %a, %b, %c, %d, %e
       : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// 2 x + 3 x, x / 2 - x, and 3 x - x y, whose factors differ; x * 2 has another use in the last.
+// CHECK-LABEL: @terms
+// CHECK:         %[[A:.*]] = core.constant dense<5.0>
+// CHECK-NEXT:    %[[B:.*]] = core.mul %x, %[[A]]
+// CHECK-NEXT:    %[[C:.*]] = core.constant dense<-0.5>
+// CHECK-NEXT:    %[[D:.*]] = core.mul %x, %[[C]]
+// CHECK-NEXT:    %[[E:.*]] = core.mul %y, %x
+// CHECK-NEXT:    %[[F:.*]] = core.sub %[[E]], %y
+// CHECK-NEXT:    %[[G:.*]] = core.mul %y
+// CHECK-NEXT:    core.add %[[G]], %y
+func.func @terms(%x : tensor<3xf32>, %y : tensor<3xf32>)
+    -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %two = core.constant dense<2.0> : tensor<f32>
+  %three = core.constant dense<3.0> : tensor<f32>
+  %a = core.mul %x, %two : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %b = core.mul %x, %three : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %c = core.add %a, %b : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %d = core.div %x, %two : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %e = core.sub %d, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %f = core.mul %y, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %g = core.sub %f, %y : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h = core.mul %y, %two : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %i = core.add %h, %y : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  func.return %c, %e, %g, %h, %i
+      : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// x z + z y is (x + y) z. Dividends, unlike divisors, are no factors; a row times z is smaller than
+// the sum.
+// CHECK-LABEL: @common_factor
+// CHECK-NEXT:    %[[S:.*]] = core.add %x, %y
+// CHECK-NEXT:    core.mul %[[S]], %z
+// CHECK-NEXT:    %[[D:.*]] = core.sub %x, %y
+// CHECK-NEXT:    core.div %[[D]], %z
+// CHECK-NEXT:    core.div %x, %y
+// CHECK-NEXT:    core.div %x, %w
+// CHECK-NEXT:    core.sub
+// CHECK-NEXT:    core.mul %x, %z
+// CHECK-NEXT:    core.mul %r, %z
+// CHECK-NEXT:    core.add
+func.func @common_factor(%x : tensor<2x3xf64>, %y : tensor<2x3xf64>, %w : tensor<2x3xf64>, %z : tensor<3xf64>, %r : tensor<3xf64>)
+    -> (tensor<2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>) {
+  %a = core.mul %x, %z : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  %b = core.mul %z, %y : (tensor<3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  %c = core.add %a, %b : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  %d = core.div %x, %z : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  %e = core.div %y, %z : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  %f = core.sub %d, %e : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  %g = core.div %x, %y : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  %h = core.div %x, %w : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  %i = core.sub %g, %h : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+  %j = core.mul %x, %z : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  %k = core.mul %r, %z : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %l = core.add %j, %k : (tensor<2x3xf64>, tensor<3xf64>) -> tensor<2x3xf64>
+  func.return %c, %f, %i, %l : tensor<2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>
+}
+
+// -----
+
+// x @ a + x @ b and a @ y - b @ y are one product each, but not x @ a + a @ x.
+// CHECK-LABEL: @products
+// CHECK-NEXT:    %[[A:.*]] = core.add %a, %b
+// CHECK-NEXT:    core.matmul %x, %[[A]]
+// CHECK-NEXT:    %[[B:.*]] = core.sub %a, %b
+// CHECK-NEXT:    core.matmul %[[B]], %x
+// CHECK-NEXT:    core.matmul %x, %a
+// CHECK-NEXT:    core.matmul %a, %x
+// CHECK-NEXT:    core.add
+func.func @products(%x : tensor<3x3xf64>, %a : tensor<3x3xf64>, %b : tensor<3x3xf64>)
+    -> (tensor<3x3xf64>, tensor<3x3xf64>, tensor<3x3xf64>) {
+  %c = core.matmul %x, %a : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %d = core.matmul %x, %b : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %e = core.add %c, %d : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %f = core.matmul %a, %x : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %g = core.matmul %b, %x : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %h = core.sub %f, %g : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %i = core.matmul %x, %a : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %j = core.matmul %a, %x : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %k = core.add %i, %j : (tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  func.return %e, %h, %k : tensor<3x3xf64>, tensor<3x3xf64>, tensor<3x3xf64>
+}
+
+// -----
+
+// y - (x - 2) + 3 is (y - x) + 5; 3 - broadcast(z + 2) is broadcast(1 - z), and with a column of
+// numbers, the difference comes after the broadcast.
+// CHECK-LABEL: @around
+// CHECK:         %[[D:.*]] = core.sub %y, %x
+// CHECK-NEXT:    %[[F:.*]] = core.constant dense<5.0>
+// CHECK-NEXT:    core.add %[[D]], %[[F]]
+// CHECK-NEXT:    %[[O:.*]] = core.constant dense<1.0>
+// CHECK-NEXT:    %[[Z:.*]] = core.sub %[[O]], %z
+// CHECK-NEXT:    core.broadcast %[[Z]]
+// CHECK-NEXT:    %[[B:.*]] = core.broadcast %z
+// CHECK-NEXT:    %[[C:.*]] = core.constant {{.*}}3.0{{.*}}4.0
+// CHECK-NEXT:    core.add %[[B]], %[[C]]
+func.func @around(%x : tensor<2x3xf32>, %y : tensor<2x3xf32>, %z : tensor<3xf32>)
+    -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
+  %two = core.constant dense<2.0> : tensor<f32>
+  %three = core.constant dense<3.0> : tensor<f32>
+  %column = core.constant dense<[[1.0], [2.0]]> : tensor<2x1xf32>
+  %a = core.sub %x, %two : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %b = core.sub %y, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %c = core.add %b, %three : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %d = core.add %z, %two : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %e = core.broadcast %d [2, 3] : (tensor<3xf32>) -> tensor<2x3xf32>
+  %f = core.sub %three, %e : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %g = core.add %z, %two : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %h = core.broadcast %g [2, 3] : (tensor<3xf32>) -> tensor<2x3xf32>
+  %i = core.add %h, %column : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  func.return %c, %f, %i : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
