@@ -454,6 +454,9 @@ class Model:
 
     Called with a dict from tensor name to array it returns a dict; called with arrays in the order
     of `inputs`, a tuple in the order of `outputs`. Calls from several threads run concurrently.
+
+    A model that remembers has a `state`, which each call reads and leaves for the next one: calls
+    are then made one after the other. `reset` forgets; a copy of the model has a state of its own.
     """
 
     def __init__(self, folder: str, *, threads: int = 1, owner: object = None) -> None:
@@ -467,6 +470,9 @@ class Model:
         self._binding = _open(folder, self._metadata, threads)
         self._threads = threads
         self._source: tuple[str, CompileOptions, tuple[int, int]] | None = None
+        self._states: list[dict[str, Any]] = self._metadata.get("states", [])
+        self._held: list[Array] = []
+        self.reset()
         self._names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
 
@@ -518,12 +524,27 @@ class Model:
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
         """Name, dtype and shape of each input."""
-        return self._binding.inputs
+        return self._binding.inputs[: len(self._binding.inputs) - len(self._states)]
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """Name, dtype and shape of each output."""
-        return self._binding.outputs
+        return self._binding.outputs[: len(self._binding.outputs) - len(self._states)]
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """What the model remembers from its last call, by name; empty for most models."""
+        names = [entry["before"] for entry in self._states]
+        return dict(zip(names, self._held, strict=True))
+
+    def reset(self) -> None:
+        """Forget all calls: the state is that before the first one."""
+        count = len(self._states)
+        infos = self._binding.inputs[len(self._binding.inputs) - count :]
+        self._held = [
+            _first_state(info, entry["initial"])
+            for info, entry in zip(infos, self._states, strict=True)
+        ]
 
     @property
     def workspace_size(self) -> int | str:
@@ -534,7 +555,9 @@ class Model:
         """`workspace_size` for inputs of these shapes; ValueError if they are not the model's."""
         if missing := [name for name in self._names if name not in shapes]:
             raise ValueError(f"no shape for the inputs {missing}")
-        return self._binding.workspace_for([tuple(shapes[name]) for name in self._names])
+        return self._binding.workspace_for(
+            [*(tuple(shapes[name]) for name in self._names), *(a.shape for a in self._held)]
+        )
 
     @property
     def weights_size(self) -> int:
@@ -565,7 +588,12 @@ class Model:
 
     def _run(self, inputs: Sequence[Array]) -> list[Array]:
         try:
-            return self._binding.run(inputs)
+            results = self._binding.run([*inputs, *self._held])
+            if not self._states:
+                return results
+            count = len(results) - len(self._states)
+            self._held = results[count:]
+            return results[:count]
         except RunError as error:
             cause = self._cause(inputs) if error.status in DATA_DO_NOT_FIT else None
             if cause is None:
@@ -591,7 +619,7 @@ class Model:
             if _version_of(model) != version:
                 return None
             module, _ = import_and_lower(model, "legal", options)
-            named = dict(zip(self._names, inputs, strict=True))
+            named = {**self.state, **dict(zip(self._names, inputs, strict=True))}
             run_module(module, named, max_steps=_MOST_STEPS)
         except InterpretError as error:
             return None if isinstance(error, StepLimitError) else str(error)
@@ -606,7 +634,7 @@ class Model:
         The model runs once here. ValueError if the inputs are not those of the model or would have
         to be copied, RunError if the run fails.
         """
-        return self._binding.prepare(self._in_order(inputs))
+        return self._binding.prepare([*self._in_order(inputs), *self._held])
 
     def profile(self, inputs: Mapping[str, Array], *, seconds: float = 1.0) -> Profile:
         """
@@ -615,7 +643,7 @@ class Model:
         ValueError if it was not, or if the inputs are not those of the model or would have to be
         copied; RunError if a run fails.
         """
-        return self._binding.profile(self._in_order(inputs), seconds)
+        return self._binding.profile([*self._in_order(inputs), *self._held], seconds)
 
     def trace(self, inputs: Mapping[str, Array], *, seconds: float = 1.0) -> list[KernelEvent]:
         """
@@ -624,7 +652,7 @@ class Model:
 
         ValueError and RunError as `profile`.
         """
-        return self._binding.trace(self._in_order(inputs), seconds)
+        return self._binding.trace([*self._in_order(inputs), *self._held], seconds)
 
     def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
         try:
@@ -648,6 +676,16 @@ class Model:
         `lowerdeck.load` reads it.
         """
         publish(self._folder, os.fspath(folder))
+
+
+def _first_state(info: TensorInfo, data: str | None) -> Array:
+    """A state before the first call, from its bytes in hexadecimal; zeros without them."""
+    import numpy as np
+
+    shape = tuple(int(size) for size in info.shape)
+    if data is None:
+        return np.zeros(shape, info.dtype)
+    return np.frombuffer(bytes.fromhex(data), info.dtype).reshape(shape)
 
 
 def _unpickled(files: Mapping[str, bytes], threads: int) -> Model:

@@ -84,6 +84,11 @@ class Case:
         key = self.data.get("signature")
         return {} if key is None else {"signature": key}
 
+    @property
+    def is_stateful(self) -> bool:
+        """True if samples are calls in a row, each from the state that the last one left."""
+        return bool(self.data.get("stateful"))
+
     def difference(self, found: Mapping[str, Any], expected: Arrays) -> str:
         """How outputs differ from the expected ones; empty if they do not."""
         for name in self.outputs:
@@ -135,24 +140,28 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
     model = lowerdeck.compile(
         case.model, outputs=case.outputs, disable=disable, cache=False, **case.options
     )
-    return model.__call__
+
+    def run(inputs: Arrays) -> Arrays:
+        if not case.is_stateful:
+            model.reset()
+        return model(inputs)
+
+    return run
 
 
 def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
     """The interpreter on the legalized module."""
     from lowerdeck.compiler import CompileOptions, import_and_lower
-    from lowerdeck.dialects.core.states import states_of
-    from lowerdeck.dialects.interpret import find_function, run_module
+    from lowerdeck.dialects.interpret.calls import Calls
 
     options = CompileOptions(outputs=case.outputs, disable=disable, import_options=case.options)
     module, _ = import_and_lower(str(case.model), "legal", options)
-    states = states_of(find_function(module, "main"))
-    held = {state.before: state.initial for state in states}
+    calls = Calls(module)
 
     def run(inputs: Arrays) -> Arrays:
-        found = cast(Arrays, run_module(module, {**inputs, **held}))
-        held.update({state.before: found[state.after] for state in states})
-        return found
+        if not case.is_stateful:
+            calls.reset()
+        return cast(Arrays, calls(inputs))
 
     return run
 

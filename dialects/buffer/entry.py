@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -70,6 +70,7 @@ class EntryOp(IRDLOperation):
     inputs = prop_def(Names)
     outputs = prop_def(Names)
     unused = opt_prop_def(Names)
+    states = opt_prop_def(ArrayAttr)
     takes_pool = opt_prop_def(UnitAttr)
     parallel = opt_prop_def(UnitAttr)
     workspace = opt_prop_def(DimsAttr)
@@ -89,12 +90,14 @@ class EntryOp(IRDLOperation):
         body: Region,
         *,
         unused: Sequence[str] = (),
+        states: Attribute | None = None,
     ):
         super().__init__(
             properties={
                 "inputs": _names(inputs),
                 "outputs": _names(outputs),
                 "unused": _names(unused) if unused else None,
+                "states": states,
             },
             regions=[body],
         )

@@ -47,3 +47,15 @@ def _state(entry: Attribute, types: dict[str, Attribute]) -> State:
     found = isinstance(initial, BlobAttr)
     value = initial.data.array(dtype, shape) if found else np.zeros(shape, dtype)
     return State(name, cast(StringAttr, after).data, value)
+
+
+def states_in(entries: Attribute | None) -> list[tuple[str, str, bytes | None]]:
+    """The names of inputs and outputs that are states, and their first bytes; None for zeros."""
+    if not isinstance(entries, ArrayAttr):
+        return []
+    found: list[tuple[str, str, bytes | None]] = []
+    for entry in cast("ArrayAttr[Attribute]", entries):
+        before, after, initial = cast("ArrayAttr[Attribute]", entry).data
+        data = initial.data.data.tobytes() if isinstance(initial, BlobAttr) else None
+        found.append((cast(StringAttr, before).data, cast(StringAttr, after).data, data))
+    return found

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -278,7 +279,7 @@ class _Importer:
             )
             return
         name = key.name or f"state_{len(self.states)}"
-        self.states[key] = _State(name, tensor(info.element, info.shape))
+        self.states[key] = _State(name, tensor(info.element, info.shape), _first(info))
 
     # Graphs
 
@@ -558,6 +559,14 @@ def _fresh(name: str, taken: set[str]) -> str:
         found, count = f"{name}_{count}", count + 1
     taken.add(found)
     return found
+
+
+def _first(info: TensorInfo) -> ConstantOp | None:
+    """What a variable begins with: zero, which quantized bytes have another integer for."""
+    q = info.quantization
+    if info.type != "INT8" or not info.is_variable or q is None or not q.zero:
+        return None
+    return ConstantOp.of(np.full(info.shape, q.zero, np.int8))
 
 
 def _initial(state: _State) -> Attribute:

@@ -31,7 +31,7 @@ from lowerdeck.dialects.core.control_flow import (
     yielded,
 )
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.names import unused_inputs, value_names
+from lowerdeck.dialects.core.names import STATES, unused_inputs, value_names
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
@@ -151,7 +151,13 @@ class Bufferizer:
         function = self.function
         inputs = value_names(function.arg_attrs, len(function.function_type.inputs))
         outputs = value_names(function.res_attrs, len(self.outputs))
-        entry = EntryOp(inputs, outputs, Region(block), unused=unused_inputs(function))
+        entry = EntryOp(
+            inputs,
+            outputs,
+            Region(block),
+            unused=unused_inputs(function),
+            states=function.attributes.get(STATES),
+        )
         entry.location = function.location
         return [called.over_buffers() for called in self._kernels.values()], entry
 

@@ -64,6 +64,8 @@ class Interface:
     outputs: tuple[Port, ...]
     unused_inputs: list[str]
     """Inputs of the model that no output needs, and the C does not have."""
+    states: list[tuple[str, str, bytes | None]]
+    """Inputs that hold what outputs held the last time, and their first bytes; None for zeros."""
     workspace: Expr
     """Bytes, without the slack for alignment."""
     weights_size: int
@@ -501,6 +503,10 @@ def metadata(i: Interface) -> dict[str, object]:
         "outputs": [_port_data(port) for port in i.outputs],
         "arguments": argument_fields(*ranks),
         "unused_inputs": i.unused_inputs,
+        "states": [
+            {"before": before, "after": after, "initial": None if data is None else data.hex()}
+            for before, after, data in i.states
+        ],
         "workspace": number(i.workspace_bytes),
         "memory": {
             "arena": number(i.workspace),

@@ -16,6 +16,7 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.abi import ABI
@@ -226,6 +227,7 @@ def _interface(
         inputs=make_ports(names_in(entry.inputs), list(inputs), taken),
         outputs=make_ports(names_in(entry.outputs), list(outputs), taken),
         unused_inputs=names_in(entry.unused),
+        states=states_in(entry.states),
         workspace=entry.workspace.data[0],
         weights_size=weights_size,
         weights_header=header.packed("little"),

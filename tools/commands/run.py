@@ -50,12 +50,19 @@ def add_to(commands: Any) -> None:
     one.add_argument(
         "--interpret", action="store_true", help="run the reference interpreter instead of C"
     )
+    one.add_argument(
+        "--steps",
+        type=int,
+        default=1,
+        metavar="N",
+        help="call a model that remembers so many times with these inputs (default: 1)",
+    )
     one.add_argument("-q", "--quiet", action="store_true", help="no summary of the outputs")
     add_cache_option(one)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the model once; write and describe what it returns."""
+    """Run the model; write and describe what it returns, of several calls the last time."""
     from lowerdeck.tools.progress import progress
     from lowerdeck.tools.summary import described
 
@@ -66,7 +73,10 @@ def run(args: argparse.Namespace) -> int:
             outputs = _interpret(args, options, given)
         else:
             model = compiled(args, options)
-            outputs = call(model, inputs_among(given, [one.name for one in model.inputs]))
+            inputs = inputs_among(given, [one.name for one in model.inputs])
+            for _ in range(args.steps - 1):
+                call(model, inputs)
+            outputs = call(model, inputs)
     if args.outputs:
         _write_arrays(args.outputs, outputs)
     if not args.quiet:
@@ -79,12 +89,17 @@ def _interpret(
     args: argparse.Namespace, options: CompileOptions, given: Mapping[str, NDArray[Any]]
 ) -> dict[str, Any]:
     """The outputs by the interpreter, of the module before any optimization."""
-    from lowerdeck.dialects.interpret import run_module
+    from lowerdeck.dialects.interpret.calls import Calls
     from lowerdeck.tools.sample_inputs import inputs_of
 
     module = module_at(args, options, "legal")
     options.progress("interpret")
-    return dict(run_module(module, inputs_among(given, inputs_of(module))))
+    calls = Calls(module)
+    states = calls.states
+    inputs = inputs_among(given, [name for name in inputs_of(module) if name not in states])
+    for _ in range(args.steps - 1):
+        calls(inputs)
+    return dict(calls(inputs))
 
 
 def _write_arrays(path: str, arrays: Mapping[str, Any]) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass
 
-from xdsl.ir import Block, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
-from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherNdOp, GatherOp, TopKOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64, tensor
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.passes.legalize.common.movement import pad
+from lowerdeck.passes.legalize.common.suppression import (
+    Rule,
+    chosen,
+    corners,
+    overlap,
+)
+from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import number
@@ -23,114 +24,6 @@ from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 _LOWEST_F32 = -3.4028234663852886e38
-
-Similarity = Callable[[Tf1Legalizer, TensorValue], TensorValue]
-"""The overlap of all boxes with the best ones [groups]: [groups, boxes], by ops at a builder."""
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """What drops a box."""
-
-    similarity: Similarity
-    most: SSAValue
-    """A scalar: boxes that overlap a chosen one more are dropped."""
-    least: SSAValue
-    """A scalar: boxes whose score is not above it are dropped."""
-    decay: SSAValue | None = None
-    """A scalar s: instead of being dropped, scores are multiplied by exp(s * similarity^2)."""
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """What was chosen in each round, [rounds, groups] each; minus infinity if nothing was left."""
-
-    places: TensorValue
-    scores: TensorValue
-
-
-def _chosen(builder: Tf1Legalizer, scores: TensorValue, rounds: Expr, rule: _Rule) -> _Chosen:
-    """
-    In each of `groups`, over and over: take the box with the best score (of equal ones the first),
-    and drop others by the rule. `scores` is [groups, boxes].
-    """
-    lowest = TensorValue.number(builder, -math.inf, scores.element)
-    start = scores.gt(TensorValue(builder, rule.least)).where(scores, lowest).value
-    block = Block(arg_types=[tensor(i64, []), start.type])
-    inner = copy(builder)
-    inner.point = InsertPoint.at_end(block)
-    best, value, left = _round(inner, TensorValue(inner, block.args[1]), rule)
-    inner.insert(YieldOp([left.value, best.value, value.value]))
-    iteration, count = (builder.symbols.fresh(nonnegative=True) for _ in range(2))
-    trips = builder.dims([rounds], [])
-    loop = LoopOp(trips, None, [start], Region(block), iteration=iteration, count=count)
-    _, places, values = builder.insert(loop)
-    shape = [rounds, scores.dims[0]]
-    return _Chosen(
-        TensorValue(builder, places).reshape(shape), TensorValue(builder, values).reshape(shape)
-    )
-
-
-def _round(
-    builder: Tf1Legalizer, left: TensorValue, rule: _Rule
-) -> tuple[TensorValue, TensorValue, TensorValue]:
-    """The best box of each group, its score, and the scores that are left."""
-    groups, count = left.dims
-    best = TensorValue(builder, builder.add(ArgReduceOp("max", left.value, 1)))
-    lowest = TensorValue.number(builder, -math.inf, left.element)
-    likeness = rule.similarity(builder, best)
-    is_dropped = likeness.gt(TensorValue(builder, rule.most))
-    after = left
-    if rule.decay is not None:
-        after = left * (likeness * likeness * TensorValue(builder, rule.decay)).exp()
-        is_dropped = ~after.gt(TensorValue(builder, rule.least)) | left.eq(-math.inf)
-    index = TensorValue.iota(builder, count).reshape([1, count])
-    is_dropped = is_dropped | index.eq(best.reshape([groups, 1]))
-    return best, left.reduce("max", [1]), is_dropped.where(lowest, after)
-
-
-# Boxes that lie over each other
-
-
-def _overlap(corners: Sequence[SSAValue]) -> Similarity:
-    """
-    The area that two boxes share by the area of both; 0 if one has none.
-
-    `corners` are y1, x1, y2 and x2, [groups, boxes] each; they may be any opposite ones.
-    """
-
-    def similarity(builder: Tf1Legalizer, best: TensorValue) -> TensorValue:
-        (shared, own, other), (width, *widths) = (
-            _lengths(builder, corners[axis], corners[axis + 2], best) for axis in (0, 1)
-        )
-        shared, own, other = shared * width, own * widths[0], other * widths[1]
-        has_area = own.gt(0) & other.gt(0)
-        return has_area.where(shared / has_area.where(own + other - shared, 1), 0)
-
-    return similarity
-
-
-def _lengths(
-    builder: Tf1Legalizer, end: SSAValue, opposite: SSAValue, best: TensorValue
-) -> tuple[TensorValue, TensorValue, TensorValue]:
-    """Along one axis, what the best boxes share with all others, and the lengths of both."""
-    ends = TensorValue(builder, end), TensorValue(builder, opposite)
-    low, high = ends[0].minimum(ends[1]), ends[0].maximum(ends[1])
-    first, last = _picked(builder, low, best), _picked(builder, high, best)
-    shared = (last.minimum(high) - first.maximum(low)).maximum(0)
-    return shared, last - first, high - low
-
-
-def _picked(builder: Tf1Legalizer, values: TensorValue, index: TensorValue) -> TensorValue:
-    """values [groups, boxes] at index [groups], as a column."""
-    column = index.reshape([index.dims[0], 1])
-    return TensorValue(builder, builder.add(GatherElementsOp(values.value, column.value, 1)))
-
-
-def _corners(boxes: TensorValue, count: Expr) -> list[SSAValue]:
-    """The coordinates of boxes [count, 4], [1, count] each."""
-    return [boxes.pick(1, k).reshape([1, count]).value for k in range(4)]
-
 
 # One image
 
@@ -194,18 +87,18 @@ def _kept(
         TensorValue(builder, number(builder, "boxes")),
         TensorValue(builder, number(builder, "scores")),
     )
-    rule = _Rule(_overlap(_corners(boxes, scores.dims[0])), most, least, decay)
+    rule = Rule(overlap(corners(boxes, scores.dims[0])), most, least, decay)
     return _selection(builder, scores, rule, is_padded=is_padded)
 
 
 def _selection(
-    builder: Tf1Legalizer, scores: TensorValue, rule: _Rule, *, is_padded: bool
+    builder: Tf1Legalizer, scores: TensorValue, rule: Rule, *, is_padded: bool
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     limit = TensorValue.of(builder, builder.reshape(builder.operand("max_output_size"), []))
     wanted = size_of(builder, limit.cast(i64).maximum(0).value, "the number of boxes")
     count = scores.dims[0]
     rounds = minimum(wanted, count)
-    found = _chosen(builder, scores.reshape([1, count]), rounds, rule)
+    found = chosen(builder, scores.reshape([1, count]), rounds, rule)
     # Once nothing is left, nothing comes any more.
     number_ = found.scores.gt(-math.inf).cast(i64).reduce("sum", [0, 1])
     size = size_of(builder, number_.value, "the number of boxes")
@@ -224,12 +117,12 @@ def legalize_suppression_overlaps(builder: Tf1Legalizer) -> Results:
     overlaps = builder.transpose(number(builder, "overlaps"), [1, 0])
     scores = TensorValue(builder, number(builder, "scores"))
 
-    def similarity(inner: Tf1Legalizer, best: TensorValue) -> TensorValue:
+    def similarity(inner: Legalizer, best: TensorValue) -> TensorValue:
         found = inner.add(GatherOp(overlaps, best.value, 0))
         return TensorValue(inner, inner.reshape(found, [1, scores.dims[0]]))
 
     thresholds = (_threshold(builder, f"{name}_threshold") for name in ("overlap", "score"))
-    return [_selection(builder, scores, _Rule(similarity, *thresholds), is_padded=False)[0]]
+    return [_selection(builder, scores, Rule(similarity, *thresholds), is_padded=False)[0]]
 
 
 # Batches of images with classes
@@ -259,8 +152,8 @@ def legalize_combined_suppression(builder: Tf1Legalizer) -> Results:
     )
     whole = [corners.pick(0, k).reshape([images * classes, count]) for k in range(4)]
     thresholds = (_threshold(builder, f"{name}_threshold") for name in ("iou", "score"))
-    rule = _Rule(_overlap([value.value for value in whole]), *thresholds)
-    found = _chosen(builder, scores.reshape([images * classes, count]), rounds, rule)
+    rule = Rule(overlap([value.value for value in whole]), *thresholds)
+    found = chosen(builder, scores.reshape([images * classes, count]), rounds, rule)
     candidates = rounds * classes
 
     def by_image(value: TensorValue) -> TensorValue:

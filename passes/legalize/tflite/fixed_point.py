@@ -119,3 +119,71 @@ def _exp_near_zero(x: Integers) -> Integers:
     cube, fourth = high_product(square, y), high_product(square, square)
     inner = high_product(divided(fourth, 2) + cube, 715827883) + square
     return 1895147668 + high_product(1895147668, y + divided(inner, 1))
+
+
+# Curves of sixteen bits
+
+
+def _wrapped(x: Any) -> Integers:
+    return np.asarray(x, np.int64).astype(np.int16).astype(np.int64)
+
+
+def _constant(x: int) -> int:
+    """A constant of 32 bits with 16."""
+    return int(divided(x, 16))
+
+
+def _times(x: Any, y: Any) -> Integers:
+    return np.asarray(high_product(x, y, 16), np.int64)
+
+
+def _exp_16(x: Integers, integer_bits: int) -> Integers:
+    """exp(x) of numbers that are not positive."""
+    fraction_bits = 15 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    part = _wrapped((x & (quarter - 1)) - quarter)
+    y = _wrapped(shifted_left(part, integer_bits) + (1 << 12))
+    square = _times(y, y)
+    cube, fourth = _times(square, y), _times(square, square)
+    third = _constant(715827883)
+    inner = _wrapped(_times(_wrapped(divided(fourth, 2) + cube), third) + square)
+    base = _constant(1895147668)
+    total = base + _times(base, _wrapped(y + divided(inner, 1)))
+    result = np.clip(total, -(1 << 15), (1 << 15) - 1)
+    rest = _wrapped(part - x)
+    factors = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+    for exponent, factor in zip(range(-2, 5), factors, strict=True):
+        if integer_bits > exponent:
+            is_set = (rest & (1 << (fraction_bits + exponent))) != 0
+            result = np.where(is_set, _times(result, _constant(factor)), result)
+    if integer_bits > 5:
+        limit = _constant(-(1 << (36 - integer_bits)))
+        result = np.where(x < limit, 0, result)
+    return np.where(x == 0, (1 << 15) - 1, result)
+
+
+def _divided_16(x: Integers, *, minus: bool) -> Integers:
+    """(1 - x) / (1 + x), or 1 / (1 + x), of fractions from 0 to 1."""
+    half = (x + (1 << 15)) // 2
+    y = _wrapped(_constant(1515870810) + _times(half, _constant(-1010580540)))
+    for _ in range(3):
+        rest = _wrapped((1 << 13) - _times(half, y))
+        y = _wrapped(y + shifted_left(_times(y, rest), 2))
+    return shifted_left(_wrapped(y - (1 << 13)), 2) if minus else shifted_left(y, 1)
+
+
+def logistic_table() -> Integers:
+    """The logistic function of all integers of 16 bits, with three integer bits."""
+    x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
+    size = np.where(x > 0, x, _wrapped(-x))
+    above = _divided_16(_exp_16(_wrapped(-size), 3), minus=False)
+    curve = np.where(x > 0, above, _wrapped((1 << 15) - 1 - above))
+    return np.where(x == 0, _constant(1 << 30), curve)
+
+
+def tanh_table(integer_bits: int) -> Integers:
+    """The hyperbolic tangent of all integers of 16 bits."""
+    x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
+    negative = np.where(x < 0, x, _wrapped(-x))
+    size = _divided_16(_exp_16(negative, integer_bits + 1), minus=True)
+    return np.where(x == 0, 0, np.where(x < 0, _wrapped(-size), size))

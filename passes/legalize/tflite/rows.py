@@ -215,7 +215,7 @@ def _logarithm(x: TensorValue) -> TensorValue:
 # Lengths
 
 
-def _inverse_roots(x: TensorValue) -> tuple[TensorValue, TensorValue]:
+def inverse_roots(x: TensorValue) -> tuple[TensorValue, TensorValue]:
     """1 / sqrt(x) of integers as multiplier and exponent."""
     bits = bit_length(x)
     cut = [max(0, -(-(k - 29) // 2)) for k in range(32)]
@@ -246,7 +246,7 @@ def unit_rows_of_bytes(builder: TfliteLegalizer) -> SSAValue:
         builder.refuse(f"the activation {builder.activation()}", "none")
     x = without_zero(builder, 0)
     total = (x * x).reduce("sum", [rank_of(x.value) - 1], keep_dims=True)
-    multiplier, exponent = _inverse_roots(total)
+    multiplier, exponent = inverse_roots(total)
     low, most = type_range(i8)
     op = RequantizeOp(
         "double",
