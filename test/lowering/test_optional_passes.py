@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import NameLoc, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -29,8 +30,15 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import f16, f32, i8, i32, i64
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
-from lowerdeck.lowering.pipeline import PASSES, run_to_phase
+from lowerdeck.lowering.pipeline import (
+    PASSES,
+    Observer,
+    passes_of_phase,
+    run_passes,
+    run_to_phase,
+)
 from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.contracts import check_contract
 from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -43,6 +51,9 @@ from .programs import (  # noqa: TID251  (these are tests, not the folder of sou
 )
 
 Array = NDArray[Any]
+
+BELOW = ("kernels", "buffer", "scheduled")
+"""The phases of lowering."""
 
 OPTIONAL = [name for name, make in PASSES.items() if getattr(make(), "optional", False)]
 
@@ -139,25 +150,59 @@ def opened(x: SSAValue, y: SSAValue) -> list[SSAValue]:
     return [e.AddOp(x, y).result]
 
 
-@dataclass(eq=False)
-class OptionProgram(Program):
-    """A program that takes the compiler's own way by some options."""
-
-    options: CompileOptions = field(default_factory=CompileOptions)
-
-    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
-        """The C; interpreting kernels with so long sums would take too long."""
-        del runs
-        context = LowerdeckContext(options=self.options)
-        run_to_phase(context, self.module, "scheduled", after="optimized")
-        return emit(context, self.module, self.name), []
-
-
 def options(disable: Sequence[str]) -> CompileOptions:
     return CompileOptions(target="x86-64", disable=disable, strategy=["bands"])
 
 
-def add(suite: Suite, disable: Sequence[str]) -> None:
+@dataclass(eq=False)
+class OptionProgram(Program):
+    """A program that takes the compiler's own way by some options, from where it stands on."""
+
+    disable: Sequence[str] = ()
+    is_scheduled: bool = False
+
+    def expect(self) -> None:
+        """Once, while the module is core."""
+        if not self.expected:
+            super().expect()
+
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
+        """The C; interpreting kernels with so long sums would take too long."""
+        del runs
+        context = LowerdeckContext(options=options(self.disable))
+        if not self.is_scheduled:
+            run_to_phase(context, self.module, "scheduled", after="optimized")
+        return emit(context, self.module, self.name), []
+
+
+class Copies(Observer):
+    """
+    A module as it would be scheduled without each optional pass: copied where that pass runs, if it
+    changes anything, and lowered on from there.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[str, ModuleOp] = {}
+
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if pass_.name in OPTIONAL:
+            self.before[pass_.name] = module.clone()
+
+    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if pass_.name in OPTIONAL and self.before[pass_.name].is_structurally_equivalent(module):
+            del self.before[pass_.name]
+
+    def without(self, name: str) -> ModuleOp:
+        """The module without a pass that changes it."""
+        module, context = self.before[name], LowerdeckContext(options=options([name]))
+        way = [each for phase in BELOW for each in passes_of_phase(phase, context.options)]
+        rest = way[way.index(name) + 1 :]
+        run_passes(context, module, [PASSES[each]()() for each in rest])
+        check_contract(module, "scheduled")
+        return module
+
+
+def add(suite: Suite) -> None:
     """All programs."""
     rng = np.random.default_rng(0)
     sizes = [[3, symbol("m")], [symbol("n"), symbol("k")]]
@@ -169,22 +214,56 @@ def add(suite: Suite, disable: Sequence[str]) -> None:
         arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
         module = module_of([typed(np.float32, *dims) for dims in types], body)
         name = f"p{len(suite.programs)}"
-        suite.programs.append(
-            OptionProgram(name, module, arrays, ulps=64, scale=1, options=options(disable))
-        )
+        suite.programs.append(OptionProgram(name, module, arrays, ulps=64, scale=1))
 
 
-def test_results_without_them(tmp_path: Path) -> None:
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
-    for disable in ([], *([name] for name in OPTIONAL), OPTIONAL):
-        add(suite, disable)
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    """The programs with all passes, with none that is optional, and without each that matters."""
+    suite = Suite(tmp_path_factory.mktemp("programs"), flags=VECTOR_FLAGS)
+    add(suite)
+    usual = list(suite.programs)
+    for program in usual:
+        program.expect()
+    add(suite)
+    for program in suite.programs[len(usual) :]:
+        assert isinstance(program, OptionProgram)
+        program.disable = OPTIONAL
+    for program in usual:
+        assert isinstance(program, OptionProgram)
+        copies, context = Copies(), LowerdeckContext(options=options([]))
+        run_to_phase(context, program.module, "scheduled", copies, after="optimized")
+        program.is_scheduled = True
+        for name in list(copies.before):
+            suite.programs.append(
+                replace(
+                    program,
+                    name=f"p{len(suite.programs)}",
+                    module=copies.without(name),
+                    disable=[name],
+                )
+            )
+    return suite
+
+
+def test_results_without_them(suite: Suite) -> None:
     suite.check()
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_each_of_them_does_something(name: str, suite: Suite) -> None:
+    programs = [one for one in suite.programs if isinstance(one, OptionProgram)]
+    usual = {one.inputs[0].shape: one.module for one in programs if not one.disable}
+    without = [one for one in programs if one.disable == [name]]
+    assert not all(
+        one.module.is_structurally_equivalent(usual[one.inputs[0].shape]) for one in without
+    )
 
 
 def log_of(limit: int | None = None, skip: str | None = None) -> list[str]:
     """The rewrites of lowering in all programs."""
     suite, lines = Suite(Path()), StringIO()
-    add(suite, [])
+    add(suite)
     for program in suite.programs:
         for number, op in enumerate(program.module.walk()):
             op.location = NameLoc(StringAttr(f"node_{number}"), UnknownLoc())
@@ -224,21 +303,3 @@ def test_decisions_are_limited(log: list[str]) -> None:
 def test_source_nodes_are_left_alone(log: list[str]) -> None:
     assert log_of(skip="no such node") == log
     assert log_of(skip="node_") == []
-
-
-def texts(disable: Sequence[str]) -> list[str]:
-    """The C of all programs."""
-    suite = Suite(Path())
-    add(suite, disable)
-    return [artifact.files[f"{artifact.name}.c"] for _, artifact, _ in suite.lowered]
-
-
-@pytest.fixture(scope="module")
-def usual() -> list[str]:
-    """The C with all passes."""
-    return texts([])
-
-
-@pytest.mark.parametrize("name", OPTIONAL)
-def test_each_of_them_does_something(name: str, usual: list[str]) -> None:
-    assert texts([name]) != usual
