@@ -11,13 +11,21 @@ BENCH = runpy.run_path(str(ROOT / "bench" / "mutants.py"))
 MUTANTS: list[Any] = BENCH["load_mutants"]()
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
-def test_mutant_applies(mutant: Any) -> None:
-    source = (ROOT / mutant.file).read_text()
-    mutated = mutant.apply(source)
-    assert mutated != source
-    if mutant.module:
-        compile(mutated, mutant.file, "exec")
+def problem_of(mutant: Any, source: str) -> str | None:
+    """Why a mutant is none of a source, if it is none."""
+    try:
+        mutated = mutant.apply(source)
+        if mutant.module:
+            compile(mutated, mutant.file, "exec")
+    except (BENCH["MutantError"], SyntaxError) as error:
+        return str(error)
+    return f"{mutant.name}: nothing changes" if mutated == source else None
+
+
+def test_every_mutant_applies() -> None:
+    sources = {mutant.file: (ROOT / mutant.file).read_text() for mutant in MUTANTS}
+    problems = [problem_of(mutant, sources[mutant.file]) for mutant in MUTANTS]
+    assert [problem for problem in problems if problem is not None] == []
 
 
 def test_selected_tests_are_there() -> None:

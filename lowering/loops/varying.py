@@ -22,7 +22,8 @@ def _spread(block: Block, varying: set[SSAValue]) -> None:
         if type(op) is ForOp:
             _spread_loop(op, varying)
             continue
-        if not varying.isdisjoint(op.operands) or (op.regions and _spread_inside(op, varying)):
+        inside = bool(op.regions) and _spread_inside(op, varying)
+        if inside or not varying.isdisjoint(op.operands):
             varying.update(op.results)
 
 
