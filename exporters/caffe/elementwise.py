@@ -13,8 +13,10 @@ from lowerdeck.dialects.caffe.caffe_pb2 import EltwiseParameter
 from lowerdeck.dialects.caffe.shapes import Shape
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.types import element_type, f32
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
 from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.linear.affine import chain_of, is_representable
 from lowerdeck.passes.machinery.driver import producer
 from lowerdeck.passes.machinery.values import number
 
@@ -262,6 +264,21 @@ def _scale_and_bias(net: Net, op: e.BinaryOp) -> Blob | None:
         return None
     x = net.blob(product.lhs)
     return scaled_by(net, x, scale, -shift if isinstance(op, e.SubOp) else shift)
+
+
+@recognizes(e.MulOp, e.DivOp)
+def _bias_and_scale(net: Net, op: e.BinaryOp) -> Blob | None:
+    """(x + t) * s, of constants, if x * s + t * s is as exact"""
+    chain = chain_of(op)
+    if chain is None or element_type(op.result) != f32:
+        return None
+    scale, shift = chain.affine.parts
+    if scale is None or shift is None or net.shape(chain.input) != net.shape(op.result):
+        return None
+    if not is_representable(scale, f32) or not is_representable(shift, f32):
+        return None
+    x = net.blob(chain.input)
+    return scaled_by(net, x, scale.astype(np.float32), shift.astype(np.float32))
 
 
 @recognizes(e.MinOp, e.MaxOp)

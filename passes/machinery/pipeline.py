@@ -156,6 +156,8 @@ def passes_before_export(stages: Collection[str] = ("pre", "opt", "post")) -> li
         "fuse-activation",
         "fuse-norm",
         "fuse-softmax",
+        # After fuse-norm, whose formulas have constants: no Scale layer behind another is left.
+        "merge-linear",
         "fold",
         "simplify",
         "cse",
