@@ -61,7 +61,8 @@ class ConvertToCaffePass(ModulePass):
       [constant weights]; what their windows have beyond the same padding on both sides is cut
     - pool -> Pooling with its windows rounded up; those that core does not have are cut, and what
       averages are divided by is corrected; of volumes, one of planes and one of columns
-    - x * s + t, (x + t) * s -> Power or Scale, x + y -> Eltwise or Bias, and so on, by what broadcasts
+    - x * s + t, (x + t) * s -> Power or Scale, x + y -> Eltwise or Bias, and so on, by what
+      broadcasts
     - split, slice -> Slice, and Silence for the parts that nothing reads; broadcast -> Tile
     - pad(x) -> Concat of numbers and x, or [other modes, few parts] of x and parts of a Slice of it
     - softmax(x, log) -> x - m - log(sum(exp(x - m))), m by Pooling, sums by Convolution with ones
