@@ -17,7 +17,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from lowerdeck.dialects.errors import PluginFault, plugin_of, working_on
-from lowerdeck.dialects.frameworks import EXPORT, Export, PassFactory, exports, lazy
+from lowerdeck.dialects.frameworks import EXPORT, FRAMEWORKS, Export, PassFactory, exports, lazy
 from lowerdeck.dialects.verification import problems_of
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes.machinery import pipeline as core_pipeline
@@ -316,12 +316,23 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     ]
 
 
-def steps_of_phase(phase: str, options: CompileOptions) -> list[ModulePass]:
+def _others(module: ModuleOp) -> set[str]:
+    """The names of the passes that legalize what a module has nothing of."""
+    dialects = {op.dialect_name() for op in module.walk()}
+    absent = [each for name, each in FRAMEWORKS.items() if name not in dialects]
+    return {name for framework in absent for name in framework.legalization}
+
+
+def steps_of_phase(
+    phase: str, options: CompileOptions, without: Collection[str] = ()
+) -> list[ModulePass]:
     """
     The passes that lead from the phase before to this one, with the user's own: at the end of
     EXTRA_AFTER, or, for an export that branches off before it, where core becomes the framework's.
+    Those called `without` are not even imported.
     """
-    steps = [ALL_PASSES[name]()() for name in passes_of_phase(phase, options)]
+    names = [name for name in passes_of_phase(phase, options) if name not in without]
+    steps = [ALL_PASSES[name]()() for name in names]
     if phase == EXTRA_AFTER:
         return [*steps, *extra_passes(options)]
     export = exports().get(phase)
@@ -387,7 +398,7 @@ def run_to_phase(
     direct = exports()[phase] if after is None and _is_of_export(module, phase, options) else None
     for current in way[start:] if direct is None else (phase,):
         if direct is None:
-            passes = steps_of_phase(current, options)
+            passes = steps_of_phase(current, options, without=_others(module))
         else:
             passes = [ALL_PASSES[name]()() for name in _simplification(direct)]
         chosen = (other.get(pass_.name, pass_) for pass_ in passes)
