@@ -11,7 +11,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lowerdeck.tools.command import add_command, command_options, write_json
 from lowerdeck.tools.common import about
@@ -20,6 +20,7 @@ from lowerdeck.tools.text_table import table_lines
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from lowerdeck.dialects.dims import Expr
     from lowerdeck.passes.machinery.options import CompileOptions
     from lowerdeck.passes.machinery.statistics import Statistics
 
@@ -56,7 +57,7 @@ class Effect:
     """By "pass/pattern": a group names its members."""
 
     @property
-    def change(self) -> dict[str, int | None]:
+    def change(self) -> dict[str, Count | None]:
         """By what is counted; None where one of both counts is not known."""
         return {name: _difference(self.before, self.after, name) for name in COUNTS}
 
@@ -66,9 +67,23 @@ class Effect:
         return not self.rewrites and not any(self.change.values())
 
 
-def _difference(before: Statistics, after: Statistics, name: str) -> int | None:
-    old, new = getattr(before, name), getattr(after, name)
-    return None if old is None or new is None else new - old
+Count: TypeAlias = "int | Expr"
+"""A number, or a formula of sizes that are open."""
+
+
+def count_in(statistics: Statistics, name: str) -> Count | None:
+    """One of the counts, as a formula where it depends on sizes that are open."""
+    formula = statistics.formulas.get(name)
+    return getattr(statistics, name) if formula is None else formula
+
+
+def _difference(before: Statistics, after: Statistics, name: str) -> Count | None:
+    old, new = count_in(before, name), count_in(after, name)
+    if old is None or new is None:
+        return None
+    change = new - old
+    number = change if isinstance(change, int) else change.value
+    return change if number is None else number
 
 
 @dataclass(frozen=True)
@@ -86,7 +101,7 @@ class Explanation:
                 {
                     "phase": effect.phase,
                     "pass": effect.pass_name,
-                    "change": effect.change,
+                    "change": {name: _plain(change) for name, change in effect.change.items()},
                     "after": counts_data(effect.after),
                     "rewrites": dict(effect.rewrites),
                 }
@@ -116,24 +131,44 @@ class Explanation:
         head = ["phase, pass, pattern", *_SHOWN.values(), "rewrites"]
         lines = table_lines(head, rows)
         if any(effect.after.inexact for effect in self.effects):
-            lines += ["", "~ sizes that depend on inputs or data count as 1; see --input-shape"]
+            lines += ["", _NOTE]
         return "\n".join(lines)
 
 
 def counts_data(statistics: Statistics, names: Sequence[str] = COUNTS) -> dict[str, Any]:
     """Counts as JSON, and which of them take sizes that are not known for 1."""
-    counts = {name: getattr(statistics, name) for name in names}
+    counts = {name: _plain(count_in(statistics, name)) for name in names}
     return {**counts, "inexact": sorted(statistics.inexact)}
 
 
+def _plain(value: Count | None) -> int | str | None:
+    return value if value is None or isinstance(value, int) else str(value)
+
+
+_WIDTH = 24
+"""Characters of a formula in the table."""
+
+_NOTE = (
+    "~ sizes are open, or loops end by a condition and count once; --dim NAME=N or --input-shape "
+    "gives numbers, --json whole formulas"
+)
+
+
 def _number(statistics: Statistics, name: str) -> str:
-    value: int | None = getattr(statistics, name)
+    value = count_in(statistics, name)
     mark = "~" if name in statistics.inexact else ""
-    return "" if value is None else f"{mark}{value:,}"
+    return "" if value is None else f"{mark}{_written(value)}"
 
 
-def _signed(value: int | None) -> str:
-    return f"{value:+,}" if value else ""
+def _written(value: Count, sign: str = "") -> str:
+    if isinstance(value, int):
+        return f"{value:{sign},}"
+    text = str(value)
+    return text if len(text) <= _WIDTH else "..."
+
+
+def _signed(value: Count | None) -> str:
+    return "" if value is None or value == 0 else _written(value, "+")
 
 
 def explain(

@@ -16,7 +16,7 @@ All counts follow from the definitions of the ops, not from the algorithms that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects import func
@@ -49,7 +49,7 @@ from lowerdeck.dialects.core.tensor import (
     ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.frameworks import framework_of
 from lowerdeck.dialects.walking import all_ops
 
@@ -220,26 +220,36 @@ class Statistics:
     was taken as 1, because it depends on data, or on an input's size that was not given. (Of the
     branches of an `if` the larger one counts.)
     """
+    formulas: Mapping[str, Expr]
+    """Those of them that depend on sizes which are not known, as formulas of these."""
 
 
 def statistics_of(module: ModuleOp, sizes: Mapping[str, int] | None = None) -> Statistics:
     """The counts of a module; `sizes` gives the dimension symbols of inputs their values."""
     ops = [op for op in all_ops(module) if op is not module]
-    counter, work = _Counter(dict(sizes or {})), None
+    known = {name: Expr.const(size) for name, size in (sizes or {}).items()}
+    counter, work = _Counter(known), None
     if not any(map(_is_foreign, ops)):
         functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
         blocks = (block for op in functions for block in op.body.blocks)
         work = sum(map(counter.block, blocks), Work())
+    amounts = {} if work is None else vars(work)
     return Statistics(
         operations=sum(map(_is_counted, ops)),
         kernels=sum(isinstance(op, KernelOp) for op in ops),
         parameters=sum(map(parameters, ops)),
         parameter_bytes=sum(map(parameter_bytes, ops)),
-        multiply_adds=None if work is None else work.multiply_adds,
-        flops=None if work is None else work.flops,
-        bytes_moved=None if work is None else work.bytes_moved,
+        multiply_adds=None if work is None else at_ones(work.multiply_adds),
+        flops=None if work is None else at_ones(work.flops),
+        bytes_moved=None if work is None else at_ones(work.bytes_moved),
         inexact=frozenset(counter.inexact),
+        formulas={name: amount for name, amount in amounts.items() if amount.symbols},
     )
+
+
+def at_ones(amount: Expr) -> int:
+    """An amount where every size that is not known is 1."""
+    return max(amount.evaluate(dict.fromkeys(amount.symbols, 1)), 0)
 
 
 def _is_counted(op: Operation) -> bool:
@@ -269,9 +279,9 @@ def symbol_sizes(module: ModuleOp, shapes: Mapping[str, Sequence[int]]) -> dict[
 class Work:
     """What some ops do in one run."""
 
-    multiply_adds: int = 0
-    flops: int = 0
-    bytes_moved: int = 0
+    multiply_adds: Expr = _NONE
+    flops: Expr = _NONE
+    bytes_moved: Expr = _NONE
 
     def __add__(self, other: Work) -> Work:
         return Work(
@@ -280,7 +290,7 @@ class Work:
             self.bytes_moved + other.bytes_moved,
         )
 
-    def times(self, count: int) -> Work:
+    def times(self, count: Expr) -> Work:
         """That of so many runs."""
         return Work(self.multiply_adds * count, self.flops * count, self.bytes_moved * count)
 
@@ -289,10 +299,8 @@ class Work:
 class _Counter:
     """The work of blocks, with the symbols that are known so far."""
 
-    symbols: dict[str, int]
+    symbols: dict[str, Expr]
     inexact: set[str] = field(default_factory=set[str])
-    assumed: set[str] = field(default_factory=set[str])
-    """Symbols of which nothing is known."""
 
     def block(self, block: Block) -> Work:
         return sum(map(self._op, block.ops), Work())
@@ -302,9 +310,9 @@ class _Counter:
             case IfOp():
                 branches = [self.block(region.block) for region in op.regions]
                 return Work(
-                    max(branch.multiply_adds for branch in branches),
-                    max(branch.flops for branch in branches),
-                    max(branch.bytes_moved for branch in branches),
+                    maximum(*(branch.multiply_adds for branch in branches)),
+                    maximum(*(branch.flops for branch in branches)),
+                    maximum(*(branch.bytes_moved for branch in branches)),
                 )
             case LoopOp():
                 return self._loop(op)
@@ -319,40 +327,38 @@ class _Counter:
             self._size("multiply_adds", multiply_adds, op),
             self._size("flops", flops, op),
             # What is inside of a kernel moves nothing.
-            0 if isinstance(op.parent_op(), KernelOp) else self._bytes(op),
+            _NONE if isinstance(op.parent_op(), KernelOp) else self._bytes(op),
         )
 
-    def _bytes(self, op: Operation) -> int:
+    def _bytes(self, op: Operation) -> Expr:
         return self._size("bytes_moved", bytes_moved, op)
 
-    def _size(self, what: str, count: Callable[[Operation], Expr], op: Operation) -> int:
+    def _size(self, what: str, count: Callable[[Operation], Expr], op: Operation) -> Expr:
         try:
-            amount = count(op)
+            amount = count(op).substitute(self.symbols)
         except VerifyException:  # infer-shapes has yet to run
             self.inexact.add(what)
-            return 0
-        if unknown := amount.symbols - self.symbols.keys():
-            self.assumed |= unknown
-        if amount.symbols & self.assumed:
+            return _NONE
+        if amount.symbols:
             self.inexact.add(what)
-        ones = dict.fromkeys(self.assumed, 1)
-        return max(amount.evaluate(ones | self.symbols), 0)
+        return amount if amount.value is None or amount.value > 0 else _NONE
 
     def _loop(self, op: LoopOp) -> Work:
         trips = None if op.condition is not None else self._value(op.trip_count)
         if trips is not None and op.count is not None:
             self.symbols[op.count.data] = trips
         body = self.block(op.body.block)
+        if trips is None or trips.symbols:
+            self.inexact |= {name for name, amount in vars(body).items() if amount != _NONE}
         if trips is None:
-            self.inexact |= {name for name, amount in asdict(body).items() if amount}
-        return body.times(1 if trips is None else max(trips, 0))
+            return body
+        return body.times(trips if trips.value is None or trips.value > 0 else _NONE)
 
-    def _value(self, value: SSAValue | None) -> int | None:
+    def _value(self, value: SSAValue | None) -> Expr | None:
         """An integer that follows from constants and the shapes of inputs."""
         owner = None if value is None else value.owner
         if isinstance(owner, ConstantOp):
-            return int(owner.array.reshape(-1)[0])
+            return Expr.const(int(owner.array.reshape(-1)[0]))
         if not isinstance(owner, FromDimsOp):
             return None
-        dim = owner.values.data[0]
-        return dim.evaluate(self.symbols) if dim.symbols <= self.symbols.keys() else None
+        return owner.values.data[0].substitute(self.symbols)

@@ -259,6 +259,7 @@ def test_memory_is_that_of_the_compiled_model(found: Report, tmp_path: Path) -> 
     # The workspace of a call has room to begin at a multiple of 64.
     workspace = model.workspace_size
     assert isinstance(workspace, int)
+    assert isinstance(memory.arena, int)
     assert memory.arena <= workspace <= memory.arena + 64
     assert (memory.inputs, memory.outputs) == (4 * 144, 4 * 144)
     assert memory.total == memory.arena + memory.weights + 8 * 144
@@ -277,6 +278,9 @@ def test_plan(threads: int, tmp_path: Path) -> None:
     path = net.write(tmp_path / "m.onnx")
     memory = report(path, CompileOptions(target="c99", threads=threads)).memory
     assert memory is not None
+    assert isinstance(memory.arena, int)
+    assert memory.buffers is not None
+    assert memory.steps is not None
     assert len(memory.buffers) > 1
     for k, one in enumerate(memory.buffers):
         assert one.offset + one.size <= memory.arena
@@ -293,18 +297,31 @@ def test_plan(threads: int, tmp_path: Path) -> None:
     assert sum(step.weights for step in memory.steps) >= 3 * 4 * 8 * 8 * 9
 
 
-def test_open_sizes_count_as_one_unless_given(tmp_path: Path) -> None:
-    net = Net(["n", 3])
-    net.add("MatMul", net.weight(3, 5))
+@pytest.mark.parametrize("given", [{"input_shapes": {"x": [7, 3, 8]}}, {"dims": {"n": 7, "w": 3}}])
+def test_open_sizes_are_formulas_unless_given(given: Any, tmp_path: Path) -> None:
+    net = Net(["n", "w", 8])
+    net.add("Relu")
+    net.add("MatMul", net.weight(8, 5))
     path = net.write(tmp_path / "m.onnx")
-    one = report(path, C99)
-    assert one.total.multiply_adds == 15
-    assert one.total.inexact
-    assert one.memory is not None
-    assert not one.memory.is_exact
-    given = report(path, CompileOptions(target="c99", input_shapes={"x": [7, 3]}))
-    assert given.total.multiply_adds == 7 * 15
-    assert not given.total.inexact
+    found = report(path, C99)
+    layers = found.data()["layers"]
+    assert [layer["shape"] for layer in layers] == [["n", "w", 8], ["n", "w", 5]]
+    assert [layer["flops"] for layer in layers] == ["n * w * 8", "n * w * 80"]
+    assert found.data()["total"]["multiply_adds"] == "n * w * 40"
+    memory = found.memory
+    assert memory is not None
+    assert not memory.is_exact
+    assert (memory.data()["inputs"], memory.buffers) == ("n * w * 32", None)
+    text = found.text()
+    assert "n×w×8" in text
+    assert "n * w * 40 multiply-adds" in text
+    assert "sizes are open: --dim NAME=N or --input-shape gives numbers" in text
+    sized = report(path, CompileOptions(target="c99", **given))
+    assert [layer.flops for layer in sized.layers] == [7 * 3 * 8, 7 * 3 * 80]
+    assert sized.total.multiply_adds == 7 * 3 * 40
+    assert not sized.total.inexact
+    assert sized.memory is not None
+    assert sized.memory.is_exact
 
 
 # Text, JSON and HTML

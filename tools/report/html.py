@@ -7,10 +7,14 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from lowerdeck.tools.report.layers import by_operator
+from lowerdeck.tools.explain import count_in
+from lowerdeck.tools.report.layers import by_operator, shape_text, written
 from lowerdeck.tools.report.memory import MemoryPlan
 from lowerdeck.tools.report.report import Report, rewrites_of
 from lowerdeck.tools.report.roofline import Roofline
+
+_FORMULA_WIDTH = 60
+"""Characters of a formula in the table of passes."""
 
 _WIDTH, _HEIGHT = 1100, 320
 """Of the picture of the arena, in pixels."""
@@ -30,7 +34,7 @@ def html(report: Report) -> str:
         operators=_table(
             ("operator", "layers", "parameters", "FLOPs", "bytes moved"),
             (
-                (row["operator"], *(f"{row[name]:,}" for name in _COUNTS))
+                (row["operator"], *(written(row[name]) for name in _COUNTS))
                 for row in by_operator(report.layers)
             ),
             left=1,
@@ -41,10 +45,10 @@ def html(report: Report) -> str:
                 (
                     layer.name,
                     layer.operator,
-                    "?" if layer.shape is None else "×".join(map(str, layer.shape)),
+                    shape_text(layer.shape, "×"),
                     f"{layer.parameters:,}",
-                    f"{layer.flops:,}",
-                    f"{layer.bytes_moved:,}",
+                    written(layer.flops),
+                    written(layer.bytes_moved),
                 )
                 for layer in report.layers
             ),
@@ -87,15 +91,20 @@ def _passes(report: Report) -> str:
             continue
         cells: list[str] = []
         for name in shown:
-            before, after = getattr(effect.before, name), getattr(effect.after, name)
-            same = before == after or after is None
-            cells.append("" if same else f"{'?' if before is None else f'{before:,}'} → {after:,}")
+            before, after = count_in(effect.before, name), count_in(effect.after, name)
+            if after is None or before == after:
+                cells.append("")
+                continue
+            start = "?" if before is None else written(before, _FORMULA_WIDTH)
+            cells.append(f"{start} → {written(after, _FORMULA_WIDTH)}")
         rows.append((effect.phase, effect.pass_name, *cells, str(sum(effect.rewrites.values()))))
     head = ("phase", "pass", "ops", "FLOPs", "parameters", "bytes moved", "rewrites")
     return _table(head, rows, left=2)
 
 
 def _steps(memory: MemoryPlan) -> str:
+    if memory.steps is None or memory.peak is None:
+        return ""
     top = max(memory.peak, 1)
     rows = "".join(
         f"<tr><td class=number>{k}</td><td>{escape(step.kernel)}</td>"
@@ -115,8 +124,11 @@ def _roofline(roofline: Roofline) -> str:
 
 def _arena(memory: MemoryPlan) -> str:
     """Time to the right, addresses upward."""
+    if memory.steps is None or memory.buffers is None or memory.peak is None:
+        return f"<p>Arena: {escape(written(memory.arena))}</p>"
+    arena = memory.arena if isinstance(memory.arena, int) else 0
     wide = _WIDTH / max(len(memory.steps), 1)
-    high = _HEIGHT / max(memory.arena, memory.peak, 1)
+    high = _HEIGHT / max(arena, memory.peak, 1)
     boxes = "".join(
         f'<rect class="buffer" x="{one.start * wide:.2f}" '
         f'y="{_HEIGHT - (one.offset + one.size) * high:.2f}" '
@@ -133,6 +145,6 @@ def _arena(memory: MemoryPlan) -> str:
     return (
         f'<svg class="arena" width="{_WIDTH}" height="{_HEIGHT + 18}">{boxes}'
         f'<polyline points="{line}"/><text x="4" y="{_HEIGHT + 13}">'
-        f"{len(memory.steps)} steps; arena {memory.arena:,} bytes, at most {memory.peak:,} live"
+        f"{len(memory.steps)} steps; arena {arena:,} bytes, at most {memory.peak:,} live"
         "</text></svg>"
     )

@@ -9,9 +9,9 @@ node that uses them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -33,8 +33,31 @@ from lowerdeck.passes.machinery.statistics import (
     parameters,
 )
 
-Sizes = Mapping[str, int]
-"""The values of dimension symbols; others count as one."""
+Count: TypeAlias = "int | Expr"
+"""A number, or a formula of sizes that are open."""
+
+
+def count_of(amount: Expr) -> Count:
+    """A number where all sizes are known."""
+    return amount if amount.value is None else max(amount.value, 0)
+
+
+def sum_of(counts: Iterable[Count]) -> Count:
+    """The sum of numbers and formulas."""
+    return count_of(sum(map(Expr.of, counts), Expr.const(0)))
+
+
+def plain(count: Count) -> int | str:
+    """As JSON."""
+    return count if isinstance(count, int) else str(count)
+
+
+def written(count: Count, width: int | None = None) -> str:
+    """For a person; formulas of more than so many characters are cut short."""
+    if isinstance(count, int):
+        return f"{count:,}"
+    text = str(count)
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
 
 
 @dataclass
@@ -46,17 +69,27 @@ class Layer:
     """What its framework calls it."""
     ops: list[str] = field(default_factory=list[str])
     """Those of `core`, in the order of the program."""
-    shape: tuple[int, ...] | None = None
+    shape: tuple[Count, ...] | None = None
     """Of the last result; None if it is not known."""
-    multiply_adds: int = 0
-    flops: int = 0
+    multiply_adds: Count = 0
+    flops: Count = 0
     parameters: int = 0
     parameter_bytes: int = 0
-    bytes_moved: int = 0
+    bytes_moved: Count = 0
 
     def data(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
+        """As JSON: formulas are texts."""
+        return {
+            **vars(self),
+            "shape": None if self.shape is None else [plain(dim) for dim in self.shape],
+            **{name: plain(getattr(self, name)) for name in _WORK},
+        }
+
+
+_TYPICAL = 64
+"""A size that is open, where formulas are put in order."""
+
+_WORK = ("multiply_adds", "flops", "bytes_moved")
 
 
 def operators_of(module: ModuleOp) -> dict[str, str]:
@@ -69,7 +102,7 @@ def operators_of(module: ModuleOp) -> dict[str, str]:
     return found
 
 
-def layers_of(module: ModuleOp, operators: Mapping[str, str], sizes: Sizes) -> list[Layer]:
+def layers_of(module: ModuleOp, operators: Mapping[str, str]) -> list[Layer]:
     """The layers of a module in `core`, in the order of the program."""
     found: dict[str, Layer] = {}
     counted: set[Operation] = set()
@@ -81,10 +114,9 @@ def layers_of(module: ModuleOp, operators: Mapping[str, str], sizes: Sizes) -> l
         operator = next((operators[one] for one in names if one in operators), op.name)
         layer = found.setdefault(name, Layer(name, operator))
         layer.ops.append(op.name)
-        layer.multiply_adds += _value(multiply_adds, op, sizes)
-        layer.flops += _value(flops, op, sizes)
-        layer.bytes_moved += _value(bytes_moved, op, sizes)
-        layer.shape = _shape(op, sizes)
+        for work, count in zip(_WORK, (multiply_adds, flops, bytes_moved), strict=True):
+            setattr(layer, work, sum_of([getattr(layer, work), _value(count, op)]))
+        layer.shape = _shape(op)
         for operand in op.operands:
             owner = operand.owner
             if not isinstance(owner, Operation) or not is_constant(owner) or owner in counted:
@@ -102,26 +134,27 @@ def _is_of_layer(op: Operation) -> bool:
     return not other and not is_constant(op) and (isinstance(op, CoreOp) or bool(op.regions))
 
 
-def _value(count: Callable[[Operation], Expr], op: Operation, sizes: Sizes) -> int:
+def _value(count: Callable[[Operation], Expr], op: Operation) -> Count:
     try:
-        amount = count(op)
+        return count_of(count(op))
     except VerifyException:
         return 0
-    return max(evaluated(amount, sizes), 0)
 
 
-def evaluated(amount: Expr, sizes: Sizes) -> int:
-    """An expression, with what is not known as one."""
-    return amount.evaluate({symbol: sizes.get(symbol, 1) for symbol in amount.symbols})
-
-
-def _shape(op: Operation, sizes: Sizes) -> tuple[int, ...] | None:
+def _shape(op: Operation) -> tuple[Count, ...] | None:
     if not op.results:
         return None
     try:
-        return tuple(evaluated(dim, sizes) for dim in dims_of(op.results[-1]))
+        return tuple(map(count_of, dims_of(op.results[-1])))
     except (VerifyException, AttributeError):
         return None
+
+
+def shape_text(shape: tuple[Count, ...] | None, sign: str) -> str:
+    """`1x3x8`; what is a formula has brackets."""
+    if shape is None:
+        return "?"
+    return sign.join(str(n) if isinstance(n, int) or not n.is_compound else f"({n})" for n in shape)
 
 
 def by_operator(layers: Sequence[Layer]) -> list[dict[str, Any]]:
@@ -131,8 +164,15 @@ def by_operator(layers: Sequence[Layer]) -> list[dict[str, Any]]:
     for operator, count in counts.items():
         own = [layer for layer in layers if layer.operator == operator]
         sums = {
-            name: sum(getattr(layer, name) for layer in own)
+            name: sum_of(getattr(layer, name) for layer in own)
             for name in ("multiply_adds", "flops", "parameters", "bytes_moved")
         }
         rows.append({"operator": operator, "count": count, **sums})
-    return sorted(rows, key=lambda row: (-row["flops"], -row["count"], row["operator"]))
+    return sorted(rows, key=lambda row: (-_typical(row["flops"]), -row["count"], row["operator"]))
+
+
+def _typical(count: Count) -> int:
+    """What formulas are put in order by."""
+    if isinstance(count, int):
+        return count
+    return count.evaluate(dict.fromkeys(count.symbols, _TYPICAL))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -18,7 +17,7 @@ from lowerdeck.lowering.entry.plan_memory import Lifetimes
 from lowerdeck.lowering.entry.stack import stack_bytes
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.provenance import source_names
-from lowerdeck.tools.report.layers import evaluated
+from lowerdeck.tools.report.layers import Count, count_of, plain, sum_of
 
 
 @dataclass(frozen=True)
@@ -49,53 +48,83 @@ class MemoryPlan:
     """All that a compiled model needs while it runs, in bytes."""
 
     target: str
-    arena: int
+    arena: Count
     weights: int
     """As they lie in the weights file, with its header."""
-    inputs: int
-    outputs: int
-    is_exact: bool
-    """False if a size was taken as one, because it depends on data or was not given."""
+    inputs: Count
+    outputs: Count
     uses_allocator: bool
     """True if some buffers, of sizes that depend on data, are not in the arena."""
-    buffers: list[Placed]
-    steps: list[Step]
+    buffers: list[Placed] | None
+    """None, as for the steps, where sizes in the arena are open."""
+    steps: list[Step] | None
     stack: int = 0
     """What a run takes of it, at most."""
 
     @property
-    def peak(self) -> int:
-        """The largest sum of the bytes of live buffers."""
-        return max((step.live for step in self.steps), default=0)
+    def is_exact(self) -> bool:
+        """False if a size is open, because it depends on data or was not given."""
+        return isinstance(self.total, int)
 
     @property
-    def total(self) -> int:
+    def peak(self) -> int | None:
+        """The largest sum of the bytes of live buffers."""
+        return None if self.steps is None else max((step.live for step in self.steps), default=0)
+
+    @property
+    def total(self) -> Count:
         """All that has to be in memory at once; code comes on top, and the stack."""
-        return self.arena + self.weights + self.inputs + self.outputs
+        return sum_of([self.arena, self.weights, self.inputs, self.outputs])
 
     def data(self) -> dict[str, Any]:
-        """As JSON."""
-        return {**asdict(self), "peak": self.peak, "total": self.total}
+        """As JSON: formulas are texts."""
+        counts = {name: plain(getattr(self, name)) for name in ("arena", "inputs", "outputs")}
+        parts = {
+            name: None if each is None else [asdict(one) for one in each]
+            for name, each in (("buffers", self.buffers), ("steps", self.steps))
+        }
+        return {**vars(self), **counts, **parts, "peak": self.peak, "total": plain(self.total)}
 
 
-def memory_plan(module: ModuleOp, target: str, sizes: Mapping[str, int]) -> MemoryPlan | None:
+def memory_plan(module: ModuleOp, target: str) -> MemoryPlan | None:
     """The plan of a module after `plan-memory`; None if it has no entry function."""
     if (entry := find_entry(module)) is None or entry.workspace is None:
         return None
     lifetimes = Lifetimes(entry)
     known = {buffer.op for buffer in lifetimes.buffers.values()}
+    arena = entry.workspace.data[0]
+    ports = [ref_type(argument).bytes for argument in entry.body.block.args]
+    count = len(entry.inputs.data)
+    buffers, steps = _placed(lifetimes) or (None, None)
+    return MemoryPlan(
+        target=target,
+        arena=count_of(arena),
+        weights=0 if entry.weights is None else entry.weights.data,
+        inputs=sum_of(ports[:count]),
+        outputs=sum_of(ports[count:]),
+        uses_allocator=any(
+            isinstance(op, entry_ops.AllocOp) and op not in known for op in _ops_of(entry)
+        ),
+        buffers=buffers,
+        steps=steps,
+    )
+
+
+def _placed(lifetimes: Lifetimes) -> tuple[list[Placed], list[Step]] | None:
+    """What lies where, step by step; None if that depends on sizes that are open."""
     positions = {op: at for op, at in lifetimes.positions.items() if _is_step(op)}
     order = sorted(positions.values())
-
     buffers: list[Placed] = []
     changes = [0] * (len(order) + 1)
     for buffer in lifetimes.buffers.values():
         offset = buffer.op.offset
-        size = evaluated(buffer.size, sizes)
+        size = buffer.size.value
+        at = 0 if offset is None else offset.data[0].value
+        if size is None or at is None:
+            return None
         # What is made before a step, or freed after it, is live during the step.
         start = min(bisect_left(order, buffer.start), max(len(order) - 1, 0))
         end = max(bisect_right(order, buffer.end) - 1, start)
-        at = 0 if offset is None else evaluated(offset.data[0], sizes)
         buffers.append(Placed(at, size, start, end, source_names(buffer.op)))
         changes[start] += size
         changes[min(end + 1, len(order))] -= size
@@ -105,23 +134,7 @@ def memory_plan(module: ModuleOp, target: str, sizes: Mapping[str, int]) -> Memo
             sorted(positions, key=positions.__getitem__), accumulate(changes), strict=False
         )
     ]
-    arena = entry.workspace.data[0]
-    ports = [ref_type(argument).bytes for argument in entry.body.block.args]
-    symbols = {*arena.symbols, *(symbol for port in ports for symbol in port.symbols)}
-    count = len(entry.inputs.data)
-    return MemoryPlan(
-        target=target,
-        arena=evaluated(arena, sizes),
-        weights=0 if entry.weights is None else entry.weights.data,
-        inputs=sum(evaluated(port, sizes) for port in ports[:count]),
-        outputs=sum(evaluated(port, sizes) for port in ports[count:]),
-        is_exact=symbols <= sizes.keys(),
-        uses_allocator=any(
-            isinstance(op, entry_ops.AllocOp) and op not in known for op in _ops_of(entry)
-        ),
-        buffers=buffers,
-        steps=steps,
-    )
+    return buffers, steps
 
 
 def with_stack(plan: MemoryPlan, module: ModuleOp) -> MemoryPlan:

@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.tools.explain import COUNTS, Explanation, counts_data, explain
-from lowerdeck.tools.report.layers import Layer, by_operator, layers_of, operators_of
+from lowerdeck.tools.explain import COUNTS, Explanation, count_in, counts_data, explain
+from lowerdeck.tools.report.layers import (
+    Layer,
+    by_operator,
+    layers_of,
+    operators_of,
+    plain,
+    shape_text,
+    written,
+)
 from lowerdeck.tools.report.memory import MemoryPlan, memory_plan, with_stack
 from lowerdeck.tools.text_table import table_lines
 
@@ -23,6 +31,11 @@ _LEGAL = "infer-shapes"
 
 _COUNTS = tuple(name for name in COUNTS if name != "kernels")
 """What is counted of ops that are in no kernels yet."""
+
+_SHOWN_OF_OPERATORS = ("parameters", "flops", "bytes_moved")
+
+_FORMULA_WIDTH = 200
+"""Characters of a formula in a sentence."""
 
 _NAME_WIDTH = 60
 """Characters of a name in a table."""
@@ -53,7 +66,10 @@ class Report:
             "total": counts_data(self.total, _COUNTS),
             "optimized": counts_data(self.optimized, _COUNTS),
             "layers": [layer.data() for layer in self.layers],
-            "operators": by_operator(self.layers),
+            "operators": [
+                {name: one if isinstance(one, str) else plain(one) for name, one in row.items()}
+                for row in by_operator(self.layers)
+            ],
             "passes": self.explanation.data()["passes"],
             "memory": None if self.memory is None else self.memory.data(),
             "roofline": None if self.roofline is None else self.roofline.data(),
@@ -65,7 +81,7 @@ class Report:
         parts = [
             [self.model, *self.summary()],
             ["Layers", *_layer_lines(self.layers, width)],
-            ["Operators", *_operator_lines(self.layers)],
+            ["Operators", *_operator_lines(self.layers, width)],
             ["Passes", *self.explanation.text().splitlines()],
         ]
         if self.memory is not None:
@@ -80,12 +96,15 @@ class Report:
         lines = [
             f"{len(self.layers)} layers, {self.read.parameters:,} parameters in "
             f"{self.read.parameter_bytes:,} bytes",
-            f"{amount(total.multiply_adds)} multiply-adds, {amount(total.flops)} FLOPs, "
-            f"{amount(total.bytes_moved)} bytes moved"
-            + (" (sizes that are not known count as 1)" if total.inexact else ""),
+            f"{_amount(total, 'multiply_adds')} multiply-adds, {_amount(total, 'flops')} FLOPs, "
+            f"{_amount(total, 'bytes_moved')} bytes moved",
             f"optimized: {optimized.operations} ops, {optimized.parameters:,} parameters, "
-            f"{amount(optimized.flops)} FLOPs, {amount(optimized.bytes_moved)} bytes moved",
+            f"{_amount(optimized, 'flops')} FLOPs, {_amount(optimized, 'bytes_moved')} bytes moved",
         ]
+        if total.formulas:
+            lines.append("sizes are open: --dim NAME=N or --input-shape gives numbers")
+        if total.inexact - total.formulas.keys():
+            lines.append("loops that end by a condition count as one iteration")
         if self.memory is not None:
             lines.append(memory_sentence(self.memory))
             if (read := self.read.parameter_bytes) and self.memory.weights > 1.05 * read:
@@ -106,12 +125,22 @@ def amount(value: int | None) -> str:
     return str(value)
 
 
+def _amount(statistics: Statistics, name: str) -> str:
+    value = count_in(statistics, name)
+    if value is None or isinstance(value, int):
+        return amount(value)
+    return written(value, _FORMULA_WIDTH)
+
+
 def memory_sentence(memory: MemoryPlan) -> str:
     """What the compiled model needs for a target."""
-    about = "" if memory.is_exact else "about "
+    total = f"{memory.total:,} bytes" if isinstance(memory.total, int) else "bytes by sizes"
+    arena, inputs, outputs = (
+        written(size, _FORMULA_WIDTH) for size in (memory.arena, memory.inputs, memory.outputs)
+    )
     text = (
-        f"memory for {memory.target}: {about}{memory.total:,} bytes (weights {memory.weights:,}, "
-        f"arena {memory.arena:,}, inputs {memory.inputs:,}, outputs {memory.outputs:,}), and code "
+        f"memory for {memory.target}: {total} (weights {memory.weights:,}, arena {arena}, "
+        f"inputs {inputs}, outputs {outputs}), and code "
         f"and at most {memory.stack:,} of stack"
     )
     return (
@@ -128,10 +157,10 @@ def _layer_lines(layers: Sequence[Layer], width: int | None) -> list[str]:
         [
             _cut(layer.name, width),
             layer.operator,
-            "?" if layer.shape is None else "x".join(map(str, layer.shape)),
+            shape_text(layer.shape, "×"),
             f"{layer.parameters:,}",
-            f"{layer.flops:,}",
-            f"{layer.bytes_moved:,}",
+            written(layer.flops, width),
+            written(layer.bytes_moved, width),
         ]
         for layer in layers
     ]
@@ -139,11 +168,11 @@ def _layer_lines(layers: Sequence[Layer], width: int | None) -> list[str]:
     return table_lines(head, rows, left=(0, 1, 2))
 
 
-def _operator_lines(layers: Sequence[Layer]) -> list[str]:
+def _operator_lines(layers: Sequence[Layer], width: int | None) -> list[str]:
     rows = [
         [
             str(row["operator"]),
-            *(f"{row[name]:,}" for name in ("count", "parameters", "flops", "bytes_moved")),
+            *(written(row[name], width) for name in ("count", *_SHOWN_OF_OPERATORS)),
         ]
         for row in by_operator(layers)
     ]
@@ -151,6 +180,8 @@ def _operator_lines(layers: Sequence[Layer]) -> list[str]:
 
 
 def _memory_lines(memory: MemoryPlan, width: int | None) -> list[str]:
+    if memory.steps is None or memory.peak is None:
+        return [memory_sentence(memory), "where it lies depends on sizes that are open"]
     top = max(memory.peak, 1)
     rows = [
         [
@@ -173,12 +204,11 @@ def _memory_lines(memory: MemoryPlan, width: int | None) -> list[str]:
 def report(path: str, options: CompileOptions) -> Report:
     """Compile a model, and gather what is to be said of it."""
     from lowerdeck.lowering.targets import target_named
-    from lowerdeck.passes.machinery.statistics import statistics_of, symbol_sizes
+    from lowerdeck.passes.machinery.statistics import statistics_of
 
     operators: dict[str, str] = {}
     layers: list[Layer] = []
     counts: dict[str, Statistics] = {}
-    sizes: dict[str, int] = {}
     plan: list[MemoryPlan | None] = []
 
     def watch(pass_name: str, module: ModuleOp) -> None:
@@ -186,11 +216,10 @@ def report(path: str, options: CompileOptions) -> Report:
             operators.update(operators_of(module))
             counts["read"] = statistics_of(module)
         elif pass_name == _LEGAL and "legal" not in counts:
-            sizes.update(symbol_sizes(module, options.input_shapes or {}))
-            layers.extend(layers_of(module, operators, sizes))
-            counts["legal"] = statistics_of(module, sizes)
+            layers.extend(layers_of(module, operators))
+            counts["legal"] = statistics_of(module)
         elif pass_name == "plan-memory":
-            plan.append(memory_plan(module, target_named(options.target).name, sizes))
+            plan.append(memory_plan(module, target_named(options.target).name))
         elif pass_name == "split-entry" and plan and plan[0] is not None:
             plan[0] = with_stack(plan[0], module)
 
