@@ -15,9 +15,11 @@ from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Atom, Expr, maximum
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.sizes import largest
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.aliases import find_roots
+from lowerdeck.lowering.entry.open_placement import place_open
 from lowerdeck.lowering.entry.parallelize import is_done_once
 from lowerdeck.lowering.entry.placement import Buffer, largest_sum, place
 
@@ -90,10 +92,9 @@ class Lifetimes:
     def _define(self, op: entry_ops.AllocOp) -> None:
         if op.dynamic.value.data:
             return
-        size = ref_type(op.result).bytes.ceildiv(ALIGNMENT) * ALIGNMENT
-        if not is_never_negative(ref_type(op.result).bytes):
-            # The entry function refuses such dimensions, but only after earlier kernels have run.
-            size = maximum(size, 0)
+        # The entry function refuses negative dimensions, but only after earlier kernels have run.
+        bytes_ = largest(ref_type(op.result).bytes, Expr.const(0))
+        size = (bytes_ + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
         self.buffers[op.result] = Buffer(op, size, self._position, self._position)
 
     def _is_older(self, root: SSAValue, loop: entry_ops.LoopOp) -> bool:
@@ -118,22 +119,6 @@ class _Unfinished:
 
     def copy(self) -> _Unfinished:
         return _Unfinished(set(self.roots), self.by_all)
-
-
-def is_never_negative(expr: Expr) -> bool:
-    """True if an expression of input dimensions is obviously at least zero."""
-    return all(
-        coefficient > 0 and all(_is_atom_never_negative(atom) for atom in monomial)
-        for monomial, coefficient in expr.terms
-    )
-
-
-def _is_atom_never_negative(atom: Atom) -> bool:
-    if atom.kind == "symbol":
-        return True
-    if atom.kind == "max":
-        return any(is_never_negative(argument) for argument in atom.args)
-    return all(is_never_negative(argument) for argument in atom.args)
 
 
 def lay_out_weights(entry: EntryOp) -> int:
@@ -161,7 +146,8 @@ class PlanMemoryPass(ModulePass):
     Assign an offset to every planned buffer.
 
     Buffers whose live ranges do not overlap may share memory. Static sizes are placed largest first
-    at the lowest free offset; sizes that depend on dimensions share slots. The entry function gets
+    at the lowest free offset. Where sizes depend on dimensions, such plans for some sizes say which
+    buffer lies on which, and each lies as low as what is below it allows. The entry function gets
     `workspace`, the bytes needed, and `weights`, the bytes of the constants with their header; and
     `live` and `row_major`, which measure the quality of the plan. Buffers whose size depends on
     data still come from the allocator.
@@ -173,7 +159,8 @@ class PlanMemoryPass(ModulePass):
         if (entry := find_entry(op)) is None:
             return
         buffers = list(Lifetimes(entry).buffers.values())
-        entry.workspace = DimsAttr.of([place(buffers)])
+        is_open = any(buffer.size.value is None for buffer in buffers)
+        entry.workspace = DimsAttr.of([place_open(buffers) if is_open else place(buffers)])
         entry.weights = IntAttr(lay_out_weights(entry))
         entry.live = _number(largest_sum(buffers))
         entry.row_major = _number(largest_sum(buffers, lambda buffer: buffer.op.unpadded_bytes))

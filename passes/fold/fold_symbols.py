@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.sizes import largest
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.fold.known_symbols import Values, guarded_ops, substitute_symbols, suits
 from lowerdeck.passes.machinery.driver import (
@@ -95,7 +96,7 @@ class FoldSymbol(Pattern[Values]):
         self.values: Values = {}
 
     def match(self, op: BindSymbolsOp | IfOp | LoopOp) -> Match[Values] | None:
-        values = _known(op)
+        values = _known(op, self._makers)
         # A name that several scopes define would need the bounds of each.
         if not values or any(self._makers[name] > 1 for name in values):
             return None
@@ -124,14 +125,14 @@ def _set_property(op: Operation, key: str, value: Attribute | None) -> None:
         op.properties[key] = value
 
 
-def _known(op: BindSymbolsOp | IfOp | LoopOp) -> Values | None:
+def _known(op: BindSymbolsOp | IfOp | LoopOp, made: Container[str]) -> Values | None:
     match op:
         case BindSymbolsOp():
             return _bound(op)
         case IfOp():
             return _equal_sizes(op)
         case LoopOp():
-            return {**_kept_sizes(op), **(_counted(op) or {})}
+            return {**_kept_sizes(op), **(_counted(op, made) or {})}
 
 
 def _equal_sizes(op: IfOp) -> Values:
@@ -164,12 +165,16 @@ def _bound(op: BindSymbolsOp) -> Values | None:
     return None if elements is None else dict(zip(op.made_symbols, elements, strict=True))
 
 
-def _counted(op: LoopOp) -> Values | None:
+def _counted(op: LoopOp, made: Container[str]) -> Values | None:
     """The iterations of a loop without condition, which are its trip count."""
     if op.count is None or op.trip_count is None or op.condition is not None:
         return None
     trips = known_elements(op.trip_count)
-    return None if trips is None else {op.count.data: maximum(trips[0], 0)}
+    if trips is None:
+        return None
+    # What ops make may be any number; all other symbols are dimensions of inputs.
+    is_of_sizes = not any(name in made for name in trips[0].symbols)
+    return {op.count.data: (largest if is_of_sizes else maximum)(trips[0], Expr.const(0))}
 
 
 class FoldSymbolsPass(PatternPass):

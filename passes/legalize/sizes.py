@@ -50,8 +50,7 @@ def length_of(builder: Legalizer, value: SSAValue, what: str) -> int:
 
 def is_nonnegative(builder: Legalizer, value: Expr) -> bool:
     """True if the expression is known to be at least zero."""
-    bound = builder.symbols.lower_bound(value)
-    return bound is not None and bound >= 0
+    return builder.symbols.is_nonnegative(value)
 
 
 def from_front(builder: Legalizer, index: Expr, dim: Expr) -> Expr:

@@ -56,7 +56,8 @@ from lowerdeck.dialects.core.types import (
     ui32,
     ui64,
 )
-from lowerdeck.dialects.dims import Atom, Expr, ExprLike, constants, maximum, minimum
+from lowerdeck.dialects.dims import Atom, Expr, ExprLike, constants, exprs, maximum, minimum
+from lowerdeck.dialects.sizes import is_never_negative, largest, smallest
 
 Element: TypeAlias = Expr | None
 """An expression, or None for an element that is not known."""
@@ -131,6 +132,26 @@ class SymbolicValues:
                 return None if None in args else min(arg for arg in args if arg is not None)
             case _:
                 return max((arg for arg in args if arg is not None), default=None)
+
+    def is_nonnegative(self, value: Expr) -> bool:
+        """True if an expression is known to be at least zero."""
+        bound = self.lower_bound(value)
+        if bound is not None and bound >= 0:
+            return True
+        return self._is_of_sizes(value) and is_never_negative(value)
+
+    def largest(self, *values: ExprLike) -> Expr:
+        """The maximum, without what is known never to decide."""
+        exprs_ = exprs(values)
+        return (largest if all(map(self._is_of_sizes, exprs_)) else maximum)(*exprs_)
+
+    def smallest(self, *values: ExprLike) -> Expr:
+        """The minimum, without what is known never to decide."""
+        exprs_ = exprs(values)
+        return (smallest if all(map(self._is_of_sizes, exprs_)) else minimum)(*exprs_)
+
+    def _is_of_sizes(self, value: Expr) -> bool:
+        return value.symbols <= self._nonnegative
 
     # Values
 
@@ -324,8 +345,7 @@ def _mod(values: SymbolicValues, x: Expr, y: Expr) -> Element:
 def _abs(values: SymbolicValues, x: Expr) -> Element:
     if x.value is not None:
         return Expr.const(abs(x.value))
-    bound = values.lower_bound(x)
-    return x if bound is not None and bound >= 0 else maximum(x, -x)
+    return x if values.is_nonnegative(x) else values.largest(x, -x)
 
 
 def _sign(values: SymbolicValues, x: Expr) -> Element:
@@ -489,8 +509,8 @@ _RULES: dict[type[Operation], Rule] = {
     DivOp: _binary(_div),
     RemOp: _binary(_rem),
     ModOp: _binary(_mod),
-    MaxOp: _binary(lambda values, x, y: maximum(x, y)),
-    MinOp: _binary(lambda values, x, y: minimum(x, y)),
+    MaxOp: _binary(lambda values, x, y: values.largest(x, y)),
+    MinOp: _binary(lambda values, x, y: values.smallest(x, y)),
     NegOp: _unary(lambda values, x: -x),
     AbsOp: _unary(_abs),
     SignOp: _unary(_sign),

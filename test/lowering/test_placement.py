@@ -10,7 +10,9 @@ from xdsl.dialects.builtin import f32
 
 from lowerdeck.dialects.buffer.entry_ops import AllocOp
 from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.entry.open_placement import place_open
 from lowerdeck.lowering.entry.placement import Buffer, largest_sum, place
 
 
@@ -62,6 +64,36 @@ def test_plans_are_right_and_near_the_bound(seed: int) -> None:
     assert bound <= size <= 1.10 * bound
     assert not any(overlaps(a, b) for k, a in enumerate(buffers) for b in buffers[:k])
     assert all(offset_of(placed) + (placed.size.value or 0) <= size for placed in buffers)
+
+
+def open_buffers(rng: random.Random) -> list[Buffer]:
+    """As in a network of images: each level has half of the rows and columns of the one above."""
+    b, h, w = map(Expr.symbol, "bhw")
+    levels = [b * (h // 2**k) * (w // 2**k) * 64 * 4**k for k in range(3)]
+    made = random_buffers(rng, 30, 12)
+    return [
+        Buffer(each.op, rng.choice(levels) * rng.randrange(1, 5), each.start, each.end)
+        for each in made
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_plans_of_open_sizes(seed: int) -> None:
+    """One plan is right for all sizes, and near the bound for those of a network."""
+    buffers = open_buffers(random.Random(seed))
+    workspace = place_open(buffers)
+    offsets = [placed.op.offset.data[0] for placed in buffers if placed.op.offset is not None]
+    assert len(offsets) == len(buffers)
+    for b, h, w in ((1, 64, 64), (8, 32, 48), (3, 256, 16), (1, 7, 5), (0, 0, 0), (2, 1, 900)):
+        point = {"b": b, "h": h, "w": w}
+        placed = [buffer(size.size.evaluate(point), size.start, size.end) for size in buffers]
+        for number, offset in zip(placed, offsets, strict=True):
+            number.op.properties["offset"] = DimsAttr.of([offset.evaluate(point)])
+        size = workspace.evaluate(point)
+        assert not any(overlaps(a, c) for k, a in enumerate(placed) for c in placed[:k])
+        assert all(offset_of(one) + (one.size.value or 0) <= size for one in placed)
+        if h % 4 == w % 4 == 0:
+            assert size <= 1.10 * (largest_sum(placed) or 0)
 
 
 def test_largest_first_is_not_always_best() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float
-from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import is_nonnegative, size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -39,7 +39,7 @@ def _integer_count(
         builder.refuse("a delta of 0", "another number")
     are_sizes = all(b.value is not None or is_nonnegative(builder, b) for b in (first, last))
     if step.value is not None and (are_sizes or (first == 0 and step == 1)):
-        return maximum((last - first).ceildiv(step), 0)
+        return builder.symbols.largest((last - first).ceildiv(step), 0)
     return size_of(builder, _count_of_any(builder, start, limit, delta).value, "the length")
 
 

@@ -94,10 +94,13 @@ def _forward(
     if not is_nonnegative(builder, first):
         if start.value is None:
             # It may be any number: sums stay small if everything lies in the dimension first.
-            first = minimum(maximum(first, 0), dim)
+            first = builder.symbols.smallest(builder.symbols.largest(first, 0), dim)
             distance = last - first
         else:
-            first, distance = maximum(first, 0), minimum(distance, last)
+            first, distance = (
+                builder.symbols.largest(first, 0),
+                builder.symbols.smallest(distance, last),
+            )
     return _counted(builder, first, distance, step)
 
 
@@ -108,7 +111,7 @@ def _forward_end(builder: Legalizer, dim: Expr, end: Expr) -> Expr:
     if is_nonnegative(builder, last - dim):
         return dim
     if end.value is None and not is_nonnegative(builder, last):
-        last = maximum(last, 0)
+        last = builder.symbols.largest(last, 0)
     return _at_most(builder, last, dim)
 
 
@@ -121,13 +124,13 @@ def _backward(
         first = dim - 1
     else:
         first = from_front(builder, start, dim)
-        first = first if is_nonnegative(builder, first) else maximum(first, lowest)
+        first = first if is_nonnegative(builder, first) else builder.symbols.largest(first, lowest)
         first = _at_most(builder, first, dim - 1)
     if end.value is not None and end.value <= -UNBOUNDED:
         last = Expr.const(-1)
     else:
         last = from_front(builder, end, dim)
-        last = last if is_nonnegative(builder, last + 1) else maximum(last, -1)
+        last = last if is_nonnegative(builder, last + 1) else builder.symbols.largest(last, -1)
         last = last if end.value is not None else _at_most(builder, last, dim)
     return _counted(builder, first, first - last, -step)
 
@@ -136,12 +139,14 @@ def _counted(builder: Legalizer, first: Expr, distance: Expr, step: Expr) -> tup
     """`first`, and how many elements `step` apart lie in a distance."""
     count = distance.ceildiv(step)
     if not is_nonnegative(builder, distance):
-        count = maximum(count, 0)
+        count = builder.symbols.largest(count, 0)
     return (Expr.const(0), count) if count == 0 else (first, count)
 
 
 def _at_most(builder: Legalizer, index: Expr, limit: Expr) -> Expr:
-    return index if is_nonnegative(builder, limit - index) else minimum(index, limit)
+    return (
+        index if is_nonnegative(builder, limit - index) else builder.symbols.smallest(index, limit)
+    )
 
 
 def sliced_at_run_time(

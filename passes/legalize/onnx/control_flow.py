@@ -31,7 +31,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
     tensor,
 )
-from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.movement import concat, pad
@@ -319,7 +319,7 @@ def _expression(builder: OnnxLegalizer, value: SSAValue) -> Expr | None:
     found: Expr | None = None if elements is None else elements.reshape(-1)[0]
     if found is None or is_nonnegative(builder, found):
         return found
-    return maximum(found, 0)
+    return builder.symbols.largest(found, 0)
 
 
 def _is_true(builder: OnnxLegalizer, value: SSAValue) -> bool:

@@ -54,12 +54,12 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
 
 // -----
 
-// Sizes that depend on dimensions share slots.
+// Sizes that depend on dimensions share memory, too.
 // CHECK-LABEL: buffer.entry
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
-// CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[-((n * 15) floordiv 16) * 64 + n * 64]>}
+// CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[((n * 4 + 63) floordiv 64) * 64]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
-// CHECK: workspace = #core.dims<[-((n * 15) floordiv 16) * 128 + n * 128]>
+// CHECK: workspace = #core.dims<[((n * 4 + 63) floordiv 64) * 128]>
 func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>> {
   %a = core.softmax %x axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
   %b = core.softmax %a axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
