@@ -28,6 +28,7 @@ from lowerdeck.dialects.onnx.ops import (
     is_optional,
     kind_name,
     kind_number,
+    latest_opset,
     op_class,
 )
 from lowerdeck.dialects.onnx.tensors import TensorAttr, sparse_from_proto, tensor_from_proto
@@ -97,6 +98,7 @@ def node_to_op(
     cls = op_class(node.domain, node.op_type, opset.get(domain_of(node.domain), 0))
     if cls is None:
         raise ConversionError([NodeProblem(node, unknown_operator(node, opset))])
+    cls = _meant(node, cls)
     problems = [NodeProblem(node, message) for message in _misfits(node, cls)]
     if problems:
         raise ConversionError(problems)
@@ -144,6 +146,38 @@ def unknown_operator(node: NodeProto, opset: Opset) -> str:
         f"operator {operator} is unknown in opset {opset[domain]} of onnx {onnx.__version__}; "
         "export the model without it, give it as a function of the model, or load a plugin that "
         "defines it"
+    )
+
+
+def _meant(node: NodeProto, cls: type[OnnxOp]) -> type[OnnxOp]:
+    """
+    The version of the operator that a node was written for: the next one that has all of its
+    attributes, if the opset's own has not, and the other one adds nothing but attributes.
+    """
+    names = {attribute.name for attribute in node.attribute}
+    own = cls.schema
+    if names <= own.attributes.keys() or (latest := latest_opset(node.domain)) is None:
+        return cls
+    for version in range(cls.schema.since_version + 1, latest + 1):
+        later = op_class(node.domain, node.op_type, version)
+        if later is None or not names <= later.schema.attributes.keys():
+            continue
+        return later if _extends(later, cls) else cls
+    return cls
+
+
+def _extends(later: type[OnnxOp], cls: type[OnnxOp]) -> bool:
+    """True if a version of an operator differs from an older one by attributes that it adds."""
+    new, old = later.schema, cls.schema
+    if (new.min_input, new.min_output) != (old.min_input, old.min_output):
+        return False
+    shared = [(new.attributes.get(name), found) for name, found in old.attributes.items()]
+    return new.max_input >= old.max_input and all(
+        other is not None
+        and other.type == found.type
+        and other.required == found.required
+        and other.default_value == found.default_value
+        for other, found in shared
     )
 
 

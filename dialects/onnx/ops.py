@@ -201,6 +201,10 @@ class OnnxOp(Operation, FrameworkOp):
             return value
         return _default(type(self), name)
 
+    def is_given(self, name: str) -> bool:
+        """True for a property that says something else than the default in the schema."""
+        return self.properties.get(name) not in (None, _default(type(self), name))
+
     def _typed(self, name: str, kind: type[A]) -> A | None:
         value = self.attribute(name)
         if value is not None and not isinstance(value, kind):

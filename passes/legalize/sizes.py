@@ -106,16 +106,18 @@ class Axes:
         return TensorValue(builder, builder.add(op))
 
 
-def axes_of_one(builder: Legalizer, x: SSAValue) -> list[int]:
-    """The dimensions that are one; refused if that is not known of a dimension."""
-    unknown = [str(dim) for dim in dims_of(x) if dim.value is None]
-    if unknown:
-        builder.refuse(
-            f"no axes for dimensions {', '.join(unknown)}",
-            "axes, or an input of static shape",
-            "fix the input shape of the model",
-        )
-    return [axis for axis, dim in enumerate(dims_of(x)) if dim == 1]
+def without_ones(builder: Legalizer, x: SSAValue) -> SSAValue:
+    """
+    `x` without the dimensions that are known to be one. Of others it is assumed that they are not,
+    as of a batch whose size is open: a run in which one is has a slice beyond the end, so it fails.
+    """
+    dims = dims_of(x)
+    starts = [
+        Expr.const(0) if dim.value is not None else maximum(minimum(dim, 1) * 2 - dim, 0)
+        for dim in dims
+    ]
+    x = builder.slice(x, starts, dims)
+    return builder.squeeze(x, [axis for axis, dim in enumerate(dims) if dim == 1])
 
 
 def resolved_shape(

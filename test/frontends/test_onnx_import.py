@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -19,6 +19,7 @@ from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret.onnx import Value, evaluate_region
 from lowerdeck.dialects.onnx.ops import InitializerOp
 from lowerdeck.frontends import load_model
+from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.frontends.text import default_context
 
@@ -284,3 +285,15 @@ def test_weights_are_not_held_by_protobuf(tmp_path: Path) -> None:
     parsed = parse_model(saved(varied_model(16), tmp_path))
     assert isinstance(parsed, onnx.ModelProto)
     assert parsed.ByteSize() < 3000
+
+
+@pytest.mark.parametrize(("op_type", "opset"), [("MaxPool", 1), ("MaxPool", 8), ("AveragePool", 7)])
+def test_an_attribute_of_a_later_version(op_type: str, opset: int) -> None:
+    attributes: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}
+    node = helper.make_node(op_type, ["x"], ["y"], **attributes)
+    proto = model([node], [info("x", [1, 1, 6, 6])], ["y"], opset=opset)
+    assert f"onnx.{op_type}_10" in str(import_model(proto))
+    node.attribute.append(helper.make_attribute("nothing", 1))
+    proto = model([node], [info("x", [1, 1, 6, 6])], ["y"], opset=opset)
+    with pytest.raises(FrontendError, match="found attribute 'nothing'"):
+        import_model(proto)

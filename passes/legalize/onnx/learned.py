@@ -239,9 +239,11 @@ def _probit(scores: TensorValue) -> TensorValue:
 
 
 def integer_labels(builder: OnnxLegalizer, name: str) -> Array:
-    """The classes of a classifier."""
-    if builder.attrs.has("classlabels_strings"):
-        builder.refuse("classes that are strings", "integers")
+    """The classes of a classifier; those that are strings are numbered."""
+    if texts := builder.attrs.opt_strings("classlabels_strings"):
+        if builder.attrs.has(name):
+            builder.refuse("classes that are strings and integers", "one of them")
+        return np.arange(len(texts), dtype=np.int64)
     return np.array(builder.attrs.ints(name, default=[]), np.int64)
 
 
@@ -283,6 +285,13 @@ def _linear(builder: OnnxLegalizer, x: TensorValue, coefficients: Array, count: 
     scores = product_with(x, coefficients.reshape(count, -1).T)
     intercepts = floats(builder, "intercepts")
     return scores + known(builder, intercepts) if intercepts.size else scores
+
+
+@legalizes("ZipMap", domain=ML)
+def legalize_zip_map(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    """The scores as they are: which class each column has is said of the label that goes along."""
+    builder.attrs.ignore("classlabels_strings", "classlabels_int64s")
+    return [builder.operand("X")]
 
 
 @legalizes("LinearClassifier", domain=ML)

@@ -101,8 +101,9 @@ class Attributes:
         self._read.update(names)
 
     def require_read(self) -> None:
-        """Refuse attributes that have not been read."""
-        unread = sorted(self._op.properties.keys() - self._read)
+        """Refuse attributes that have not been read, unless they are at their defaults."""
+        names = self._op.properties.keys() - self._read
+        unread = sorted(name for name in names if self._op.is_given(name))
         if unread:
             refuse(f"attributes without effect: {', '.join(unread)}", "none that is not understood")
 

@@ -32,6 +32,7 @@ def _window(op: OnnxOp, builder: OnnxLegalizer, dims: Sequence[Expr]) -> tuple[W
     if (auto_pad := builder.attrs.string("auto_pad")).startswith("SAME"):
         # It has as many windows as rounding up gives already.
         starts[2:] = surplus(window, dims[2:], upper=auto_pad == "SAME_UPPER")
+        builder.attrs.ignore("ceil_mode")
     elif "ceil_mode" in schema and builder.attrs.flag("ceil_mode"):
         window = round_up(window, dims[2:])
     return window, starts

@@ -9,11 +9,11 @@ from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import (
     Axes,
-    axes_of_one,
     extended_dims,
     kept_dims,
     length_of,
     resolved_shape,
+    without_ones,
 )
 
 
@@ -63,11 +63,11 @@ def legalize_flatten(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 
 @legalizes("Squeeze")
 def legalize_squeeze(op: OnnxOp, builder: OnnxLegalizer) -> Results:
-    """The axes are an attribute before version 13; without any, all dimensions of one go."""
+    """The axes are an attribute before version 13; without any, dimensions that are one go."""
     x = builder.operand("data")
     axes = _axes(op, builder, rank_of(x))
     if axes is None:
-        return [builder.squeeze(x, axes_of_one(builder, x))]
+        return [without_ones(builder, x)]
     if axes.known is None:
         return [builder.reshape(x, kept_dims(builder, x, axes))]
     for axis in axes.known:

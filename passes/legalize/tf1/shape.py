@@ -17,10 +17,10 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.sizes import (
     Axes,
-    axes_of_one,
     extended_dims,
     resolved_shape,
     sizes_of,
+    without_ones,
 )
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
@@ -76,7 +76,7 @@ def legalize_squeeze(builder: Tf1Legalizer) -> Results:
     x = builder.operand("input")
     given = builder.attrs.ints("squeeze_dims")
     if not given:
-        return [builder.squeeze(x, axes_of_one(builder, x))]
+        return [without_ones(builder, x)]
     axes = builder.axes(given, rank_of(x))
     for axis in axes:
         if (size := dims_of(x)[axis].value) not in (None, 1):

@@ -125,3 +125,15 @@ func.func @shape_arithmetic(%x: tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, %v
   %y = onnx.Expand_13 %v, %shape : (tensor<1x4xf32>, tensor<*xi64>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
 }
+
+// -----
+
+// A dimension that is open is taken for one that stays; a run in which it is one has no slice.
+// CHECK-LABEL: @squeeze
+// CHECK:         core.slice %x [max(0, min(1, n) * 2 - n), 0, 0] [n, 1, 4]
+// CHECK-NEXT:    core.reshape
+// CHECK-SAME:      [n, 4]
+func.func @squeeze(%x: tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>) -> tensor<*xf32> {
+  %y = onnx.Squeeze_11 %x : (tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}
