@@ -124,6 +124,8 @@ ERF = "d = Div (x, root) e = Erf (d)"
 NORMAL = """m = ReduceMean <axes = [-1]> (x) c = Sub (x, m) p = Pow (c, two)
 v = ReduceMean <axes = [-1]> (p) e = Add (v, epsilon) r = Sqrt (e) n = Div (c, r)"""
 
+SQUARES = "q = Mul (x, x) v = ReduceMean <axes = [-1]> (q) a = Add (v, epsilon)"
+
 CASES: Mapping[str, Case] = {
     "batch norm behind a grouped convolution": Case(
         f"c = Conv <group = 2> (x, w, b) {NORMALIZED}",
@@ -247,7 +249,84 @@ CASES: Mapping[str, Case] = {
         ["HardSwish"],
         weights=NUMBERS,
     ),
+    "gelu, the half inside": Case(
+        f"{ERF} h = Mul (e, half) s = Add (half, h) y = Mul (x, s)", ["Gelu"], weights=NUMBERS
+    ),
+    "gelu, multiplied out": Case(
+        f"h = Mul (half, x) {ERF} m = Mul (h, e) y = Add (m, h)", ["Gelu"], weights=NUMBERS
+    ),
+    "gelu by the other tail": Case(
+        """n = Neg (x) d = Div (n, root) e = Erf (d) s = Sub (one, e) h = Mul (x, half)
+        y = Mul (h, s)""",
+        ["Gelu"],
+        weights=NUMBERS,
+    ),
+    "the wrong tail": Case(
+        """n = Neg (x) d = Div (n, root) e = Erf (d) s = Sub (e, one) h = Mul (x, half)
+        y = Mul (h, s)""",
+        ["Neg", "Div", "Erf", "Sub", "Mul", "Mul"],
+        weights=NUMBERS,
+    ),
+    "gelu by tanh, factored": Case(
+        """q = Mul (x, x) w = Mul (weight, q) i = Add (w, one) k = Mul (slope, x) j = Mul (i, k)
+        t = Tanh (j) u = Mul (t, half) s = Add (u, half) y = Mul (s, x)""",
+        ["Gelu"],
+        weights=NUMBERS,
+    ),
     "mish": Case("p = Softplus (x) t = Tanh (p) y = Mul (x, t)", ["Mish"]),
+    "mish by a logarithm": Case(
+        "e = Exp (x) s = Add (one, e) l = Log (s) t = Tanh (l) y = Mul (t, x)",
+        ["Mish"],
+        weights=NUMBERS,
+    ),
+    "mish by squares": Case(
+        """e = Exp (x) s = Add (e, one) q = Mul (s, s) a = Sub (q, one) b = Add (q, one)
+        r = Div (a, b) y = Mul (x, r)""",
+        ["Mish"],
+        weights=NUMBERS,
+    ),
+    "mish of its exponential": Case(
+        """e = Exp (x) s = Add (e, two) a = Mul (e, s) b = Add (a, two) m = Mul (x, a)
+        y = Div (m, b)""",
+        ["Mish"],
+        weights=NUMBERS,
+    ),
+    "squares of a tanh": Case(
+        """e = Exp (x) s = Add (e, one) q = Mul (s, s) a = Sub (q, one) b = Add (q, one)
+        r = Div (b, a) y = Mul (x, r)""",
+        ["Exp", "Add", "Mul", "Sub", "Add", "Div", "Mul"],
+        weights=NUMBERS,
+    ),
+    "mish of two values": Case(
+        "z = Abs (x) p = Softplus (z) t = Tanh (p) y = Mul (x, t)",
+        ["Abs", "Softplus", "Tanh", "Mul"],
+    ),
+    "the norm of a root": Case(
+        f"{SQUARES} s = Sqrt (a) n = Div (x, s) y = Mul (gamma, n)",
+        ["RMSNormalization"],
+        weights={**NUMBERS, "gamma": floats(8)},
+    ),
+    "the norm of a reciprocal": Case(
+        f"{SQUARES} s = Sqrt (a) r = Reciprocal (s) n = Mul (r, x) y = Mul (n, gamma)",
+        ["RMSNormalization"],
+        weights={**NUMBERS, "gamma": floats(8)},
+    ),
+    "the norm of a power": Case(
+        f"{SQUARES} r = Pow (a, minus) n = Mul (x, r) y = Mul (n, gamma)",
+        ["RMSNormalization"],
+        weights={**NUMBERS, "gamma": floats(8), "minus": np.array(-0.5, np.float32)},
+    ),
+    "a number behind the root": Case(
+        """q = Mul (x, x) v = ReduceMean <axes = [-1]> (q) s = Sqrt (v) a = Add (s, epsilon)
+        n = Div (x, a) y = Mul (n, gamma)""",
+        ["Mul", "ReduceMean", "Sqrt", "Add", "Div", "Mul"],
+        weights={**NUMBERS, "gamma": floats(8)},
+    ),
+    "the root is a factor": Case(
+        f"{SQUARES} s = Sqrt (a) n = Mul (s, x) y = Mul (n, gamma)",
+        ["Mul", "ReduceMean", "Add", "Sqrt", "Mul", "Mul"],
+        weights={**NUMBERS, "gamma": floats(8)},
+    ),
     "layer norm": Case(
         f"{NORMAL} g = Mul (n, gamma) y = Add (g, beta)",
         ["LayerNormalization"],

@@ -35,7 +35,7 @@ def product_of(root: OnnxOp) -> Product:
     pending: list[tuple[SSAValue, OnnxOp | None]] = [(root.results[0], root)]
     while pending:
         value, op = pending.pop()
-        number = None if op is not None else _number_below(value)
+        number = None if op is not None else number_of(value)
         if number is not None:
             found.number *= number
         elif op is None:
@@ -52,7 +52,7 @@ def product_of(root: OnnxOp) -> Product:
     return found
 
 
-def _number_below(value: SSAValue) -> float | None:
+def number_of(value: SSAValue) -> float | None:
     """A constant that has one element only: it changes no shape but that of a scalar."""
     array = constant(value)
     return scalar(value) if array is not None and array.size == 1 and array.ndim <= 1 else None
@@ -66,7 +66,7 @@ def _inner(value: SSAValue, user: OnnxOp) -> OnnxOp | None:
 
 def is_product(op: OnnxOp) -> bool:
     """True for a Mul, and for a Div by a number that is not zero."""
-    return op.op_type == "Mul" or (op.op_type == "Div" and bool(_number_below(op.operands[1])))
+    return op.op_type == "Mul" or (op.op_type == "Div" and bool(number_of(op.operands[1])))
 
 
 def plus_number(value: SSAValue) -> tuple[OnnxOp, SSAValue, float] | None:
@@ -75,7 +75,7 @@ def plus_number(value: SSAValue) -> tuple[OnnxOp, SSAValue, float] | None:
     if op is None:
         return None
     for x, other in (op.operands, tuple(op.operands)[::-1]):
-        number = _number_below(other)
+        number = number_of(other)
         if number is not None:
             return op, x, number
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f32
 from xdsl.ir import Operation, SSAValue
@@ -40,7 +41,7 @@ def _scaled(
 ) -> Recovered | None:
     """The normalization that ends with a product, or with the sum that consumes it."""
     for normal, scale in (product.operands, tuple(product.operands)[::-1]):
-        quotient = made_by(normal, "Div")
+        quotient = made_by(normal, "Div", "Mul")
         if quotient is None or only_user(normal) is not product:
             continue
         found = _normalized(quotient)
@@ -72,14 +73,59 @@ def _is_added_to(value: SSAValue) -> bool:
     )
 
 
-def _normalized(quotient: OnnxOp) -> tuple[SSAValue, int, float, bool, list[Operation]] | None:
+_Normalized: TypeAlias = "tuple[SSAValue, int, float, bool, list[Operation]] | None"
+
+
+def _normalized(quotient: OnnxOp) -> _Normalized:
     """
     For y / sqrt(mean(y^2) + epsilon): x, the first of the dimensions, epsilon, whether y is
-    x - mean(x) and not x itself, and the ops.
+    x - mean(x) and not x itself, and the ops. A product with the reciprocal is a quotient.
     """
-    centered, root = quotient.operands[0], made_by(quotient.operands[1], "Sqrt")
-    sum_ = None if root is None else plus_number(root.operands[0])
-    if root is None or sum_ is None:
+    left, right = quotient.operands
+    if quotient.op_type == "Div":
+        root = _power(right, 0.5)
+        return None if root is None else _of_root(left, root, [quotient])
+    for y, other in ((left, right), (right, left)):
+        root = _reciprocal_root(other)
+        found = None if root is None else _of_root(y, root, [quotient])
+        if found is not None:
+            return found
+    return None
+
+
+_Power: TypeAlias = "tuple[SSAValue, list[Operation]] | None"
+
+
+def _power(value: SSAValue, exponent: float) -> _Power:
+    """y and the op of y to a power; that of 1 / 2 may be a root."""
+    root, power = made_by(value, "Sqrt"), made_by(value, "Pow")
+    if root is not None and exponent == 0.5:
+        return root.operands[0], [root]
+    if power is not None and scalar(power.operands[1]) == exponent:
+        return power.operands[0], [power]
+    return None
+
+
+def _reciprocal_root(value: SSAValue) -> _Power:
+    """y and the ops of y^(-1 / 2)."""
+    if (found := _power(value, -0.5)) is not None:
+        return found
+    inverse, quotient = made_by(value, "Reciprocal"), made_by(value, "Div")
+    if quotient is not None and scalar(quotient.operands[0]) == 1:
+        op, root = quotient, _power(quotient.operands[1], 0.5)
+    elif inverse is not None:
+        op, root = inverse, _power(inverse.operands[0], 0.5)
+    else:
+        return None
+    return None if root is None else (root[0], [op, *root[1]])
+
+
+def _of_root(
+    centered: SSAValue, root: tuple[SSAValue, list[Operation]], before: list[Operation]
+) -> _Normalized:
+    """What `_normalized` finds for y, given mean(y^2) + epsilon and the ops up to it."""
+    sum_ = plus_number(root[0])
+    if sum_ is None:
         return None
     add, variance, epsilon = sum_
     mean = made_by(variance, "ReduceMean")
@@ -91,7 +137,7 @@ def _normalized(quotient: OnnxOp) -> tuple[SSAValue, int, float, bool, list[Oper
     axis = _trailing(mean, rank_of(centered))
     if axis is None:
         return None
-    ops: list[Operation] = [quotient, root, add, mean, square[0]]
+    ops: list[Operation] = [*before, *root[1], add, mean, square[0]]
     difference = made_by(centered, "Sub")
     if difference is not None:
         x, average = difference.operands

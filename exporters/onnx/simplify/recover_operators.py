@@ -23,9 +23,11 @@ class RecoverOperatorsPass(PatternPass):
     - centered / sqrt(mean(centered^2) + epsilon) gamma + beta -> LayerNormalization(x, gamma, beta)
       [centered = x - mean(x), over the last dimensions]
     - x / sqrt(mean(x^2) + epsilon) gamma -> RMSNormalization(x, gamma)
+      [for both: quotients, or products with a reciprocal or with a power of -1 / 2]
     - x / 2 (1 + erf(x / sqrt 2)) -> Gelu(x), in any arrangement; so with tanh
     - x clip(x + 3, 0, 6) / 6, x hard_sigmoid(x) -> HardSwish(x)
-    - x tanh(softplus(x)) -> Mish(x)
+    - x tanh(softplus(x)), x tanh(log(1 + exp(x))) -> Mish(x); so without tanh, as
+      x e / (e + 2), e = exp(x)^2 + 2 exp(x), in any arrangement
 
     The graph gets a newer opset if it needs one, and if all of its nodes mean the same there.
     """
