@@ -8,7 +8,9 @@ arguments again, in the order of the checks of `NAME_run`: a status says no more
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from lowerdeck.lowering.abi import AFTER_TENSORS
 from lowerdeck.lowering.emit_c.interface import Interface, Port
 from lowerdeck.lowering.emit_c.writer import bare_symbols, string_literal
 
@@ -17,6 +19,7 @@ _ERROR = "LOWERDECK_ERROR"
 
 def fault_function(i: Interface) -> list[str]:
     """The lines of its definition."""
+    i = _unmistakable(i)
     cases = {
         "NULL": [*_null(i)],
         "INPUT_DIMS": [*_input_dims(i.inputs)],
@@ -60,6 +63,17 @@ def fault_function(i: Interface) -> list[str]:
         "",
     ]
     return lines
+
+
+def _unmistakable(i: Interface) -> Interface:
+    """Tensors are told by their names, those with the name of another argument by their fields."""
+    fields = {*AFTER_TENSORS, *(port.field for port in (*i.inputs, *i.outputs))}
+
+    def told(port: Port) -> Port:
+        is_other = port.name != port.field and port.name in fields
+        return replace(port, name=port.field) if is_other else port
+
+    return replace(i, inputs=tuple(map(told, i.inputs)), outputs=tuple(map(told, i.outputs)))
 
 
 def _if(condition: str, text: str) -> str:

@@ -359,7 +359,8 @@ def cmake(i: Interface) -> str:
             "cmake_minimum_required(VERSION 3.14)",
             f"project({i.name} C)",
             "include(GNUInstallDirs)",
-            "if(NOT CMAKE_BUILD_TYPE)",
+            # For the whole build: what a part of it installs goes by the type of the whole.
+            "if(NOT CMAKE_BUILD_TYPE AND CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)",
             "  set(CMAKE_BUILD_TYPE Release)",
             "endif()",
             f"add_library({i.name} {' '.join(sources(i))})",
@@ -367,6 +368,10 @@ def cmake(i: Interface) -> str:
             "  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>",
             "  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)",
             f"set_target_properties({i.name} PROPERTIES C_STANDARD 99)",
+            # CMake knows no flag for C99 of Microsoft's compiler, but for C11.
+            "if(MSVC)",
+            f"  set_target_properties({i.name} PROPERTIES C_STANDARD 11)",
+            "endif()",
             "if(NOT MSVC)",
             f"  target_link_libraries({i.name} PUBLIC {' '.join(flags_of_libraries)})",
             f"  target_compile_options({i.name} PRIVATE {flags})",

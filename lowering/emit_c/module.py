@@ -179,7 +179,13 @@ def emit_c(
     shipped += () if i.slots is None else SHIPPED_WITH_PROFILE
     files.update({file: (interface.RUNTIME / file).read_text() for file in shipped})
     data = interface.metadata(i)
+    data["texts"] = {file: digest_of(text) for file, text in files.items()}
     return CArtifact(name, files, data, weights, header, size, i.embeds_weights, byte_order)
+
+
+def digest_of(text: str) -> str:
+    """By which a file is known that nobody has changed."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _weights(entry: EntryOp) -> tuple[list[Weight], int]:

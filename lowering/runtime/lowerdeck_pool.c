@@ -124,7 +124,11 @@ static bool has_cores(int count) {
   cpu_set_t cores;
   if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores) >= count;
 #endif
+#if defined(_WIN32)
+  return pthread_num_processors_np() >= count;
+#else
   return sysconf(_SC_NPROCESSORS_ONLN) >= count;
+#endif
 }
 
 #if defined(__linux__)
@@ -139,7 +143,7 @@ static void move(pthread_t thread, const cpu_set_t *cores, const cpu_set_t *all)
 static void move_off(pthread_t thread, int core, const cpu_set_t *all) {
   cpu_set_t others = *all;
   if (core < 0 || core >= CPU_SETSIZE) return;
-  CPU_CLR(core, &others);
+  CPU_CLR((size_t)core, &others);
   if (CPU_COUNT(&others) != 0) move(thread, &others, all);
 }
 #endif
@@ -231,9 +235,9 @@ static void wait_for_worker(lowerdeck_team *team, int number, const padded_word 
   const int core = current_core();
   cpu_set_t all, own;
   if (core >= 0 && core < CPU_SETSIZE && !is_running(thread, word, old) &&
-      pthread_getaffinity_np(thread, sizeof all, &all) == 0 && CPU_ISSET(core, &all)) {
+      pthread_getaffinity_np(thread, sizeof all, &all) == 0 && CPU_ISSET((size_t)core, &all)) {
     CPU_ZERO(&own);
-    CPU_SET(core, &own);
+    CPU_SET((size_t)core, &own);
     move(thread, &own, &all);
     wait_for_change(team, word, old, AT_ONCE);
     /* Else it waits here for its turn, only to find then that it has to leave. */

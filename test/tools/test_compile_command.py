@@ -258,6 +258,18 @@ def test_parts_of_another_project(model: Path, tmp_path: Path) -> None:
     subprocess.run([tmp_path / "built" / "app"], check=True)
     assert list((tmp_path / "built").rglob("*_example")) == []
 
+    # What is installed of them is found, though the whole has no type of build.
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(left REQUIRED)\n"
+        "add_library(user SHARED ../app.c)\ntarget_link_libraries(user lowerdeck::left)\n"
+    )
+    for command in (
+        ["cmake", "--install", "built", "--prefix", "installed"],
+        ["cmake", "-S", "user", "-B", "used", f"-DCMAKE_PREFIX_PATH={tmp_path}/installed"],
+    ):
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
 
 def test_libm_is_for_compilers_that_have_it(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -280,3 +292,20 @@ def test_the_line_of_progress() -> None:
         assert shown.text() == f"{step} (0 s, pass {number} of 3)"
     shown("C compiler")
     assert shown.text() == "C compiler (0 s, pass 3 of 3)"
+
+
+def test_edited_files_are_kept(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the user has changed is replaced with --force alone."""
+    out = tmp_path / "out"
+    compile_ = ["compile", str(model), "-o", str(out), "--target=c99", "--library=none"]
+    assert main(compile_) == main(compile_) == 0
+    for name in ("CMakeLists.txt", "example.c"):
+        written = (out / name).read_text()
+        (out / name).write_text(written.replace("\n", "\n\n", 1))
+        assert main(compile_) == 1
+        said = f"{out / name}: was edited since lowerdeck wrote it; --force replaces it"
+        assert said in capsys.readouterr().err
+        assert main([*compile_, "--force"]) == 0
+        assert (out / name).read_text() == written

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import glob
+import json
 import os
 import platform
 import shlex
@@ -13,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lowerdeck.tools.arguments import inputs_among, read_arrays
 from lowerdeck.tools.command import (
@@ -127,17 +129,40 @@ def _remove_old_libraries(folder: str, name: str, written: Sequence[str]) -> Non
 
 def _refuse_to_replace(folder: str, names: Sequence[str]) -> None:
     """ToolError that lists the files of a folder that would be replaced and are the user's own."""
-    paths = [
-        os.path.join(folder, name)
-        for name in sorted(names)
-        if name.endswith(_TEXTS) and not name.startswith(_RUNTIME)
+    names = [
+        name for name in sorted(names) if name.endswith(_TEXTS) and not name.startswith(_RUNTIME)
     ]
-    if own := [path for path in paths if os.path.lexists(path) and not _is_ours(path)]:
-        raise ToolError(
-            "\n".join(
-                f"{path}: is not a file that lowerdeck wrote; --force replaces it" for path in own
-            )
-        )
+    edited = _edited(folder)
+    problems: list[str] = []
+    for name in names:
+        path = os.path.join(folder, name)
+        if not os.path.lexists(path):
+            continue
+        if not _is_ours(path):
+            problems.append(f"{path}: is not a file that lowerdeck wrote; --force replaces it")
+        elif name in edited:
+            problems.append(f"{path}: was edited since lowerdeck wrote it; --force replaces it")
+    if problems:
+        raise ToolError("\n".join(problems))
+
+
+def _edited(folder: str) -> set[str]:
+    """The files of a folder that are not as the descriptions of its models know them."""
+    from lowerdeck.lowering.emit_c.module import digest_of
+
+    written: dict[str, set[str]] = {}
+    for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
+        with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+            data: object = json.load(file)
+            texts = cast("dict[str, object]", data).get("texts") if isinstance(data, dict) else None
+            for name, digest in cast("dict[str, str]", texts or {}).items():
+                written.setdefault(name, set()).add(digest)
+    found: set[str] = set()
+    for name, digests in written.items():
+        with suppress(OSError), open(os.path.join(folder, name), encoding="utf-8") as file:
+            if digest_of(file.read()) not in digests:
+                found.add(name)
+    return found
 
 
 def _is_ours(path: str) -> bool:
