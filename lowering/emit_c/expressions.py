@@ -176,7 +176,9 @@ def _convert_float(op: Operation, a: str) -> str:
 def _float_to_integer(op: Operation, a: str) -> str:
     sign = "signed" if isinstance(op, arith.FPToSIOp) else "unsigned"
     type_ = op.results[0].type
-    return f"({value_c_type(type_)})lowerdeck_to_{sign}({a}, {width_of(type_)})"
+    # Compilers can be asked to warn of a float that becomes a double by itself.
+    wide = "" if op.operands[0].type == f64 else "(double)"
+    return f"({value_c_type(type_)})lowerdeck_to_{sign}({wide}{a}, {width_of(type_)})"
 
 
 def _integer_to_float(op: Operation, a: str) -> str:

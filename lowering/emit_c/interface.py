@@ -444,7 +444,9 @@ def example(i: Interface) -> str:
     printed = [expr for port in i.inputs for expr in (port.type.elements, *port.type.dims.data)]
     printed += [port.type.elements for port in i.outputs if _is_of(port, symbols)]
     results = [line for port in i.outputs for line in _print_output(port)]
-    results += [f"  free((void *)args.{port.field}.data);" for port in (*i.inputs, *i.outputs)]
+    # Compilers warn of a cast that drops `const`.
+    results += [f"  free((void *)(uintptr_t)args.{port.field}.data);" for port in i.inputs]
+    results += [f"  free(args.{port.field}.data);" for port in i.outputs]
     return Template((RUNTIME / "example.c.in").read_text()).substitute(
         name=i.name,
         usage=f" * Arguments: {', '.join(arguments)}.\n" if arguments else "",

@@ -37,8 +37,8 @@ def any_lane(scalar: Attribute, lanes: int) -> str:
 _QUADS = "(long long __attribute__((vector_size(64))))mask"
 _BYTES = "__builtin_ia32_pmovmskb{0}((char __attribute__((vector_size({1}))))mask)"
 _TESTS: Mapping[tuple[int, int], tuple[str, str]] = {
-    (4, 16): ("__AVX512F__", "__builtin_ia32_ptestmd512(mask, mask, -1)"),
-    (8, 8): ("__AVX512F__", f"__builtin_ia32_ptestmq512({_QUADS}, {_QUADS}, -1)"),
+    (4, 16): ("__AVX512F__", "__builtin_ia32_ptestmd512(mask, mask, 0xffff)"),
+    (8, 8): ("__AVX512F__", f"__builtin_ia32_ptestmq512({_QUADS}, {_QUADS}, 0xff)"),
     (4, 8): ("__AVX2__", _BYTES.format(256, 32)),
     (8, 4): ("__AVX2__", _BYTES.format(256, 32)),
     (4, 4): ("__SSE2__", _BYTES.format(128, 16)),

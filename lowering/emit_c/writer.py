@@ -56,10 +56,12 @@ def integer_literal(value: int, width: int = 64) -> str:
 def float_literal(value: float, type_: Attribute) -> str:
     """A literal that reads back as exactly this value."""
     suffix = "" if type_ == f64 else "f"
+    # The macros are floats.
+    wide = "(double)" if type_ == f64 else ""
     if math.isnan(value):
-        return "NAN"
+        return f"{wide}NAN"
     if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
+        return f"{wide}INFINITY" if value > 0 else f"-{wide}INFINITY"
     number = np.float64(value) if type_ == f64 else np.float32(value)
     text = np.format_float_scientific(number, trim="0", exp_digits=1)
     mantissa, exponent = text.split("e")

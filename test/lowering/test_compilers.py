@@ -1,0 +1,110 @@
+"""
+The C of target c99 for other compilers: Microsoft's dialect, which clang checks, and mingw-w64
+(Debian package `gcc-mingw-w64-x86-64`); and under all warnings that people ask for.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.types import element_of
+from lowerdeck.lowering.emit_c.interface import RUNTIME
+from lowerdeck.lowering.emit_c.module import emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.passes.machinery.context import LowerdeckContext
+
+from .programs import module_of, symbol, typed, write_artifact  # noqa: TID251  (tests, not sources)
+
+WARNINGS = (
+    "-Werror -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Wdouble-promotion"
+).split()
+
+MATH = """\
+#define NAN __builtin_nanf("")
+#define INFINITY __builtin_inff()
+float expf(float); float sqrtf(float); float rintf(float); float fabsf(float); float floorf(float);
+float ceilf(float); float powf(float, float); float fmodf(float, float); float logf(float);
+double ldexp(double, int); double fabs(double); double exp(double); double floor(double);
+"""
+"""What the C takes of math.h; the headers of Microsoft's compiler are not there."""
+
+STRING = """\
+#include <stddef.h>
+void *memcpy(void *, const void *, size_t); int memcmp(const void *, const void *, size_t);
+"""
+
+
+def made(folder: Path) -> Path:
+    """Weights, vectors of several types, infinities, NaN, conversions: the folder of the C."""
+
+    def body(x: Any, z: Any) -> Any:
+        weights = ConstantOp.of(np.ones((3, 4), np.float32)).result
+        limit = ConstantOp.of(np.array(np.inf)).result
+        whole = e.CastOp(x, element_of(np.dtype(np.int32))).result
+        low = ConstantOp.of(np.array(-1, np.int8)).result
+        small = e.CastOp(e.CastOp(z, element_of(np.dtype(np.int8))).result, z.type.element_type)
+        found = e.MinOp(e.CastOp(whole, z.type.element_type).result, limit).result
+        nothing = e.AddOp(small.result, ConstantOp.of(np.array(np.nan)).result).result
+        bytes_ = e.AddOp(e.CastOp(z, element_of(np.dtype(np.int8))).result, low).result
+        return [SoftmaxOp(MatmulOp(x, weights).result, 1).result, found, nothing, bytes_]
+
+    n = symbol("n")
+    module = module_of([typed(np.float32, n, 3), typed(np.float64, 4)], body)
+    names = ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels", "expand-math")
+    for name in (*names, "move-scratch", "plan-memory", "open-outputs"):
+        ALL_PASSES[name]()().apply(LowerdeckContext(), module)
+    write_artifact(emit_c(module, "m", "c99"), folder)
+    return folder
+
+
+def check(folder: Path, *command: str) -> None:
+    """Compile; a warning is a failure."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+@pytest.mark.parametrize("c_compiler", ["gcc", "clang"], indirect=True)
+def test_no_warnings(tmp_path: Path, c_compiler: str) -> None:
+    made(tmp_path)
+    pool = str(RUNTIME / "lowerdeck_pool.c")
+    check(tmp_path, c_compiler, "-std=c99", *WARNINGS, "-fsyntax-only", "m.c", "example.c", pool)
+
+
+def test_microsoft(tmp_path: Path) -> None:
+    """As it is by default, which does not say that it is C99, and has no word `restrict`."""
+    made(tmp_path)
+    (tmp_path / "math.h").write_text(MATH)
+    (tmp_path / "string.h").write_text(STRING)
+    target = ["--target=x86_64-pc-windows-msvc", "-fms-compatibility", "-ffreestanding"]
+    for dialect in (["-U__STDC_VERSION__"], ["-std=c11"]):
+        warned = [*WARNINGS, "-Wno-pedantic", "-Wno-builtin-macro-redefined", "-isystem", "."]
+        check(tmp_path, "clang", *target, *dialect, *warned, "-fsyntax-only", "m.c")
+    text = subprocess.run(
+        ["clang", *target, "-U__STDC_VERSION__", "-isystem", ".", "-E", "-P", "m.c"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "__restrict" in text
+    assert "*restrict" not in text
+
+
+def test_mingw(tmp_path: Path) -> None:
+    """Beside windows.h, before and after the header of the model; the pool, too."""
+    made(tmp_path)
+    (tmp_path / "both.c").write_text('#include <windows.h>\n#include "m.h"\n#include "m.c"\n')
+    sources = ["both.c", "example.c", str(RUNTIME / "lowerdeck_pool.c")]
+    check(tmp_path, "x86_64-w64-mingw32-gcc", "-std=c99", "-Wall", "-Wextra", "-c", *sources)
