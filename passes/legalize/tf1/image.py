@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.types import dims_of, f32, i64
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
 from lowerdeck.passes.legalize.common.reduction import mean
-from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened
@@ -30,7 +30,7 @@ _SMALLEST_SUM = 1000 * 1.1754943508222875e-38
 class Axis:
     """One dimension that is resized."""
 
-    builder: Tf1Legalizer
+    builder: Legalizer
     axis: int
     old: Expr
     new: Expr

@@ -56,14 +56,19 @@ def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
         images = np.array([_image(function, float(x)) for x in reals], np.float32)
         inverse = np.float32(1) / np.float32(q.scale)
         scaled = away((images * inverse).astype(np.float32))
-        return _table(builder, (scaled + np.float32(q.zero)).astype(np.float32))
+        total = (scaled + np.float32(q.zero)).astype(np.float64)
+    # What 32 bits do not hold, and NaN, is the least integer, as where the kernels convert it.
+    fits = np.abs(np.nan_to_num(total, nan=np.inf)) < 2.0**31
+    return _table(builder, np.where(fits, total, -(2.0**31)))
 
 
 def _image(function: Function, x: float) -> float:
     try:
         return function(x)
-    except (OverflowError, ZeroDivisionError, ValueError):
+    except (OverflowError, ZeroDivisionError):
         return math.inf
+    except ValueError:  # a logarithm of what is not positive
+        return -math.inf
 
 
 def _sigmoid(x: float) -> float:
