@@ -6,6 +6,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
 PYTEST_FLAGS ?= -n auto --maxprocesses=8
 
+# Hundreds of tests start Python, and each worker reads all tests: it finds them compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends
 

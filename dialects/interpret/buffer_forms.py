@@ -147,7 +147,7 @@ def _function(name: str) -> Form:
 def _splat(op: Operation, a: str) -> str:
     type_ = op.results[0].type
     dtype = memory_dtype(scalar_of(type_)).name
-    return f"np.full({lanes_of(type_)}, {a}, np.dtype('{dtype}'))"
+    return f"splat({lanes_of(type_)}, {a}, '{dtype}')"
 
 
 def _reinterpret(op: Operation, a: str) -> str:

@@ -11,7 +11,6 @@ Many programs share one run of gcc: their C is included into one file.
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -39,6 +38,8 @@ from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.targets.base import MOST_STATEMENTS
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
+
+from .libraries import build  # noqa: TID251  (these are tests, not the folder of sources)
 
 Array = NDArray[Any]
 Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]
@@ -307,12 +308,7 @@ def compile_all(
 ) -> ctypes.CDLL:
     """One library with all models."""
     library = folder / "all.so"
-    command = [cc, *flags, "-shared", "-fPIC", "-o", str(library)]
-    sources = map(str, write_unit(artifacts, folder))
-    done = subprocess.run(
-        [*command, *sources, "-lm", "-lpthread"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[:4000]
+    build([cc, *flags, "-shared", "-fPIC"], write_unit(artifacts, folder), library)
     return ctypes.CDLL(str(library))
 
 
