@@ -45,8 +45,10 @@ class AttentionOp(CoreOp):
 
     Heads are the dimension before the last, as in the columns of a matrix product: splitting the
     heads and joining the results again are reshapes. What is not kept has no part in the result,
-    whatever it is, if `fill` is so low that its weight is zero. Without `zero_nan` a query whose
-    scores are all -inf, or one of them inf or NaN, has weights that are NaN.
+    whatever it is, if `fill` is so low that its weight is zero. The sum with a mask is rounded to
+    the element type: a mask of -1e9 in all places of a row makes all of its scores equal. Without
+    `zero_nan` a query whose scores are all -inf, or one of them inf or NaN, has weights that are
+    NaN.
 
     Constraints:
 

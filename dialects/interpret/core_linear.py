@@ -248,7 +248,7 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
         scores = scores * widened(masks.pop(0))
     for mask in masks:
         if mask.dtype != np.bool_:
-            scores = scores + widened(mask)
+            scores = widened(rounded(scores + widened(mask), mask.dtype))
             continue
         assert op.fill is not None
         scores = np.where(mask, scores, args[0].dtype.type(op.fill.value.data))

@@ -37,6 +37,11 @@ ATTENTION = {
     f"s=Add(a,n) {WEIGHTED}",
     "mask by Trilu": f"a=MatMul(q,kt) e=Shape(a) f=Expand(lowest,e) n=Trilu<upper=1>(f,diagonal) "
     f"s=Add(a,n) {WEIGHTED}",
+    "rows hidden by large numbers": "n=Sub(m,billion) a=MatMul(q,kt) b=Mul(a,c) s=Add(b,n) "
+    f"{WEIGHTED}",
+    "rows hidden before the scale": "n=Sub(m,billion) a=MatMul(q,kt) b=Add(a,n) s=Mul(b,c) "
+    f"{WEIGHTED}",
+    "rows hidden twice": f"n=Sub(m,billion) a=MatMul(q,kt) b=Add(a,n) s=Add(b,n) {WEIGHTED}",
     "two masks": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Mul(a,c) d=Add(b,m) s=Add(d,f) {WEIGHTED}",
     "mask subtracted": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Mul(a,c) s=Sub(b,f) {WEIGHTED}",
     "choice": f"a=MatMul(q,kt) s=Where(h,a,lowest) {WEIGHTED}",
@@ -140,7 +145,8 @@ INPUTS = {
 CONSTANTS = {
     "float c": "{0.35}", "float zero": "{0}", "float one": "{1}", "float half": "{0.5}",
     "float minus": "{-0.5}", "float lowest": "{-3.4028235e38}", "float epsilon": "{1e-5}",
-    "float eight": "{8}", "int64 diagonal": "{1}", "int64[1] last": "{-1}",
+    "float billion": "{1e9}", "float eight": "{8}", "int64 diagonal": "{1}",
+    "int64[1] last": "{-1}",
     "int64[1] second": "{2}", "float square": "{2}",
     "int64[5] five": "{1,1,2,6,8}", "int64[4] four": "{1,2,6,8}", "int64[3] groups": "{0,2,-1}",
     "int64[3] shape": "{2,4,8}", "float[2] ones": "{1,1}", "float[2] zeros": "{0,0}",
