@@ -9,7 +9,7 @@ from lowerdeck.frontends.frontend import FileFormat, Frontend, Request, Use
 from lowerdeck.frontends.wire import LENGTH, VARINT, Outline
 
 if TYPE_CHECKING:
-    from onnx import NodeProto
+    from onnx import FunctionProto, NodeProto
     from xdsl.dialects.builtin import ModuleOp
 
 
@@ -31,15 +31,39 @@ def _load(request: Request) -> ModuleOp:
 
 
 def _inventory(request: Request) -> Iterator[Use]:
+    """The nodes that the outputs asked for need, and those of the functions that these call."""
+    from lowerdeck.frontends.onnx.import_ import needed_names
     from lowerdeck.frontends.onnx.parse import model_opset, parse_model
 
     model = parse_model(request.path)
-    local = {(function.domain, function.name) for function in model.functions}
+    local = {(function.domain, function.name): function for function in model.functions}
     opset = model_opset(model)
-    yield from _uses(model.graph.node, opset, local)
+    nodes, called = list(model.graph.node), set(local)
+    if request.outputs is not None:
+        needed = needed_names(model.graph, request.outputs)
+        nodes = [node for node in nodes if not needed.isdisjoint(node.output)]
+        called = _called(nodes, local)
+    yield from _uses(nodes, opset, called)
     for function in model.functions:
-        own = {entry.domain: entry.version for entry in function.opset_import}
-        yield from _uses(function.node, own or opset, local)
+        if (function.domain, function.name) in called:
+            own = {entry.domain: entry.version for entry in function.opset_import}
+            yield from _uses(function.node, own or opset, called)
+
+
+def _called(
+    nodes: Sequence[NodeProto], local: Mapping[tuple[str, str], FunctionProto]
+) -> set[tuple[str, str]]:
+    """The functions of the model that nodes call, also from others."""
+    called, pending = set[tuple[str, str]](), list(nodes)
+    while pending:
+        node = pending.pop()
+        for attribute in node.attribute:
+            pending += [inner for graph in (attribute.g, *attribute.graphs) for inner in graph.node]
+        key = node.domain, node.op_type
+        if key in local and key not in called:
+            called.add(key)
+            pending += local[key].node
+    return called
 
 
 def _facts(path: str) -> dict[str, str]:

@@ -116,7 +116,7 @@ class _Importer:
         fixed: Mapping[str, ArrayLike],
     ) -> ModuleOp:
         graph, builder = self.model.graph, self.builder
-        needed = None if outputs is None else _needed_names(graph, outputs)
+        needed = None if outputs is None else needed_names(graph, outputs)
         constants = {tensor.name for tensor in graph.initializer}
         constants |= {sparse.values.name for sparse in graph.sparse_initializer}
         inputs = [value for value in graph.input if value.name not in {*constants, *fixed}]
@@ -228,7 +228,7 @@ def _is_name(text: str) -> bool:
     return any(c.isalpha() for c in text) and text.lower() not in _UNKNOWN
 
 
-def _needed_names(graph: GraphProto, outputs: Sequence[str]) -> set[str]:
+def needed_names(graph: GraphProto, outputs: Sequence[str]) -> set[str]:
     """The names of the tensors that the outputs depend on, themselves included."""
     producers = {name: node for node in graph.node for name in node.output if name}
     needed = set[str]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 
 from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.frontends.tf1.graph_pb2 import DataType, GraphDef
@@ -83,3 +84,26 @@ def test_functions_of_the_library(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_operators_of_others(op_type: str) -> None:
     assert "custom operators" in next_step(op_type, is_known=False)
     assert "docs/operators.md" in next_step(op_type, is_known=True)
+
+
+def test_only_what_outputs_of_an_onnx_model_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also nodes of functions that only the others call."""
+    body = [helper.make_node("Unknown", ["a"], ["b"], domain="nobody")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    opsets += [helper.make_opsetid("nobody", 1)]
+    function = helper.make_function("mine", "Strange", ["a"], ["b"], body, opsets)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"], name="first"),
+        helper.make_node("Strange", ["y"], ["z"], name="second", domain="mine"),
+    ]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "z")]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=[function])
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert main(["ops", str(path)]) == 1
+    assert "nobody.Unknown" in capsys.readouterr().out
+    assert main(["ops", str(path), "--output", "y"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["Relu"]
