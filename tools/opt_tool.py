@@ -190,6 +190,14 @@ class OptTool(xDSLOptMain):
         add("--pass-statistics", action="store_true", help="rewrites by pattern, to stderr")
         add("--rewrite-log", action="store_true", help="each rewrite made, to stderr")
         add(
+            "--why-not",
+            action="append",
+            default=[],
+            metavar="NAME,...",
+            help="of these passes or patterns (pass, pattern or pass/pattern), say at which line "
+            "of the source each does not match an op, and log each rewrite made, to stderr",
+        )
+        add(
             "--check-each",
             action="store_true",
             help="interpret the module before and after each pass and compare the results; with "
@@ -285,7 +293,9 @@ class OptTool(xDSLOptMain):
         options = compile_options(args)
         with checking_options("opt-tool"):
             check_options(options, self.available_passes)
-        self.context.start(options, log=sys.stderr if args.rewrite_log else None)
+        why_not = listed(args.why_not)
+        log = sys.stderr if args.rewrite_log or why_not else None
+        self.context.start(options, log, why_not)
         if args.compile_to is not None and args.passes:
             raise ToolError("opt-tool: --compile-to and --pass-pipeline exclude each other")
         phases = (*PHASES, "c", *exports())
@@ -478,6 +488,9 @@ class OptTool(xDSLOptMain):
             for name, seconds in self.timings:
                 print(f"{seconds:10.4f} s  {name}", file=sys.stderr)
             print(f"{total:10.4f} s  in total", file=sys.stderr)
+        for name in listed(self.args.why_not):
+            if name not in self.context.recorder.tried:
+                print(f"opt-tool: --why-not: '{name}' was tried at no op", file=sys.stderr)
         if self.args.pass_statistics:
             print(self.context.recorder.summary(), file=sys.stderr)
 

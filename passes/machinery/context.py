@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -21,10 +22,20 @@ class LowerdeckContext(Context):
     def __post_init__(self) -> None:
         self.start(self.options)
 
-    def start(self, options: CompileOptions, log: IO[str] | None = None) -> None:
-        """Begin a run with these options; `log` receives its rewrites, one per line."""
+    def start(
+        self,
+        options: CompileOptions,
+        log: IO[str] | None = None,
+        why_not: Collection[str] = (),
+    ) -> None:
+        """
+        Begin a run with these options; `log` receives its rewrites, one per line, and where the
+        passes or patterns named in `why_not` do not match.
+        """
         self.options = options
-        self.recorder = Recorder(options.skip_nodes, options.rewrite_limit, log, options.rewritten)
+        self.recorder = Recorder(
+            options.skip_nodes, options.rewrite_limit, log, options.rewritten, why_not
+        )
 
     def clone(self) -> LowerdeckContext:
         """A copy that shares the options and the record."""

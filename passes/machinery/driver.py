@@ -29,6 +29,7 @@ from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.misses import traced
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.passes.machinery.provenance import derive, describe
 from lowerdeck.passes.machinery.recorder import Recorder
@@ -337,6 +338,11 @@ class _Driver:
 
     def _match_of(self, pattern: Pattern[Any], op: Operation) -> Match[Any] | None:
         """What a pattern says of an op; those of others are not trusted to change nothing."""
+        if self._recorder.asks_why_not(self._pass_name, pattern.name):
+            match, where = traced(pattern.match, op)
+            if match is None:
+                self._recorder.miss(self._pass_name, pattern.name, op, where)
+                return None
         if type(pattern).__module__.partition(".")[0] == _OURS:
             return pattern.match(op)
         before = _state_around(op)

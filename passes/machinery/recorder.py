@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import IO
 
 from xdsl.ir import Operation
 
 from lowerdeck.passes.machinery.options import regexes_of
-from lowerdeck.passes.machinery.provenance import NodeMatcher, sources
+from lowerdeck.passes.machinery.provenance import NodeMatcher, describe, sources
 
 
 class Recorder:
@@ -18,6 +18,8 @@ class Recorder:
 
     `skip_nodes` (a regular expression, or several) applies to optional passes only; `rewrite_limit`
     applies to every rewrite of the run. Each rewrite is a line of `log`, and `tell` is told of it.
+    `why_not` names passes and patterns (`pass`, `pattern` or `pass/pattern`): where they are tried
+    and do not match is a line of `log`, too.
     """
 
     def __init__(
@@ -26,12 +28,16 @@ class Recorder:
         rewrite_limit: int | None = None,
         log: IO[str] | None = None,
         tell: Callable[[str], None] | None = None,
+        why_not: Collection[str] = (),
     ) -> None:
         patterns = regexes_of(skip_nodes)
         self._matcher = NodeMatcher(patterns) if patterns else None
         self._limit = rewrite_limit
         self._log = log
         self._tell = tell
+        self._why_not = frozenset(why_not)
+        self.tried: set[str] = set()
+        """The names of `why_not` that were tried anywhere."""
         self.statistics: Counter[tuple[str, str]] = Counter()
         """Rewrites made, by pass and pattern."""
         self.skipped: Counter[tuple[str, str]] = Counter()
@@ -40,6 +46,18 @@ class Recorder:
         """Rewrites made so far."""
         self.last = ""
         """The log line of the last rewrite; empty if logging is off."""
+
+    def asks_why_not(self, pass_name: str, pattern: str) -> bool:
+        """True if it is to be said where a pattern does not match."""
+        if not self._why_not:
+            return False
+        named = self._why_not & {pass_name, pattern, f"{pass_name}/{pattern}"}
+        self.tried |= named
+        return bool(named)
+
+    def miss(self, pass_name: str, pattern: str, op: Operation, where: str) -> None:
+        """Log that a pattern does not match an op, and the line that says so."""
+        print(f"{pass_name}/{pattern} does not match {describe(op)}: {where}", file=self._log)
 
     @property
     def exhausted(self) -> bool:
