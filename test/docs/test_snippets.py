@@ -37,6 +37,7 @@ PAGES = [
 ]
 FILES = {
     "model.onnx": "examples/digits/digits.onnx",
+    "counter.tflite": "test/frontends/tflite_models/counter.tflite",
     "deploy.prototxt": "examples/digits/digits_lenet.prototxt",
     "deploy.caffemodel": "examples/digits/digits_lenet.caffemodel",
     "export/1": "test/frontends/saved_models/trained/model",

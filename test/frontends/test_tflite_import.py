@@ -1,0 +1,77 @@
+"""Model files of TensorFlow Lite: what is read, what is remembered, and what is broken."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lowerdeck.dialects.core.names import STATES
+from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.interpret import find_function
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.frontends import load_model
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError
+from lowerdeck.frontends.tflite.flexbuffer import read_map
+from lowerdeck.passes.legalize.tflite.framework import TfliteWalk
+
+COUNTER = Path(__file__).parent / "tflite_models" / "counter.tflite"
+X = np.array([[1, 0, 0, 1]], np.float32)
+
+
+def test_a_variable_lives_on_and_is_reset() -> None:
+    calls = Calls(load_model(COUNTER))
+    found = [calls({"x": X})["sum"] for _ in range(2)]
+    assert [np.asarray(value).tolist() for value in found] == [[[6, 1.5]], [[11, 2.5]]]
+    calls.reset()
+    assert np.asarray(calls({"x": X})["sum"]).tolist() == [[6, 1.5]]
+
+
+def test_signatures_are_entries() -> None:
+    assert STATES in find_function(load_model(COUNTER, signature="count"), "main").attributes
+    with pytest.raises(FrontendError, match="no signature 'other'; the model has 'count'"):
+        load_model(COUNTER, signature="other")
+
+
+def test_any_tensor_is_an_output() -> None:
+    module = load_model(COUNTER, outputs=["fc"])
+    found = Calls(module)({"x": X})
+    assert np.asarray(found["fc"]).tolist() == [[5, 1]]
+    with pytest.raises(FrontendError, match="no tensor is named 'y'; the outputs are 'sum'"):
+        load_model(COUNTER, outputs=["y"])
+
+
+def damaged() -> Iterator[bytes]:
+    """The file cut short, and with words that point elsewhere."""
+    data = COUNTER.read_bytes()
+    for size in range(8, len(data), 97):
+        yield data[:size]
+    for place in range(8, len(data) - 4, 20):
+        for word in (0xFFFFFFFF, 0x7FFFFFF0, place):
+            yield data[:place] + struct.pack("<I", word) + data[place + 4 :]
+
+
+def test_damaged_files_end_in_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    outcomes: set[str] = set()
+    for data in damaged():
+        path.write_bytes(data)
+        try:
+            function = find_function(load_model(path), "main")
+            TfliteWalk(function).run()
+            outcomes.add("read")
+        except (FrontendError, CompileError) as error:
+            outcomes.add(type(error).__name__)
+    assert {"read", "FrontendError"} <= outcomes
+
+
+def test_options_of_custom_operators() -> None:
+    # A map of one key "a" with the integer 5: keys, then values with their types.
+    data = bytes([97, 0, 1, 3, 1, 1, 1, 5, 4, 2, 36, 1])
+    assert read_map(data) == {"a": 5}
+    with pytest.raises(FlatbufferError):
+        read_map(b"\0\0")
