@@ -73,13 +73,42 @@ def _siblings(roots: Sequence[ConvOp | MatmulOp]) -> list[Sibling]:
             sibling.maps.append(op)
 
 
-def _groups(module: ModuleOp) -> dict[Operation, list[ConvOp | MatmulOp]]:
+def _joined_runs(groups: Sequence[list[ConvOp | MatmulOp]]) -> list[list[ConvOp | MatmulOp]]:
+    """Those of groups whose results, after equal maps, are side by side in one concatenation."""
+    runs: list[list[ConvOp | MatmulOp]] = []
+    for roots in groups:
+        places: dict[Hashable, dict[int, ConvOp | MatmulOp]] = {}
+        for root in roots:
+            (found,) = _siblings([root])
+            use = found.last.results[0].first_use
+            if use is None or not isinstance(concat := use.operation, ConcatOp):
+                continue
+            is_last = found.last.results[0].has_one_use() and found.last.parent is concat.parent
+            if is_last and is_ranked(concat) and concat.axis.data == _axis(root):
+                kinds = tuple(map_kind(op) for op in found.maps)
+                key = (concat, kinds, found.row is None)
+                places.setdefault(key, {})[use.index] = root
+        for found_at in places.values():
+            for index in sorted(found_at):
+                if index - 1 not in found_at:
+                    runs.append([])
+                runs[-1].append(found_at[index])
+    return [run for run in runs if len(run) > 1]
+
+
+def _axis(root: ConvOp | MatmulOp) -> int:
+    """The dimension of the channels, or columns, of a result."""
+    return 1 if isinstance(root, ConvOp) else rank_of(root.result) - 1
+
+
+def _groups(module: ModuleOp, everywhere: bool) -> dict[Operation, list[ConvOp | MatmulOp]]:
     """Convolutions and products that can be one, by the first of them."""
     found: dict[Hashable, list[ConvOp | MatmulOp]] = {}
     for op in all_ops(module):
         if isinstance(op, ConvOp | MatmulOp) and is_ranked(op) and (kind := _kind(op)) is not None:
             found.setdefault((op.parent, op.operands[0], kind), []).append(op)
-    return {ops[0]: ops for ops in found.values() if len(ops) > 1}
+    groups = [ops for ops in found.values() if len(ops) > 1]
+    return {ops[0]: ops for ops in (groups if everywhere else _joined_runs(groups))}
 
 
 def _row(root: ConvOp | MatmulOp) -> AddOp | None:
@@ -101,9 +130,9 @@ class MergeSiblings(Pattern[list[Sibling]]):
     roots = (ConvOp, MatmulOp)
     ranked = True
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(self, module: ModuleOp, everywhere: bool) -> None:
         # Searched for once: many ops may read one value. No rewrite makes or breaks a group.
-        self._groups = _groups(module)
+        self._groups = _groups(module, everywhere)
 
     def match(self, op: ConvOp | MatmulOp) -> Match[list[Sibling]] | None:
         if (roots := self._groups.get(op)) is None:
@@ -115,10 +144,10 @@ class MergeSiblings(Pattern[list[Sibling]]):
     def rewrite(self, match: Match[list[Sibling]], rewriter: Rewriter) -> None:
         siblings = match.data
         first = siblings[0].root
-        source, result = first.operands[0], first.result
+        source = first.operands[0]
         anchor = _first_place(source, first)
         is_conv = isinstance(first, ConvOp)
-        axis = 1 if is_conv else rank_of(result) - 1
+        axis = _axis(first)
 
         def add(op: Op) -> Op:
             return rewriter.insert_before(anchor, op)
@@ -157,24 +186,28 @@ def _first_place(value: SSAValue, user: Operation) -> Operation:
     return place
 
 
+@dataclass(frozen=True)
 class MergeDuplicatesPass(PatternPass):
     """
-    Convolutions and products of the same input as one.
+    Convolutions and products of the same input as one, whose results are joined.
 
-    - conv(x, v, b), conv(x, w, c), ... -> the parts of conv(x, [v, w, ...], [b, c, ...])
-      [one group; the same windows; all have a bias, or none]
-    - x @ v + b, x @ w + c, ... -> the parts of x @ [v, w, ...] + [b, c, ...]
-      [v, w one matrix each; the sums with one number a column are merged if all have one]
-    - f(x @ v), f(x @ w), ... -> the parts of f(x @ [v, w, ...]) [f a map with numbers; all products
+    - concat(y, conv(x, v, b), conv(x, w, c), z) -> concat(y, parts of conv(x, [v, w], [b, c]), z)
+      along channels [one group; the same windows; all have a bias, or none]
+    - concat(x @ v + b, x @ w + c) -> the parts of x @ [v, w] + [b, c] along columns [v, w one
+      matrix each; the sums with one number a column are merged if all have one]
+    - concat(f(x @ v), f(x @ w)) -> the parts of f(x @ [v, w]) [f a map with numbers; all products
       have the same, and no other use]
 
-    [all weights constant; no zero points; one block]. The input is read once, and narrow results
-    fill vectors together. No phase runs this pass: results are computed where the ops after them
-    read them, with borders of padding or as parts of a concatenation, and parts of one result have
-    to be copied there. `merge-products` merges those that are read in place.
+    [all weights constant; no zero points; one block; side by side in the concatenation, which
+    `simplify` then removes]. The input is read once, narrow results fill vectors together, and
+    nothing is joined. With the option `everywhere`, the same of results that are not joined:
+    they are computed where the ops after them read them, with borders of padding or as parts of
+    another concatenation, and parts of one result have to be copied there. `merge-products` merges
+    those that attention reads in place.
     """
 
     name = "merge-duplicates"
+    everywhere: bool = False
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [MergeSiblings(module)]
+        return [MergeSiblings(module, self.everywhere)]

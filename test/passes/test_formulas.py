@@ -51,6 +51,9 @@ FORMULAS = (
     "sink-transpose",
 )
 
+OPTIONS = {"merge-duplicates": {"everywhere": True}}
+"""With which passes do all that they can."""
+
 WITHOUT_SIGNS_OF_ZEROS = ("fuse-linear",)
 """A sum of products is 0 where its negation is -0."""
 
@@ -144,7 +147,7 @@ def check(name: str, before: ModuleOp) -> None:
     after = before.clone()
     context = LowerdeckContext()
     for step in (name, "simplify", "dce"):
-        PASSES[step]()().apply(context, after)
+        PASSES[step]()(**OPTIONS.get(step, {})).apply(context, after)
     after.verify()
     for old, new in zip(before.body.block.ops, after.body.block.ops, strict=True):
         assert isinstance(old, FuncOp)

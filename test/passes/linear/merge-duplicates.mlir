@@ -1,4 +1,5 @@
-// RUN: opt-tool %s --pass-pipeline=merge-duplicates,fold-constants,dce --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline='merge-duplicates{everywhere=true},fold-constants,dce' --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=merge-duplicates,simplify,fold-constants,dce --split-input-file | filecheck %s --check-prefix=JOINED
 
 // Filters one after the other, also if a constant stands behind the first convolution.
 // CHECK-LABEL: @filters
@@ -124,4 +125,37 @@ func.func @one_column(%x : tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>
   %2 = core.matmul %x, %v : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
   %3 = core.add %2, %c : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
   func.return %1, %3 : tensor<2x1xf32>, tensor<2x1xf32>
+}
+
+// -----
+
+// The first two are joined, with a pool behind them; the third is needed on its own, and the fourth
+// is not next to them. Results that are not joined stay where they are.
+// JOINED-LABEL: @joined
+// JOINED:         %[[C:.*]] = core.conv %x, %{{.*}} -> tensor<1x5x4xf32>
+// JOINED:         %[[M:.*]] = core.max %[[C]], %{{.*}}
+// JOINED:         core.concat %[[M]], %x, %{{.*}} axis 1
+// JOINED-LABEL: @not_joined
+// JOINED-COUNT-2: core.matmul
+func.func @joined(%x : tensor<1x2x4xf32>) -> (tensor<1x9x4xf32>, tensor<1x1x4xf32>) {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %u = core.constant dense<1.0> : tensor<2x2x1xf32>
+  %v = core.constant dense<2.0> : tensor<3x2x1xf32>
+  %w = core.constant dense<3.0> : tensor<1x2x1xf32>
+  %0 = core.conv %x, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<2x2x1xf32>) -> tensor<1x2x4xf32>
+  %1 = core.conv %x, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<3x2x1xf32>) -> tensor<1x3x4xf32>
+  %2 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<1x2x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %x, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<2x2x1xf32>) -> tensor<1x2x4xf32>
+  %4 = core.max %0, %z : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %5 = core.max %1, %z : (tensor<1x3x4xf32>, tensor<f32>) -> tensor<1x3x4xf32>
+  %6 = core.max %3, %z : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %7 = core.concat %4, %5, %x, %6 axis 1 : (tensor<1x2x4xf32>, tensor<1x3x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x9x4xf32>
+  func.return %7, %2 : tensor<1x9x4xf32>, tensor<1x1x4xf32>
+}
+func.func @not_joined(%x : tensor<4x2xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %v = core.constant dense<1.0> : tensor<2x3xf32>
+  %w = core.constant dense<2.0> : tensor<2x3xf32>
+  %0 = core.matmul %x, %v : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  %1 = core.matmul %x, %w : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  func.return %0, %1 : tensor<4x3xf32>, tensor<4x3xf32>
 }
