@@ -1,4 +1,4 @@
-"""`separate-conv`: a convolution whose filters are products along two axes becomes two."""
+"""`separate-conv`: a convolution whose filters are products becomes two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
@@ -175,11 +176,87 @@ class SeparateConv(Pattern[Factors]):
         )
 
 
+_LIGHT = 4
+"""How many multiply-adds take as long as one of a depthwise convolution."""
+
+_PASS = 16
+"""The multiply-adds that take as long as to write and read an element."""
+
+
+class SeparateChannels(Pattern[tuple[Array, Array]]):
+    """conv(x, w) -> conv(conv(x, d), p) [w[m, c, k] = p[m, c] * d[c, k]]"""
+
+    name = "separate-channels"
+    roots = (ConvOp,)
+    ranked = True
+
+    def match(self, op: ConvOp) -> Match[tuple[Array, Array]] | None:
+        sizes = constants(dims_of(op.weight))
+        if sizes is None or op.groups.data != 1 or not is_precise(op.result) or not op.is_uniform:
+            return None
+        outputs, taps = sizes[0], prod(sizes[2:])
+        # For each input channel and position.
+        if outputs * taps < outputs + _LIGHT * taps + _PASS:
+            return None
+        try:
+            array = constant_array(op.weight)
+        except ElidedBlobError:
+            return None
+        if array is None or array.size == 0:
+            return None
+        kind = numpy_dtype(element_type(op.weight))
+        matrices = array.reshape(outputs, sizes[1], taps).transpose(1, 0, 2)
+        # One channel tells nearly always.
+        for part in (matrices[:1], matrices):
+            exact = part.astype(np.float64)
+            if not is_finite(exact) or (found := _sum_of_products(exact, 1, kind)) is None:
+                return None
+        mix, filters = found
+        weights = (filters.reshape(sizes[1], 1, *sizes[2:]), mix[:, :, 0].T)
+        return Match((op,), "each channel has one filter", weights)
+
+    def rewrite(self, match: Match[tuple[Array, Array]], rewriter: Rewriter) -> None:
+        op, (filters, mix) = match.root, match.data
+        assert isinstance(op, ConvOp)
+        ones = [1] * (filters.ndim - 2)
+
+        def constant(array: Array) -> SSAValue:
+            kind = numpy_dtype(element_type(op.weight))
+            return rewriter.add(ConstantOp.of(np.ascontiguousarray(array.astype(kind)))).result
+
+        first = ConvOp(
+            op.input,
+            constant(filters),
+            strides=ints(op.strides),
+            dilations=ints(op.dilations),
+            pads_begin=op.pads_begin.data,
+            pads_end=op.pads_end.data,
+            groups=len(filters),
+        )
+        second = ConvOp(
+            rewriter.add(first).result,
+            constant(mix.reshape(*mix.shape, *ones)),
+            op.bias,
+            strides=ones,
+            dilations=ones,
+            pads_begin=[0] * len(ones),
+            pads_end=[0] * len(ones),
+        )
+        rewriter.replace(op, second)
+
+
 @dataclass(frozen=True)
 class SeparateConvPass(PatternPass):
     """
-    Convolutions of images by filters that are products, such as Gauss and Sobel filters and those
-    of bilinear resizing, as two along one axis each.
+    Convolutions by filters that are products, as two convolutions.
+
+    - conv(x, w, b) -> conv(conv(x, d), p, b), d with one filter a channel, p with windows of one
+      element, where w[m, c, k] = p[m, c] * d[c, k] [f32 or f64; one group; w constant and finite;
+      so many filters and taps that the products that are left, those of d as four, and an element
+      to write and read, as 16, are fewer]
+
+    With the option `axes`, also those along two axes, such as Gauss and Sobel filters and those of
+    bilinear resizing:
 
     - conv(x, w, b) -> conv(conv(x, u), v, b), where in each group
       w[m, c, i, j] = u[1, c, i] * v[m, 1, j] + ... + u[t, c, i] * v[m, t, j],
@@ -187,18 +264,20 @@ class SeparateConvPass(PatternPass):
       [f32 or f64; w constant and finite; sizes of images known; fewer products of numbers, counted
       with the lines that strides of the second skip; t up to 8]
 
-    u and v are computed in float64 and rounded once: w differs from their products by that rounding
-    alone, which with several products (t > 1) is that of the largest of them. Sums have another
-    order; between the two convolutions they may overflow, and with several products an infinite
-    input, of which each has its own share, may give NaN. With the option `error` (0.01, say),
-    filters need only be near: u and v are the singular vectors of the largest singular values of w
-    in each group, as few as leave the Frobenius norm of the difference at `error` times that of w.
-    No phase runs this pass: what lies between the two is written and read once more, which costs
-    more than the products where filters are small.
+    Both weights are computed in float64 and rounded once: w differs from their products by that
+    rounding alone, which with several products (t > 1) is that of the largest of them. Sums have
+    another order; between the two convolutions they may overflow, and with several products an
+    infinite input, of which each has its own share, may give NaN. With the option `error` (0.01,
+    say), filters along axes need only be near: u and v are the singular vectors of the largest
+    singular values of w in each group, as few as leave the Frobenius norm of the difference at
+    `error` times that of w. No phase runs it with `axes`: what lies between the two is written and
+    read once more, which costs more than the products where filters are small.
     """
 
     name = "separate-conv"
+    axes: bool = False
     error: float = 0.0
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [SeparateConv(self.error)]
+        along_axes = [SeparateConv(self.error)] if self.axes or self.error else []
+        return [SeparateChannels(), *along_axes]

@@ -89,6 +89,8 @@ def opt() -> list[str]:
         "fuse",
         # After fuse, whose formulas have reshapes where exporters put them.
         "sink-reshape",
+        # After fuse, which leaves filters the products that they are.
+        "separate-conv",
         # After sink-reshape: what is joined is next to what computes it. Before fold, for weights.
         "merge-duplicates",
         # After fuse: whole formulas are easier to pass, and no batch normalization stands between

@@ -51,7 +51,7 @@ FORMULAS = (
     "sink-transpose",
 )
 
-OPTIONS = {"merge-duplicates": {"everywhere": True}}
+OPTIONS = {"merge-duplicates": {"everywhere": True}, "separate-conv": {"axes": True}}
 """With which passes do all that they can."""
 
 WITHOUT_SIGNS_OF_ZEROS = ("fuse-linear",)

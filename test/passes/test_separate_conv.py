@@ -78,7 +78,7 @@ def test_sums_of_products(groups: int, terms: int) -> None:
     module, function = module_of(weight, groups)
     x = rng.normal(size=(1, 2 * groups, 20, 30))
     expected = called(function, x)
-    SeparateConvPass().apply(LowerdeckContext(), module)
+    SeparateConvPass(axes=True).apply(LowerdeckContext(), module)
     module.verify()
     assert convolutions(module)[1][0].shape[1] == terms
     np.testing.assert_allclose(filters(module, groups), weight, rtol=1e-15, atol=1e-14)
@@ -93,7 +93,7 @@ def test_error(groups: int, error: float, unit: float) -> None:
     u, v = rng.normal(size=(groups, 1, 2, 7)), rng.normal(size=(groups, 4, 1, 5))
     weight = np.einsum("gtci,gmtj->gmcij", u, v) + 0.3 * rng.normal(size=(groups, 4, 2, 7, 5))
     module, _ = module_of(weight.reshape(groups * 4, 2, 7, 5) * unit, groups)
-    SeparateConvPass().apply(LowerdeckContext(), module)
+    SeparateConvPass(axes=True).apply(LowerdeckContext(), module)
     assert len(convolutions(module)) == 1
     SeparateConvPass(error=error).apply(LowerdeckContext(), module)
     module.verify()

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=separate-conv,dce --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline='separate-conv{axes=true},dce' --split-input-file | filecheck %s
 // RUN: opt-tool %s --pass-pipeline='separate-conv{error=0.3},dce' --split-input-file | filecheck %s --check-prefix=NEAR
 
 // A Gauss filter of each channel, the second one of another size. Rows have pads 2, 1 and a stride;
@@ -132,4 +132,24 @@ func.func @one_weight(%x : tensor<1x2x9x9xf32>) -> (tensor<1x2x7x7xf32>, tensor<
   %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x2x9x9xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x7x7xf32>
   %z = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 0] [2, 1] groups 2 : (tensor<1x2x9x9xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x10x8xf32>
   func.return %y, %z : tensor<1x2x7x7xf32>, tensor<1x2x10x8xf32>
+}
+
+// -----
+
+// One filter for each of two channels, mixed eight times, of an image of open size; a column more.
+// CHECK-LABEL: @channels
+// CHECK:         %[[D:.*]] = core.conv %x, %{{.*}} strides [2] dilations [1] pads [1] [4] groups 2 : {{.*}}, tensor<2x1x6xf32>
+// CHECK:         core.conv %[[D]], %{{.*}}, %b strides [1] dilations [1] pads [0] [0] groups 1 : {{.*}}, tensor<8x2x1xf32>, tensor<8xf32>
+// CHECK-LABEL: @not_channels
+// CHECK-COUNT-1: core.conv
+// CHECK-NOT:     core.conv
+func.func @channels(%x : tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>, %b : tensor<8xf32>) -> tensor<?x8x?xf32, #core.tensor<dims = [n, 8, (h + 1) floordiv 2]>> {
+  %w = core.constant dense<[[[1.0, 2.0, 0.0, -1.0, 3.0, 1.0], [4.0, -2.0, 2.0, 2.0, 0.0, 8.0]], [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [-2.0, 1.0, -1.0, -1.0, 0.0, -4.0]], [[3.0, 6.0, 0.0, -3.0, 9.0, 3.0], [2.0, -1.0, 1.0, 1.0, 0.0, 4.0]], [[-2.0, -4.0, 0.0, 2.0, -6.0, -2.0], [1.0, -0.5, 0.5, 0.5, 0.0, 2.0]], [[1.0, 2.0, 0.0, -1.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [[4.0, 8.0, 0.0, -4.0, 12.0, 4.0], [2.0, -1.0, 1.0, 1.0, 0.0, 4.0]], [[0.5, 1.0, 0.0, -0.5, 1.5, 0.5], [6.0, -3.0, 3.0, 3.0, 0.0, 12.0]], [[-1.0, -2.0, 0.0, 1.0, -3.0, -1.0], [-2.0, 1.0, -1.0, -1.0, 0.0, -4.0]]]> : tensor<8x2x6xf32>
+  %y = core.conv %x, %w, %b strides [2] dilations [1] pads [1] [4] groups 1 : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>, tensor<8x2x6xf32>, tensor<8xf32>) -> tensor<?x8x?xf32, #core.tensor<dims = [n, 8, (h + 1) floordiv 2]>>
+  func.return %y : tensor<?x8x?xf32, #core.tensor<dims = [n, 8, (h + 1) floordiv 2]>>
+}
+func.func @not_channels(%x : tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>) -> tensor<?x8x?xf32, #core.tensor<dims = [n, 8, h - 5]>> {
+  %w = core.constant dense<[[[1.0, 2.0, 0.0, -1.0, 3.0, 1.0], [4.0, -2.0, 2.0, 2.0, 0.0, 8.0]], [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [-2.0, 1.0, -1.0, -1.0, 0.0, -4.0]], [[3.0, 6.0, 0.0, -3.0, 9.0, 3.0], [2.0, -1.0, 1.0, 1.0, 0.0, 4.0]], [[-2.0, -4.0, 0.0, 2.0, -6.0, -2.0], [1.0, -0.5, 0.5, 0.5, 0.0, 2.0]], [[1.0, 2.0, 0.0, -1.0, 3.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [[4.0, 8.0, 0.0, -4.0, 12.0, 4.0], [2.0, -1.0, 1.0, 1.0, 0.0, 4.0]], [[0.5, 1.0, 0.0, -0.5, 1.5, 0.5], [6.0, -3.0, 3.0, 3.0, 0.0, 12.0]], [[-1.0, -2.0, 0.0, 1.0, -3.0, -1.0], [-2.0, 1.0, -1.0, -1.0, 0.0, -3.0]]]> : tensor<8x2x6xf32>
+  %y = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>, tensor<8x2x6xf32>) -> tensor<?x8x?xf32, #core.tensor<dims = [n, 8, h - 5]>>
+  func.return %y : tensor<?x8x?xf32, #core.tensor<dims = [n, 8, h - 5]>>
 }
