@@ -1,6 +1,7 @@
 """
-Weights on a machine whose numbers begin with their highest byte, under qemu (Debian packages
-`gcc-powerpc64-linux-gnu`, `libc6-dev-ppc64-cross` and `qemu-user`).
+Other machines under qemu: powerpc64, whose numbers begin with their highest byte (Debian packages
+`gcc-powerpc64-linux-gnu`, `libc6-dev-ppc64-cross` and `qemu-user`), and a Cortex-M4
+(`gcc-arm-none-eabi`, `libnewlib-arm-none-eabi` and `qemu-system-arm`).
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ def artifact(*, embed_weights: bool) -> CArtifact:
     return emit_c(module, "m", "c99", embed_weights=embed_weights)
 
 
+SUMS = " ".join(f"{x + k * 55:g}" for x, k in zip((1, 2, 3), (1, 3, 5), strict=True))
+"""What the program prints of its results."""
+
+
 def test_big_endian(tmp_path: Path) -> None:
     """Embedded weights and those of its order are right; those of the other order are refused."""
     if not all(map(shutil.which, (CC, EMULATOR))):
@@ -110,7 +115,52 @@ def test_big_endian(tmp_path: Path) -> None:
         )
         return done.stdout.strip()
 
-    sums = " ".join(f"{x + k * 55:g}" for x, k in zip((1, 2, 3), (1, 3, 5), strict=True))
-    assert run("embedded", "m_weights.c") == f"0 {sums}"
-    assert run("big", weights="big") == f"0 {sums}"
+    assert run("embedded", "m_weights.c") == f"0 {SUMS}"
+    assert run("big", weights="big") == f"0 {SUMS}"
     assert run("little", weights="little") == "8 0 0 0"
+
+
+BOARD = """\
+ENTRY(_start)
+MEMORY { CODE (rx) : ORIGIN = 0, LENGTH = 4M  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 4M }
+SECTIONS {
+  .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.init) *(.fini) KEEP(*(.*_array*)) } > CODE
+  .ARM.exidx : { __exidx_start = .; *(.ARM.exidx*) __exidx_end = .; } > CODE
+  .data : { *(.data*) } > RAM
+  .bss : { __bss_start__ = .; *(.bss*) *(COMMON) __bss_end__ = .; } > RAM
+  end = .; __end__ = .;
+}
+"""
+"""The memory of the board."""
+
+VECTORS = """\
+extern void _start(void);
+__attribute__((section(".vectors"), used)) static void *const vectors[2] = {
+    (void *)0x20400000, (void *)_start};
+"""
+"""Where the processor begins: the end of the stack, and the first instruction."""
+
+
+def test_microcontroller(tmp_path: Path) -> None:
+    compiler, emulator = "arm-none-eabi-gcc", "qemu-system-arm"
+    if not all(map(shutil.which, (compiler, emulator))):
+        pytest.skip(f"needs {compiler} and {emulator}")
+    made = artifact(embed_weights=True)
+    write_artifact(made, tmp_path)
+    (tmp_path / "main.c").write_text(MAIN)
+    (tmp_path / "m_weights.c").write_text("".join(made.weights_text()))
+    (tmp_path / "board.ld").write_text(BOARD)
+    (tmp_path / "vectors.c").write_text(VECTORS)
+    machine = ["-mcpu=cortex-m4", "-mthumb", "--specs=rdimon.specs", "-Tboard.ld"]
+    command = [compiler, *machine, "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", "program"]
+    command += ["main.c", "m.c", "m_weights.c", "vectors.c", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    board = [emulator, "-M", "mps2-an386", "-nographic", "-semihosting-config"]
+    done = subprocess.run(
+        [*board, "enable=on,target=native", "-kernel", "program"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == f"0 {SUMS}"
