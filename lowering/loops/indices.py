@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects import scf
@@ -52,6 +51,7 @@ class Indices(IndexSymbols):
         # By identity, as they are equal; the values live as long as their symbols.
         self._symbols: dict[int, Expr] = {}
         self._functions: list[FuncOp] = []
+        self._gathered: set[Expr] | None = None
         self._readings: dict[int, Reading] = {}
 
     def symbol(self, value: SSAValue) -> Expr:
@@ -71,12 +71,17 @@ class Indices(IndexSymbols):
     def add_sizes(self, function: FuncOp) -> None:
         """The dimensions of a kernel's buffers are not negative."""
         self._functions.append(function)
+        self._gathered = None
 
-    @cached_property
+    @property
     def _sizes(self) -> set[Expr]:
-        arguments = (value for function in self._functions for value in function.body.block.args)
-        types = (argument.type for argument in arguments)
-        return {dim for type_ in types if isinstance(type_, RefType) for dim in type_.dims.data}
+        """Those dimensions, gathered where they are first asked for, as few are."""
+        if self._gathered is None:
+            blocks = (function.body.block for function in self._functions)
+            types = (type_ for block in blocks for type_ in block.arg_types)
+            refs = (type_ for type_ in types if isinstance(type_, RefType))
+            self._gathered = {dim for ref in refs for dim in ref.dims.data}
+        return self._gathered
 
     def extent(self, lower: ExprLike, upper: ExprLike) -> Expr:
         """
