@@ -127,7 +127,7 @@ def program(random: Random) -> tuple[ModuleOp, list[Array]]:
 
 def test_random_programs() -> None:
     fired = Counter[str]()
-    for seed in range(200):
+    for seed in range(100):
         module, inputs = program(Random(seed))
         before = results(module, inputs)
         fired += fast(module)
