@@ -61,6 +61,9 @@ def pre() -> list[str]:
         "dce",
         # After dce, which leaves only what loops need. First what an iteration is.
         "count-iterations",
+        # Of loops that have no trip count then; after which their counters can be numbered.
+        "count-scans",
+        "count-iterations",
         "loop-to-scan",
         # Before hoist-products, for which biases and weights have to be outside.
         "hoist-invariants",
