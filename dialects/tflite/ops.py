@@ -144,7 +144,7 @@ class TfliteOp(Operation, FrameworkOp):
 
 
 def option_attribute(value: Any) -> Attribute:
-    """The attribute of an option: a bool, a number, a text, or a list of integers."""
+    """The attribute of an option: a bool, a number, a text, or a list of numbers."""
     match value:
         case bool():
             return BoolAttr.from_bool(value)
@@ -155,7 +155,10 @@ def option_attribute(value: Any) -> Attribute:
         case str():
             return StringAttr(value)
         case _:
-            return cast(Attribute, DenseArrayBase.from_list(builtin_i64, list(value)))
+            items = list(value)
+            is_real = any(isinstance(item, float) for item in items)
+            element = builtin_f64 if is_real else builtin_i64
+            return cast(Attribute, DenseArrayBase.from_list(element, items))
 
 
 def _plain(attribute: Attribute) -> Any:
@@ -168,7 +171,7 @@ def _plain(attribute: Attribute) -> Any:
         case StringAttr():
             return attribute.data
         case DenseArrayBase():
-            return [int(number) for number in cast(Any, attribute).get_values()]
+            return list(cast(Any, attribute).get_values())
         case _:
             raise VerifyException(f"an option {attribute}")
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def _plain(options: Table) -> dict[str, Any]:
             continue
         value = options[name]
         if isinstance(value, np.ndarray):
-            value = numbers(value)
+            value = cast("NDArray[Any]", value).tolist()
         if isinstance(value, bool | int | float | str | list):
             found[name] = value
     return found

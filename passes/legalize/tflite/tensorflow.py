@@ -71,13 +71,24 @@ def legalize_pad(builder: TfliteLegalizer) -> Results:
 
 @legalizes("STRIDED_SLICE")
 def legalize_strided_slice(builder: TfliteLegalizer) -> Results:
-    """With `offset` an end counts from the beginning."""
+    """
+    With `offset` an end counts from the beginning. An entry that takes one position, and has no
+    beginning, takes the first, which it does not in TensorFlow.
+    """
     builder.require_equal_scales(0)
     x, begin, end, strides = (builder.input(k) for k in range(4))
     if builder.flag("offset"):
         end = (TensorValue.of(builder, begin) + TensorValue.of(builder, end)).value
     masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    attributes = {name: builder.option(name) for name in masks}
+    attributes = {name: int(builder.option(name)) for name in masks}
+    if both := attributes["begin_mask"] & attributes["shrink_axis_mask"]:
+        given = TensorValue.of(builder, begin)
+        size = given.dims[0].value or 0
+        firsts = np.array([not both >> k & 1 for k in range(size)])
+        begin = (given * TensorValue(builder, firsts).cast(given.element)).value
+        attributes["begin_mask"] &= ~both
+    if both := attributes["end_mask"] & attributes["shrink_axis_mask"]:
+        attributes["end_mask"] &= ~both  # an end means nothing there
     return applied(builder, "StridedSlice", x, begin, end, strides, **attributes)
 
 
@@ -368,6 +379,22 @@ BINARY = {
     "GREATER": "Greater",
     "GREATER_EQUAL": "GreaterEqual",
 }
+
+
+_STABLEHLO = {
+    "STABLEHLO_ADD": "AddV2",
+    "STABLEHLO_MULTIPLY": "Mul",
+    "STABLEHLO_MAXIMUM": "Maximum",
+    "STABLEHLO_MINIMUM": "Minimum",
+}
+
+
+@legalizes(*_STABLEHLO)
+def legalize_stablehlo(builder: TfliteLegalizer) -> Results:
+    """The operators of StableHLO that the runtime has, of floats and plain integers."""
+    if builder.is_quantized():
+        builder.refuse("quantized integers", "floats or plain integers")
+    return applied(builder, _STABLEHLO[builder.op_type], builder.input(0), builder.input(1))
 
 
 def plain_unary(builder: TfliteLegalizer) -> SSAValue:

@@ -1,0 +1,61 @@
+"""`core.requantize` against its definition by integers of any size, interpreted and lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.passes.legalize.common.requantize import multiplier_of
+
+FACTORS = [0.25, 0.0007, 0.9999, 3.7]
+X = [0, 1, -1, 2, -2, 3, 1000, -1000, 123456789, -123456789, 2**31 - 1, -(2**31)]
+
+
+def twice(x: int, multiplier: int, exponent: int) -> int:
+    """gemmlowp's rounding."""
+    x = (x << max(exponent, 0)) + 2**31 & 2**32 - 1
+    product = (x - 2**31) * multiplier
+    nudged = product + (2**30 if product >= 0 else 1 - 2**30)
+    high = abs(nudged) // 2**31 * (1 if nudged >= 0 else -1)
+    unit = 1 << max(-exponent, 0)
+    return (high + unit // 2) // unit if high >= 0 else -((-high + unit // 2) // unit)
+
+
+def once(x: int, multiplier: int, exponent: int) -> int:
+    return (x * multiplier + 2 ** (30 - exponent)) >> (31 - exponent)
+
+
+@pytest.mark.parametrize("phase", ["legal", "scheduled"])
+@pytest.mark.parametrize(("rounding", "expected"), [("double", twice), ("single", once)])
+def test_rounding(
+    tmp_path: Path, rounding: str, expected: Callable[[int, int, int], int], phase: str
+) -> None:
+    count, width = len(X), len(FACTORS)
+    kinds = f"tensor<{count}x1xi32>, tensor<{width}xi32>, tensor<{width}xi32>"
+    result = f"tensor<{count}x{width}xi32>"
+    op = f"core.requantize {rounding} %x, %m, %e zero 3 low -2000000000 high 2000000000 to i32"
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        f"func.func @main(%x: tensor<{count}x1xi32>, %m: tensor<{width}xi32>, "
+        f"%e: tensor<{width}xi32>) -> {result} {{\n"
+        f"  %y = {op} : ({kinds}) -> {result}\n  func.return %y : {result}\n}}\n"
+    )
+    module, _ = import_and_lower(str(path), phase, CompileOptions(target="c99"))
+    pairs = [multiplier_of(factor) for factor in FACTORS]
+    arrays = [np.array(X).reshape(-1, 1), *map(np.array, zip(*pairs, strict=True))]
+    inputs = {str(k): array.astype(np.int32) for k, array in enumerate(arrays)}
+    (found,) = run_module(module, inputs).values()
+    limited = [
+        [max(min(expected(x, m, e) + 3, 2 * 10**9), -2 * 10**9) for m, e in pairs] for x in X
+    ]
+    assert np.asarray(found).tolist() == limited
+
+
+def test_halves_go_up_and_then_away_from_zero() -> None:
+    multiplier, exponent = multiplier_of(0.25)
+    assert [twice(x, multiplier, exponent) for x in (1, -1, 2, -2)] == [1, 0, 1, -1]
