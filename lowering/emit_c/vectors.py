@@ -179,7 +179,21 @@ def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
             if (name := function_name(op)) is not None:
                 called.add(name)
     found = sorted({type_ for type_ in types.values() if lanes_of(type_)}, key=vector_name)
-    return _definitions(found, called, target, rows)
+    definitions = _definitions(found, called, target, rows)
+    return _ABI + definitions if any(_is_wide(type_, target) for type_ in found) else definitions
+
+
+_ABI = """\
+/* Vectors of several registers go between functions of this file alone. */
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+"""
+
+
+def _is_wide(type_: Attribute, target: Target) -> bool:
+    """True if a vector takes more than one register."""
+    return STEMS[scalar_of(type_)][2] * lanes_of(type_) > 4 * target.lanes
 
 
 def _definitions(

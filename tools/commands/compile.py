@@ -67,7 +67,7 @@ def add_to(commands: Any) -> None:
         help="C compiler that builds the library, also for another machine, such as "
         "aarch64-linux-gnu-gcc (default: CC, cc, gcc or clang)",
     )
-    add("--force", action="store_true", help="replace files in DIR that lowerdeck did not write")
+    add("--force", action="store_true", help="replace what others wrote in DIR")
     add("--tune", type=seconds, metavar="SECONDS", help="try other schedules for about so long")
     add("--inputs", metavar="IN.npz", help="arrays to tune with; else random ones")
     add(
