@@ -203,7 +203,7 @@ def test_check_each_says_what_it_could_not_check(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "other.mlir"
-    source.write_text(ADD.replace("@main", "@other"))
+    source.write_text(ADD.replace("@main", "private @other"))
     assert main([str(source), "-p", "cse", "--check-each"]) == 1
     error = capsys.readouterr().err
     assert "not checked: the pass 'cse': the module has no function @main" in error
