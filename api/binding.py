@@ -37,7 +37,10 @@ Symbols = Mapping[str, int]
 
 OUTPUT_CAPACITY = 3
 """The status for an output that is too small (lowerdeck.h)."""
-DATA_DO_NOT_FIT = (13, 14)
+INPUT_DIMS = 2
+"""The status where the dimensions of inputs are not what the model requires."""
+
+DATA_DO_NOT_FIT = (2, 13, 14)
 """The statuses for sizes and indices, computed from data, that do not fit."""
 
 _FIRST_CAPACITY = 1024
@@ -291,6 +294,10 @@ class Binding:
         self.outputs = tuple(_tensor_info(port) for port in metadata["outputs"])
         self.workspace: int | str = metadata["workspace"]
         self._input_dims = [_dimensions(info.shape) for info in self.inputs]
+        self._conditions = [
+            (Dimension(left), predicate, Dimension(right), text)
+            for left, predicate, right, text in metadata.get("conditions", ())
+        ]
         self._output_dims = [_dimensions(info.shape) for info in self.outputs]
         self._fields = _argument_fields(metadata)
         inputs, outputs = ([port["field"] for port in metadata[k]] for k in ("inputs", "outputs"))
@@ -539,6 +546,7 @@ class Binding:
 
     def _make_plan(self, shapes: Sequence[tuple[int, ...]]) -> _Plan:
         symbols = self._bind_symbols(shapes)
+        self._require(symbols)
         words: list[tuple[int, int]] = []
         for position, shape in zip(self._input_dims_at, shapes, strict=True):
             words += [(position + axis, size) for axis, size in enumerate(shape)]
@@ -611,6 +619,14 @@ class Binding:
 
     def _error(self, status: int) -> RunError:
         return RunError(status, self._status_text(status).decode())
+
+    def _require(self, symbols: Symbols) -> None:
+        """What the model requires of the dimensions of inputs, as its C does; RunError if not."""
+        for left, predicate, right, text in self._conditions:
+            one, other = left.evaluate(symbols), right.evaluate(symbols)
+            if not (one <= other if predicate == "le" else one == other):
+                if predicate != "broadcast" or one != 1:
+                    raise RunError(INPUT_DIMS, f"{self._error(INPUT_DIMS)}: {text}")
 
     def _written(self, outputs: Sequence[Array], plan: _Plan, slot: _Slot) -> list[Array]:
         return [self._cut(array, k, plan, slot) for k, array in enumerate(outputs)]

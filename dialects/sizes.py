@@ -231,10 +231,11 @@ def _atom_at_most(atom: Atom, limits: Mapping[str, Expr], sizes: Collection[str]
     if atom.kind == "symbol":
         return limits.get(atom.name)
     args = list(_known(at_most(argument, limits, sizes) for argument in atom.args))
-    if atom.kind == "min":
-        return smallest(*args) if args else None
+    # Of the smaller of a number from data and one that is far away, little is known.
     if len(args) < len(atom.args):
         return None
+    if atom.kind == "min":
+        return smallest(*args)
     if atom.kind == "max":
         return largest(*args)
     number = args[1].value

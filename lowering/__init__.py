@@ -33,12 +33,12 @@ def emit(context: Context, module: ModuleOp, name: str) -> CArtifact:
     from lowerdeck.dialects.buffer.entry import find_entry
     from lowerdeck.dialects.errors import working_on
     from lowerdeck.lowering.emit_c.module import emit_c
-    from lowerdeck.lowering.entry.fixed_sizes import fixed_sizes
+    from lowerdeck.lowering.entry.fixed_sizes import fixed_sizes, required_sizes
     from lowerdeck.passes.machinery.context import options_of
 
     options = options_of(context)
     if (entry := find_entry(module)) is not None:
-        for text in fixed_sizes(entry):
+        for text in (*fixed_sizes(entry), *required_sizes(entry)):
             options.warn(text)
     with working_on(lambda: f"{name}.c"):
         return emit_c(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, singledispatch
 
@@ -14,8 +14,9 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.emit_c.interface import Port, write_output_dims
+from lowerdeck.lowering.emit_c.interface import Port, c_condition, write_output_dims
 from lowerdeck.lowering.emit_c.writer import CWriter, c_bytes, c_expr, comment, storage_type
+from lowerdeck.lowering.entry.conditions import Condition
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.machinery.provenance import source_names
 
@@ -55,6 +56,8 @@ class EntryWriter:
     """True if something written so far may end the run."""
     constant: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that must not be written."""
+    checked: Collection[Operation] = ()
+    """Requirements that hold before the run begins."""
     ports: Mapping[SSAValue, Port] = field(default_factory=dict[SSAValue, Port])
     """The model's inputs and outputs, by their buffers."""
 
@@ -282,17 +285,10 @@ def _(op: entry_ops.BindOp, w: EntryWriter) -> None:
 @emit.register
 def _(op: entry_ops.RequireOp, w: EntryWriter) -> None:
     """A test of dimensions."""
-    left, right = w.size(op.left.data[0]), w.size(op.right.data[0])
+    if op in w.checked:
+        return
     predicate = op.predicate.data
-    equal, within = f"({left}) == ({right})", f"({left}) <= ({right})"
-    if not op.left.data[0].symbols | op.right.data[0].symbols <= w.c.sizes:
-        equal, within = f"lowerdeck_equal({left}, {right})", f"lowerdeck_within({left}, {right})"
-    condition = {
-        Requirement.EQ: equal,
-        Requirement.LE: within,
-        Requirement.INDEX: within,
-        Requirement.BROADCAST: f"{equal} || ({left}) == 1",
-    }[predicate]
+    condition = c_condition(Condition(op.left.data[0], predicate, op.right.data[0]), w.c)
     error = "INDEX_OUT_OF_RANGE" if predicate == Requirement.INDEX else "SHAPE_MISMATCH"
     w.end_run(f"!({condition})", f"LOWERDECK_ERROR_{error}")
 

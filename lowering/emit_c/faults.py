@@ -7,7 +7,7 @@ arguments again, in the order of the checks of `NAME_run`: a status says no more
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from lowerdeck.lowering.abi import AFTER_TENSORS
@@ -22,7 +22,7 @@ def fault_function(i: Interface) -> list[str]:
     i = _unmistakable(i)
     cases = {
         "NULL": [*_null(i)],
-        "INPUT_DIMS": [*_input_dims(i.inputs)],
+        "INPUT_DIMS": [*_input_dims(i)],
         "OUTPUT_CAPACITY": [*map(_capacity, i.outputs)],
         "ALIGNMENT": [*_alignment(i)],
         "OVERLAP": _overlap(i),
@@ -95,11 +95,11 @@ def _null(i: Interface) -> Iterator[str]:
         yield _if("args->workspace == NULL", "workspace")
 
 
-def _input_dims(inputs: Sequence[Port]) -> Iterator[str]:
+def _input_dims(i: Interface) -> Iterator[str]:
     """Of sizes that are computed from others nothing is said but if there is only one of them."""
-    found = bare_symbols([port.type for port in inputs])
-    computed: list[str] = []
-    for number, port in enumerate(inputs):
+    found = bare_symbols([port.type for port in i.inputs])
+    rest: list[str] = []
+    for number, port in enumerate(i.inputs):
         for axis, dim in enumerate(port.type.dims.data):
             size, text = f"args->{port.field}.dims[{axis}]", f"{port.name}: dims[{axis}]"
             if found.get(str(dim)) == (number, axis):
@@ -107,14 +107,23 @@ def _input_dims(inputs: Sequence[Port]) -> Iterator[str]:
             elif dim.value is not None:
                 yield _if(f"{size} != {dim.value}", f"{text} is not {dim.value}")
             elif (place := found.get(str(dim))) is not None:
-                first, other = inputs[place[0]], place[1]
+                first, other = i.inputs[place[0]], place[1]
                 expected = f"args->{first.field}.dims[{other}]"
                 whose = "" if first is port else f" of {first.name}"
                 yield _if(f"{size} != {expected}", f"{text} is not dims[{other}]{whose}")
             else:
-                computed.append(f"{text} is not {dim}")
-    if len(computed) == 1:
-        yield f"return {string_literal(computed[0])};"
+                rest.append(f"{text} is not {dim}")
+    sizes = {
+        symbol: f"args->{i.inputs[number].field}.dims[{axis}]"
+        for symbol, (number, axis) in found.items()
+    }
+    for condition, text in i.conditions:
+        if condition.ask is None:
+            rest.append(text)
+        else:
+            yield _if(condition.ask.c_failure(sizes), text)
+    if len(rest) == 1:
+        yield f"return {string_literal(rest[0])};"
 
 
 def _capacity(port: Port) -> str:

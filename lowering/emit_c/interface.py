@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.sizes import is_never_negative
 from lowerdeck.lowering.abi import ABI, argument_fields
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.writer import (
@@ -26,6 +28,7 @@ from lowerdeck.lowering.emit_c.writer import (
     storage_type,
     string_literal,
 )
+from lowerdeck.lowering.entry.conditions import Condition
 from lowerdeck.lowering.targets import GCC_FLAGS, compiler_flags
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
@@ -66,6 +69,8 @@ class Interface:
     """Inputs of the model that no output needs, and the C does not have."""
     states: list[tuple[str, str, bytes | None]]
     """Inputs that hold what outputs held the last time, and their first bytes; None for zeros."""
+    conditions: tuple[tuple[Condition, str], ...]
+    """What is required of the inputs' dimensions, and what is said where they fail it."""
     workspace: Expr
     """Bytes, without the slack for alignment."""
     weights_size: int
@@ -161,6 +166,7 @@ def header(i: Interface, functions: Sequence[str]) -> str:
         "   lowerdeck.h. Threads may run one model at once, each with its own workspace. */",
         f"int {i.name}_run({i.name}_args *args);",
         "",
+        *_output_dims_declaration(i),
         *functions,
         "#ifdef __cplusplus",
         "}",
@@ -203,6 +209,19 @@ def check_dimensions(i: Interface, c: CWriter, failure: str) -> None:
             if found.get(str(dim)) != (number, axis):
                 expected = c.size(dim)
                 c.line(f"if (args->{port.field}.dims[{axis}] != {expected}) return {failure};")
+    for condition, _ in i.conditions:
+        c.line(f"if (!({c_condition(condition, c)})) return {failure};")
+
+
+def c_condition(condition: Condition, c: CWriter) -> str:
+    """The C form of a relation of sizes."""
+    left, right = c.size(condition.left), c.size(condition.right)
+    equal, within = f"({left}) == ({right})", f"({left}) <= ({right})"
+    if not condition.left.symbols | condition.right.symbols <= c.sizes:
+        equal, within = f"lowerdeck_equal({left}, {right})", f"lowerdeck_within({left}, {right})"
+    if condition.predicate is Requirement.BROADCAST:
+        return f"{equal} || ({left}) == 1"
+    return equal if condition.predicate is Requirement.EQ else within
 
 
 def workspace_function(i: Interface) -> str:
@@ -218,6 +237,47 @@ def workspace_function(i: Interface) -> str:
     return "\n".join([head, *c.lines, "}", ""])
 
 
+def has_output_dims(i: Interface) -> bool:
+    """True if there are outputs whose dimensions depend on those of inputs."""
+    return any(_follows_from_inputs(port, i) and not _is_fixed(port) for port in i.outputs)
+
+
+def _is_fixed(port: Port) -> bool:
+    return constants(port.type.dims.data) is not None
+
+
+def _follows_from_inputs(port: Port, i: Interface) -> bool:
+    known = bare_symbols([port.type for port in i.inputs]).keys()
+    return all(dim.symbols <= known for dim in port.type.dims.data)
+
+
+def _output_dims_declaration(i: Interface) -> list[str]:
+    if not has_output_dims(i):
+        return []
+    return [
+        "/* Write the outputs' dims for the inputs' dims in `args`, -1 where they depend on data.",
+        "   Returns a status; nothing else is looked at. */",
+        f"int {i.name}_output_dims({i.name}_args *args);",
+        "",
+    ]
+
+
+def output_dims_function(i: Interface) -> str:
+    """The definition of NAME_output_dims."""
+    c = CWriter(names_of_model(i.name))
+    c.line("if (args == NULL) return LOWERDECK_ERROR_NULL;")
+    check_dimensions(i, c, "LOWERDECK_ERROR_INPUT_DIMS")
+    for port in i.outputs:
+        for axis, dim in enumerate(port.type.dims.data):
+            is_known = dim.symbols <= c.symbols.keys()
+            size = c.size(dim) if is_known else "-1"
+            if is_known and not is_never_negative(dim):
+                size = f"lowerdeck_max({size}, -1)"
+            c.line(f"args->{port.field}.dims[{axis}] = {size};")
+    c.line("return LOWERDECK_OK;")
+    return "\n".join([f"int {i.name}_output_dims({i.name}_args *args) {{", *c.lines, "}", ""])
+
+
 def check_function(i: Interface) -> str:
     """The definition of NAME_check: everything that can be said before the run."""
     c = CWriter(names_of_model(i.name))
@@ -230,9 +290,12 @@ def check_function(i: Interface) -> str:
 def _check_arguments(i: Interface, c: CWriter) -> None:
     for port in i.inputs:
         _check_pointer(port, c)
-    for port in i.outputs:
-        if _is_known(port, c):
-            write_output_dims(port, c)
+    known = [port for port in i.outputs if _is_known(port, c)]
+    # All of them before any is too small: one call tells what all outputs need.
+    for port in known:
+        _write_dims(port, c)
+    for port in known:
+        _check_room(port, c)
     if i.weights_size:
         _check_weights(i, c)
     if i.workspace != 0:
@@ -255,8 +318,16 @@ def write_output_dims(port: Port, c: CWriter, only: str = "") -> None:
     Write an output's dimensions (after `only`, a C condition); check that it has room for them,
     and its pointer.
     """
+    _write_dims(port, c, only)
+    _check_room(port, c)
+
+
+def _write_dims(port: Port, c: CWriter, only: str = "") -> None:
     for axis, dim in enumerate(port.type.dims.data):
         c.line(f"{only}args->{port.field}.dims[{axis}] = {c.size(dim)};")
+
+
+def _check_room(port: Port, c: CWriter) -> None:
     elements = c_bytes(port.type.dims.data, 1, c.size)
     if port.type.elements.value is None:
         count = c.fresh(f"{port.field}_elements")
@@ -513,6 +584,10 @@ def metadata(i: Interface) -> dict[str, object]:
         "states": [
             {"before": before, "after": after, "initial": None if data is None else data.hex()}
             for before, after, data in i.states
+        ],
+        "conditions": [
+            [str(each.left), each.predicate.value, str(each.right), text]
+            for each, text in i.conditions
         ],
         "workspace": number(i.workspace_bytes),
         "memory": {

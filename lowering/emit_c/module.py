@@ -28,6 +28,12 @@ from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
+from lowerdeck.lowering.entry.conditions import (
+    Condition,
+    conditions_of,
+    distinct,
+    places_of,
+)
 from lowerdeck.lowering.entry.parallelize import may_lag
 from lowerdeck.lowering.entry.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.entry.stack import stack_bytes
@@ -234,6 +240,7 @@ def _interface(
         outputs=make_ports(names_in(entry.outputs), list(outputs), taken),
         unused_inputs=names_in(entry.unused),
         states=states_in(entry.states),
+        conditions=_conditions(entry),
         workspace=entry.workspace.data[0],
         weights_size=weights_size,
         weights_header=header.packed("little"),
@@ -247,6 +254,11 @@ def _interface(
         live=_number(entry.live),
         row_major=_number(entry.row_major),
     )
+
+
+def _conditions(entry: EntryOp) -> tuple[tuple[Condition, str], ...]:
+    places = {symbol: f"{name}: dims[{axis}]" for symbol, (name, axis) in places_of(entry).items()}
+    return tuple((each, each.text(places)) for each in distinct(conditions_of(entry).values()))
 
 
 def _number(attribute: IntAttr | None) -> int | None:
@@ -294,6 +306,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     parts += definitions
     parts.append(_entry_function(i, kernels, names, entry))
     parts.append(interface.workspace_function(i))
+    if interface.has_output_dims(i):
+        parts.append(interface.output_dims_function(i))
     parts.append(interface.check_function(i))
     parts.append(_parallel_entry(i) if i.shares_work else _entry(i))
     return "\n".join(parts)
@@ -319,6 +333,7 @@ def _entry_function(
         zip(entry.body.block.args, (*i.inputs, *i.outputs), strict=True)
     )
     w = EntryWriter(c, i.name, names, with_status, threads, clock, sections, ports=ports)
+    w.checked = conditions_of(entry)
     interface.read_dimensions(i, c)
     if i.workspace != 0:
         aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from xdsl.ir import Block
-
 from lowerdeck.dialects.buffer.entry import EntryOp
-from lowerdeck.dialects.buffer.entry_ops import RequireOp, SectionOp
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.entry.conditions import conditions_of, distinct, places_of, requirements
 from lowerdeck.passes.fold.fix_input_sizes import text_of_fixed
 
 
 def fixed_sizes(entry: EntryOp) -> list[str]:
     """What is said of each, once: exporters make constants of sizes that ought to stay open."""
     found: dict[str, tuple[int, bool]] = {}
-    for op in _requirements(entry.body.block):
+    for op in requirements(entry.body.block):
         left, right = op.left.data[0], op.right.data[0]
         predicate = op.predicate.data
         if predicate not in (Requirement.EQ, Requirement.BROADCAST):
@@ -43,10 +39,16 @@ def _is_symbol(dim: Expr) -> bool:
     return dim.symbols == frozenset((str(dim),))
 
 
-def _requirements(block: Block) -> Iterator[RequireOp]:
-    """Those that every run meets: not in branches and loops."""
-    for op in block.ops:
-        if isinstance(op, RequireOp):
-            yield op
-        elif isinstance(op, SectionOp):
-            yield from _requirements(op.body.block)
+def required_sizes(entry: EntryOp) -> list[str]:
+    """What else a run requires of a size of an input: a multiple of a number, or many."""
+    places = {
+        symbol: f"input '{name}': dimension {axis} ('{symbol}')"
+        for symbol, (name, axis) in places_of(entry).items()
+    }
+    asks = [each.ask for each in distinct(conditions_of(entry).values())]
+    return [
+        f"{ask.text(places)}, or a run fails"
+        for ask in asks
+        if ask is not None
+        and (ask.kind == "multiple" or (ask.kind == "least" and ask.numbers[0] > 1))
+    ]

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from lowerdeck.dialects.dims import Expr, parse_text
+from lowerdeck.dialects.dims import Expr, minimum, parse_text
 from lowerdeck.dialects.sizes import at_most, is_never_negative, largest, smallest
 
 PROVED = (
@@ -81,3 +81,4 @@ def test_bounds_of_what_iterations_decide() -> None:
     # It would be far from what it is; or it is not known at all.
     assert at_most(n * n, {"n": t}, {"b", "t"}) is None
     assert at_most(n + b, {"n": t}, {"t"}) is None
+    assert at_most(minimum(n, 1 << 31), {}, {"t"}) is None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
 from lowerdeck.lowering.emit_c.module import CArtifact
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -122,6 +123,36 @@ def test_dimensions_of_other_inputs(make: Make) -> None:
         assert asked.fault() == said
         assert asked.workspace_size() == -1
         asked.words[place] = before
+
+
+def test_what_is_required_of_sizes(make: Make) -> None:
+    """It is checked before anything runs, and outputs are told their sizes first."""
+
+    def body(x: Any, y: Any) -> Any:
+        halves = t.ReshapeOp(t.SliceOp(e.NegOp(x).result, [0], [N // 4 * 4]).result, [N]).result
+        return [halves, e.AbsOp(t.SliceOp(y, [2], [M - 5]).result).result]
+
+    module = module_of([typed(np.float32, N), typed(np.float32, M)], body)
+    artifact = lowered(with_names(module, ["x", "y"], ["a", "b"]), "asks")
+    asked = make(artifact, [np.ones(8, np.float32), np.ones(9, np.float32)], [8, 4])
+    for name, size, said in (
+        ("x", 9, "x: dims[0] must be a multiple of 4"),
+        ("y", 4, "y: dims[0] must be at least 5"),
+    ):
+        asked[f"{name}.dims"], before = size, asked[f"{name}.dims"]
+        assert (asked.run(), asked.workspace_size()) == (2, -1)
+        assert asked.fault() == said
+        asked[f"{name}.dims"] = before
+    asked["x.dims"] = 12
+    asked["y.dims"] = 7
+    assert asked.fault() == "a: capacity"
+    assert (asked.dims("a", 1), asked.dims("b", 1)) == ([12], [2])
+    asked["x.dims"] = 8
+    output_dims = getattr(asked.library, "asks_output_dims")
+    assert output_dims(ctypes.byref(asked.words)) == 0
+    assert (asked.dims("a", 1), asked.dims("b", 1)) == ([8], [2])
+    asked["x.dims"] = 6
+    assert output_dims(ctypes.byref(asked.words)) == 2
 
 
 def test_sizes_from_data(make: Make) -> None:

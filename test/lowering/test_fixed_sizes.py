@@ -59,6 +59,17 @@ def test_sizes_that_meet_others_or_nothing() -> None:
     assert said_of(body, x=(N, 3), y=(K, 3), z=(M, N + 1)) == []
 
 
+def test_what_else_sizes_must_be() -> None:
+    def body(x: Any, y: Any) -> Any:
+        whole = t.SliceOp(e.NegOp(x).result, [0], [N // 4 * 4]).result
+        return [t.ReshapeOp(whole, [N]).result, t.SliceOp(y, [2], [M - 5]).result]
+
+    assert said_of(body, x=(N,), y=(M,)) == [
+        "input 'x': dimension 0 ('n') must be a multiple of 4",
+        "input 'y': dimension 0 ('m') must be at least 5",
+    ]
+
+
 def test_one_is_one() -> None:
     """A row of one is repeated, or taken as it is."""
 

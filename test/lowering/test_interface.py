@@ -391,7 +391,8 @@ def test_dimension_that_gives_no_window(tmp_path: Path) -> None:
     for size in (0, 3, 4):
         x = np.ones((size, 3), np.float32)
         prepared = Call(library, artifact).prepare([x], [64, 64])
-        assert prepared.run() == SHAPE
+        assert prepared.workspace_size() == -1
+        assert prepared.run() == INPUT_DIMS
     prepared = Call(library, artifact).prepare([np.ones((6, 3), np.float32)], [3, 3])
     assert prepared.run() == OK
 
@@ -411,7 +412,7 @@ def test_input_smaller_than_window(tmp_path: Path) -> None:
     library = compile_all([artifact], tmp_path)
     for size in (0, 1, 2, 3, 6, 9):
         prepared = Call(library, artifact).prepare([np.ones((1, 2, size), np.float32)], [64, 64])
-        assert prepared.run() == (OK if size >= 4 else SHAPE)
+        assert prepared.run() == (OK if size >= 4 else INPUT_DIMS)
 
 
 def test_best_of_none(tmp_path: Path) -> None:
@@ -420,7 +421,7 @@ def test_best_of_none(tmp_path: Path) -> None:
         module_of([typed(np.float32, 2, N)], lambda x: ArgReduceOp("max", x, 1)), "best"
     )
     library = compile_all([artifact], tmp_path)
-    for size, status in ((0, SHAPE), (1, OK)):
+    for size, status in ((0, INPUT_DIMS), (1, OK)):
         prepared = Call(library, artifact).prepare([np.ones((2, size), np.float32)], [2])
         assert prepared.run() == status
 
