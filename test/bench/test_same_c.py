@@ -26,7 +26,11 @@ def test_same_and_different(tmp_path: Path) -> None:
     assert list(differences(read(before), read(after))) == []
     model_at(path, "Neg")
     write(after, [model], ["c99"], [1])
-    assert list(differences(read(before), read(after))) == [f"{model} c99/1 m.c: differs"]
+    # The description says what the text is.
+    assert list(differences(read(before), read(after))) == [
+        f"{model} c99/1 m.c: differs",
+        f"{model} c99/1 m.json: differs",
+    ]
 
 
 def test_one_side_alone() -> None:
