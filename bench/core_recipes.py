@@ -8,6 +8,7 @@ for most draws, have a recipe of their own. Those keep indices inside, and casts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -21,7 +22,8 @@ from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.base import CoreOp, int_array
 from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp, IotaOp
-from lowerdeck.dialects.core.enums import PadMode, ScatterReduction
+from lowerdeck.dialects.core.enums import PadMode, Rounding, ScatterReduction
+from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -51,6 +53,7 @@ from lowerdeck.dialects.core.types import (
     i32,
     i64,
     is_float,
+    numpy_dtype,
     rank_of,
     tensor,
     ui8,
@@ -165,6 +168,33 @@ def _cast(b: Builder) -> None:
         fits = b.add(e.CompareOp("lt", b.add(e.AbsOp(x)).result, hundred)).result
         x = b.add(e.SelectOp(fits, x, b.of(0, element_type(x)))).result
     b.add(e.CastOp(x, to))
+
+
+@recipe(RequantizeOp)
+def _requantize(b: Builder) -> None:
+    """Factors of all channels or of each; exponents for which shifts stay within the width."""
+    rounding = b.random.choice(list(Rounding))
+    x, wide = b.pick(i8, i32), i32 if rounding is Rounding.DOUBLE or b.chance(5) else i64
+    x = x if element_type(x) == wide else b.add(e.CastOp(x, wide)).result
+    dims = [dim.value for dim in dims_of(x)]
+    channels = [size for size in dims[-1:] if size is not None and b.chance(5)]
+    exponent = None
+    if rounding is Rounding.REAL:
+        factors = [b.random.uniform(-2, 2) for _ in range(math.prod(channels))]
+        multiplier = b.of(np.reshape(factors, channels), f64)
+    else:
+        factors = [b.random.randint(1 << 30, (1 << 31) - 1) for _ in range(math.prod(channels))]
+        multiplier = b.of(np.reshape(factors, channels), i32)
+        exponent = b.of(b.random.randint(-8, 3), i32)
+    low, high = b.random.choice([(-128, 127), (0, 255), (-(1 << 15), (1 << 15) - 1), (-7, 9)])
+    to = b.random.choice([each for each in (i8, ui8, i32) if _holds(each, low, high)])
+    zero = b.random.randint(low, high)
+    b.add(RequantizeOp(rounding, x, multiplier, exponent, zero=zero, low=low, high=high, to=to))
+
+
+def _holds(element: Attribute, low: int, high: int) -> bool:
+    limits = np.iinfo(numpy_dtype(element))
+    return bool(limits.min <= low and high <= limits.max)
 
 
 @recipe("repetition", weight=8)
