@@ -118,10 +118,10 @@ class TfliteOp(Operation, FrameworkOp):
         return self._quantization(_INTERMEDIATES, index)
 
     def _quantization(self, name: str, index: int) -> Quantization | None:
-        found = self.properties.get(name)
-        if not isinstance(found, ArrayAttr) or index >= len(found):
+        entries = _entries(self.properties.get(name))
+        if entries is None or index >= len(entries):
             return None
-        entry = cast("ArrayAttr[Attribute]", found).data[index]
+        entry = entries[index]
         return entry.data if isinstance(entry, QuantizationAttr) else None
 
     def option(self, name: str) -> Any:
@@ -137,10 +137,17 @@ class TfliteOp(Operation, FrameworkOp):
         places = [place for place in self._slots if place >= 0]
         if places != list(range(len(self.operands))):
             raise VerifyException(f"slots {places} for {len(self.operands)} operands (C1)")
-        found = self.properties.get(_QUANTIZATION)
+        entries = _entries(self.properties.get(_QUANTIZATION))
         expected = len(self.operands) + len(self.results)
-        if isinstance(found, ArrayAttr) and len(found) != expected:
-            raise VerifyException(f"{len(found)} entries of quantization for {expected} (C2)")
+        if entries is not None and len(entries) != expected:
+            raise VerifyException(f"{len(entries)} entries of quantization for {expected} (C2)")
+
+
+def _entries(found: Attribute | None) -> Sequence[Attribute] | None:
+    """The items of a list; None for anything else."""
+    if not isinstance(found, ArrayAttr):
+        return None
+    return cast("ArrayAttr[Attribute]", found).data
 
 
 def option_attribute(value: Any) -> Attribute:

@@ -52,8 +52,10 @@ class Schema:
 @cache
 def schema() -> Schema:
     """The schema that this compiler knows."""
-    found = Schema({}, {}, {}, {})
-    enums, widths, unions, tables = dict(found.enums), {}, dict(found.unions), dict(found.tables)
+    enums: dict[str, dict[int, str]] = {}
+    widths: dict[str, str] = {}
+    unions: dict[str, tuple[str, ...]] = {}
+    tables: dict[str, dict[str, Field]] = {}
     for line in (Path(__file__).parent / "schema.txt").read_text().splitlines():
         kind, name, *words = line.split()
         match kind:

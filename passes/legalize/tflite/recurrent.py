@@ -353,6 +353,8 @@ def legalize_svdf(builder: TfliteLegalizer) -> Results:
     x = builder.value(0)
     feature = Weights.of(builder, [1]).times(builder, x)
     time = builder.value(2)
+    if is_integer(element_type(builder.input(2))):
+        time = time.cast(f32) * builder.quantization(2).scale
     filters, memory = time.dims
     batch = x.dims[0]
     state = builder.value(4).reshape([batch, filters, memory])
