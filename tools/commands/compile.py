@@ -306,13 +306,18 @@ def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:
     if not isinstance(arena, int):
         symbols, size = at_one(str(arena))
         ones = ", ".join(f"{symbol} = 1" for symbol in symbols)
-        return [weights, f"arena {size:,} bytes for {ones}", f"arena in general {arena} bytes"]
+        name = metadata["name"]
+        formula = f"{arena} bytes" if len(str(arena)) <= _LONG else f"as {name}_workspace_size says"
+        return [weights, f"arena {size:,} bytes for {ones}", f"arena in general {formula}"]
     text = f"arena {arena:,} bytes"
     for key, what in (("live", "in use at once"), ("row_major", "of their values")):
         if isinstance(size := memory[key], int) and size:
             text += f", {arena / size:.2f} times the {size:,} {what}"
     return [weights, text]
 
+
+_LONG = 200
+"""Characters of a formula that is still told."""
 
 _FEW = 4
 """How many of the nodes that need an allocator are named."""
