@@ -147,8 +147,9 @@ def requirements(block: Block) -> Iterator[RequireOp]:
 
 
 def distinct(conditions: Iterable[Condition]) -> list[Condition]:
-    """Each once, without those that are certain."""
-    return [each for each in dict.fromkeys(conditions) if not each.is_certain]
+    """Each once, without those that are certain; first what people understand best."""
+    found = [each for each in dict.fromkeys(conditions) if not each.is_certain]
+    return sorted(found, key=lambda each: each.ask is None)
 
 
 def places_of(entry: EntryOp) -> dict[str, tuple[str, int]]:
