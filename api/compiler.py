@@ -40,7 +40,7 @@ from lowerdeck.build import (
 )
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import recording_files
-from lowerdeck.dialects.frameworks import OptionValue, declared_options
+from lowerdeck.dialects.frameworks import OptionValue, declared_options, lazy
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -626,6 +626,46 @@ class Model:
         except (LowerdeckError, OSError):  # the file, or one that belongs to it, is gone
             return None
         return None
+
+    def report(self) -> Any:
+        """
+        Layers, work, passes and memory of the model, as `lowerdeck report` prints them: `text()`
+        and `data()` of the result. ValueError as `ops`.
+        """
+        return lazy("tools.report.report", "report")()(*self._compiled_from())
+
+    def ops(self) -> list[Any]:
+        """
+        The operators that the model file uses, as `lowerdeck ops` lists them: `name`, `version`,
+        `support` and `nodes` of each.
+
+        ValueError if the model was not compiled from a file here, or if that has been written
+        again since.
+        """
+        return lazy("tools.list_ops", "used_operators")()(*self._compiled_from())
+
+    def view(self, phase: str | None = None) -> Any:
+        """
+        The picture of the model as it was read, or at the end of a phase, as `lowerdeck view` draws
+        it: notebooks show it, and `save(path)` writes the page. ValueError as `ops`.
+        """
+        return lazy("tools.view.picture", "picture")()(*self._compiled_from(), phase)
+
+    def check(self, inputs: Mapping[str, Array] | None = None) -> Any:
+        """
+        What `lowerdeck check` finds on these inputs, or random ones: `status` of the result is 0 if
+        the interpreter, the C and, for ONNX, onnxruntime agree, and `finding` says where they do
+        not. ValueError as `ops`.
+        """
+        return lazy("tools.check", "compare_model")()(*self._compiled_from(), inputs)
+
+    def _compiled_from(self) -> tuple[str, CompileOptions]:
+        if self._source is None:
+            raise ValueError("only for a model that was compiled from a file here")
+        model, options, version = self._source
+        if not os.path.exists(model) or _version_of(model) != version:
+            raise ValueError(f"{model} is no longer the file that the model was compiled from")
+        return model, options
 
     def prepare(self, inputs: Mapping[str, Array]) -> PreparedCall:
         """

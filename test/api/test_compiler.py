@@ -684,3 +684,21 @@ def test_objects_of_frameworks() -> None:
         lowerdeck.compile(cast(Any, module()))
     with pytest.raises(TypeError, match=r"onnx\.load_from_string"):
         lowerdeck.compile(cast(Any, b"bytes"))
+
+
+def test_what_tools_say_of_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    save_model(difference_and_sum(), path)
+    model = lowerdeck.compile(path)
+    assert [op.name for op in model.ops()] == ["ReduceSum", "Sub"]
+    assert model.report().data()["model"] == str(path)
+    assert model.check().status == 0
+    page = model.view("optimized")
+    page.save(tmp_path / "m.html")
+    assert "core.sub" in (tmp_path / "m.html").read_text()
+    assert getattr(page, "_repr_html_")().startswith("<iframe srcdoc=")
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(ValueError, match="no longer the file"):
+        model.ops()
+    with pytest.raises(ValueError, match="compiled from a file here"):
+        lowerdeck.compile(difference_and_sum()).report()
