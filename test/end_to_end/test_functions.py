@@ -37,6 +37,16 @@ class Recorded:
         """The names of the tensors that are compared."""
         return sorted(next(self.samples())[1])
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is said of the model besides its file."""
+        return {}
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether samples are calls in a row."""
+        return False
+
     def samples(self) -> Iterator[tuple[Arrays, Arrays]]:
         """Inputs and expected outputs by name."""
         found: defaultdict[tuple[str, str], Arrays] = defaultdict(dict)
