@@ -266,7 +266,7 @@ def run_lrn_gradient(op: Tf1Op, args: Sequence[Any]) -> Array:
     dy, x, _ = (widened(arg) for arg in args)
     radius, channels = op.attr("depth_radius"), x.shape[-1]
     alpha, beta = op.attr("alpha"), op.attr("beta")
-    places = np.arange(channels)
+    places: Array = np.arange(channels)
     near = (np.abs(places[:, None] - places) <= radius).astype(x.dtype)
     norm = op.attr("bias") + alpha * (x * x) @ near
     sums = (dy * x * norm ** (-beta - 1)) @ near

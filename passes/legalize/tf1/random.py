@@ -43,7 +43,7 @@ class Drawn:
 def draw(builder: Tf1Legalizer) -> Drawn:
     """What an operator of DRAWS gives."""
     dtype = numpy_dtype(builder.result_element())
-    dims = sizes_of(builder, builder.operand("shape"), "the shape")
+    dims = tuple(sizes_of(builder, builder.operand("shape"), "the shape"))
     one = np.array(1, dtype)
     return Drawn(
         np.array(0, dtype), one - np.array(2.0 ** -_DIGITS[dtype.name], dtype), dims, builder.op

@@ -499,16 +499,17 @@ def test_trees_with_cycles_are_refused() -> None:
 
 def test_classes_that_are_strings_are_numbered() -> None:
     x = np.array([[1, 2], [-3, 0.5], [0, 4]], np.float32)
-    attributes = {"coefficients": [1.0, 2, -1, 0, 0.5, 1], "intercepts": [0.0, 1, -1]}
     texts = ["b", "a", "c"]
     model = model_of(
         "LinearClassifier",
         {"x": x},
         (TensorProto.STRING, TensorProto.FLOAT),
         classlabels_strings=texts,
-        **attributes,
+        coefficients=[1.0, 2, -1, 0, 0.5, 1],
+        intercepts=[0.0, 1, -1],
     )
-    names, scores = ReferenceEvaluator(model).run(None, {"x": x})
+    evaluator: Any = ReferenceEvaluator(model)
+    names, scores = evaluator.run(None, {"x": x})
     model.graph.node.append(helper.make_node("ZipMap", ["y1"], ["z"], domain="ai.onnx.ml"))
     model.graph.output[1].name = "z"
     found = lowerdeck.compile(model, cache=False)({"x": x})
