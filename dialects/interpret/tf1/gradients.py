@@ -264,9 +264,9 @@ def run_old_batch_norm_gradient(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, 
 def run_lrn_gradient(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Each element is in the sums of its neighbors."""
     dy, x, _ = (widened(arg) for arg in args)
-    radius, channels = op.attr("depth_radius"), x.shape[-1]
+    radius, channels = op.attr("depth_radius"), int(x.shape[-1])
     alpha, beta = op.attr("alpha"), op.attr("beta")
-    places: Array = np.arange(channels)
+    places = np.arange(channels)
     near = (np.abs(places[:, None] - places) <= radius).astype(x.dtype)
     norm = op.attr("bias") + alpha * (x * x) @ near
     sums = (dy * x * norm ** (-beta - 1)) @ near
