@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.index_maps import MovesElements
 from lowerdeck.dialects.core.names import NAME, given_name, value_names
 from lowerdeck.dialects.core.types import element_type, f32, tensor
 from lowerdeck.exporters.caffe.elements import held_as_floats
+from lowerdeck.exporters.caffe.nearest import nearest_layer
 from lowerdeck.exporters.caffe.net import (
     CONVERTERS,
     DIALECTS,
@@ -43,6 +44,7 @@ _TOPICS = (
     "normalization",
     "places",
     "pooling",
+    "products",
     "reductions",
     "softmax",
     "templates",
@@ -59,8 +61,13 @@ class ConvertToCaffePass(ModulePass):
     - batch_norm(x) -> Scale(BatchNorm(x)) [constant parameters; without Scale if it is 1 and 0]
     - conv(x, w) + b -> Convolution, conv_transpose -> Deconvolution, x @ w + b -> InnerProduct
       [constant weights]; what their windows have beyond the same padding on both sides is cut
+    - w @ x -> Convolution, with groups if there are several w [constant]; x @ y -> Scale or Eltwise
+      of both, repeated by Tile, for all terms, whose sums are Convolution or InnerProduct with ones
+      [up to 2^26 terms]; a transposition of x or y is part of the order of the terms
     - pool -> Pooling with its windows rounded up; those that core does not have are cut, and what
       averages are divided by is corrected; of volumes, one of planes and one of columns
+    - pool [dilations] -> Reshape, Pooling of every so-many-th element, Reshape; where a window that
+      begins with NaN is NaN, Eltwise of a Slice for each element of a window [up to 64]
     - x * s + t, (x + t) * s -> Power or Scale, x + y -> Eltwise or Bias, and so on, by what
       broadcasts
     - split, slice -> Slice, and Silence for the parts that nothing reads; broadcast -> Tile
@@ -74,9 +81,11 @@ class ConvertToCaffePass(ModulePass):
       there
 
     A result that is also read in the net is copied by a Power: outputs are blobs that no layer
-    reads. Places, constants and inputs of other elements than f32 are f32 if that changes no number
+    reads; so is the only one if a Silence would be behind it, so that the net ends with the result.
+    Places, constants and inputs of other elements than f32 are f32 if that changes no number
     (`exporters/caffe/elements.py`), which a warning tells of inputs and outputs. ExportError lists
-    every op without a form in Caffe, or in the `dialect` (bvlc or ssd).
+    every node without a form in Caffe, or in the `dialect` (bvlc or ssd), and the layer that is
+    nearest to it.
     """
 
     name = "convert-to-caffe"
@@ -186,8 +195,10 @@ class _Plan:
             if (plan := formula(self.net, op)) is not None:
                 return plan
         if (converter := CONVERTERS.get(type(op))) is None:
+            nearest = nearest_layer(op)
+            aside = "" if nearest is None else f" (the nearest is {nearest})"
             refuse(
-                "an op that no layer of Caffe computes",
+                f"an op that no layer of Caffe computes{aside}",
                 next_step="end the model before it with --output, or export ONNX",
             )
         for value in (*op.operands, *op.results):
@@ -319,7 +330,12 @@ class _Emitter:
         return [self._value(blob) for blob in blobs]
 
     def finish(self, end: ReturnOp) -> None:
-        """Results that are read elsewhere are copies; what nothing reads is silenced."""
+        """
+        Results that are read elsewhere are copies; what nothing reads is silenced.
+
+        The net ends with the result if there is one, because some readers of nets take what the
+        last layer makes: if that is a Silence, there is a copy of the result behind it.
+        """
         for index, value in enumerate(end.operands):
             if isinstance(value, BlockArgument) or not value.has_one_use():
                 # No Split: readers of nets that count the tops which are read take it for one top.
@@ -330,6 +346,12 @@ class _Emitter:
                 unread += [value for value in op.results if value.first_use is None]
         for value in unread:
             self._insert(value, "Silence", 0, "silence")
+        last = end.prev_op
+        if last is not None and not last.results and len(end.operands) == 1:
+            copy = self._insert(end.operands[0], "Power", 1, "copy")
+            copy.detach()
+            self.block.insert_op_before(copy, end)
+            end.operands[0] = copy.results[0]
 
     def _insert(self, value: SSAValue, type_: str, tops: int, suffix: str) -> CaffeOp:
         """A layer without parameters, right behind what makes a value."""

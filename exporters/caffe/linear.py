@@ -1,4 +1,4 @@
-"""Convolutions and products with weights."""
+"""Convolutions, and what is added to them and to products."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from lowerdeck.dialects.caffe.shapes import Shape
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.tensor import PadOp, ReshapeOp, TransposeOp, ints
+from lowerdeck.dialects.core.tensor import PadOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.exporters.caffe.elementwise import along
 from lowerdeck.exporters.caffe.movement import padded, transposed
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
+from lowerdeck.exporters.caffe.products import has_weights, inner_product
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.machinery.driver import producer
 from lowerdeck.passes.machinery.values import number
@@ -193,41 +194,6 @@ def deconvolution(net: Net, op: ConvTransposeOp, bias: Weight | None) -> Blob:
     return result
 
 
-# Products
-
-
-@converts(MatmulOp)
-def _matmul(net: Net, op: MatmulOp) -> Blob:
-    return inner_product(net, op, None)
-
-
-def inner_product(net: Net, op: MatmulOp, bias: Weight | None) -> Blob:
-    """The layer of a product with a constant matrix; it flattens what comes in by itself."""
-    matrix = net.array(op.rhs)
-    if matrix is None or matrix.ndim != 2:
-        refuse(
-            "a product of two values that depend on data" if matrix is None else "many matrices",
-            "a constant matrix on the right",
-        )
-    if op.zero_points:
-        refuse("a product with zero points", "one of floats")
-    x, axis = net.blob(op.lhs), len(net.shape(op.lhs)) - 1
-    reshape = producer(op.lhs, ReshapeOp)
-    if reshape is not None:
-        before, after = net.shape(reshape.input), net.shape(op.lhs)
-        if len(before) > axis and before[:axis] == after[:axis]:
-            x = net.blob(reshape.input)
-    return net.layer(
-        "InnerProduct",
-        [x],
-        [Weight.of(np.ascontiguousarray(matrix.T)), *([] if bias is None else [bias])],
-        origin=op,
-        num_output=matrix.shape[1],
-        bias_term=None if bias is not None else False,
-        axis=None if axis == 1 else axis,
-    )
-
-
 # With the sum behind them
 
 
@@ -238,6 +204,8 @@ def _with_bias(net: Net, op: e.AddOp) -> Blob | None:
     if shift is None or not op.lhs.has_one_use() or net.shape(op.lhs) != shape:
         return None
     if (product := producer(op.lhs, MatmulOp)) is not None:
+        if not has_weights(net, product):
+            return None
         bias = _vector(shift, shape, len(shape) - 1)
         return None if bias is None else inner_product(net, product, bias)
     if (bias := _vector(shift, shape, 1)) is None:

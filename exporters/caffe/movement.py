@@ -66,11 +66,11 @@ def _slice(net: Net, op: tensor.SliceOp) -> Blob:
         if step.value == 1 or size == 1:
             x = net.cut(x, axis, start.value, size)
         else:
-            x = _strided(net, x, axis, start.value, size, step.value)
+            x = strided(net, x, axis, start.value, size, step.value)
     return x
 
 
-def _strided(net: Net, x: Blob, axis: int, start: int, size: int, step: int) -> Blob:
+def strided(net: Net, x: Blob, axis: int, start: int, size: int, step: int) -> Blob:
     """Every so-many-th element: pools of windows of one element, or the parts in another order."""
     if step > 1:
         x = net.cut(x, axis, start, min((size - 1) * step + 1, x.shape[axis] - start))

@@ -256,6 +256,8 @@ class Net:
     def reshaped(self, x: Blob, shape: Sequence[int], suffix: str = "reshape") -> Blob:
         """The elements of a blob in another shape; what stays in front is copied from it."""
         shape = tuple(shape)
+        while x.layer is not None and x.layer.type in ("Flatten", "Reshape"):
+            x = x.layer.bottoms[0]
         if shape == x.shape:
             return x
         if x.rank >= 2 and shape == (x.shape[0], prod(x.shape[1:])):

@@ -9,13 +9,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from lowerdeck.dialects.caffe.caffe_pb2 import PoolingParameter
+from lowerdeck.dialects.caffe.caffe_pb2 import EltwiseParameter, PoolingParameter
 from lowerdeck.dialects.caffe.shapes import ShapeError, pool_windows
 from lowerdeck.dialects.core.enums import PoolKind
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.exporters.caffe.elementwise import scaled_by
 from lowerdeck.exporters.caffe.linear import numbers
+from lowerdeck.exporters.caffe.movement import MOST_PARTS, padded, picked, strided
 from lowerdeck.exporters.caffe.net import Blob, Net, converts
 from lowerdeck.passes.legalize.legalizer import refuse
 
@@ -23,25 +24,30 @@ from lowerdeck.passes.legalize.legalizer import refuse
 @converts(PoolOp)
 def _pool(net: Net, op: PoolOp) -> Blob:
     """
-    A plane is pooled at once, and each dimension before it by itself, in columns: the maximum of a
-    window is that of its rows' maxima, and it has as many elements as the product of its sides.
+    A plane is pooled at once, and each dimension before it by itself, in columns, as is one with a
+    dilation: the maximum of a window is that of its rows' maxima, and it has as many elements as
+    the product of its sides.
     """
     x, shape = net.blob(op.input), net.shape(op.result)
-    kernel = numbers(op.kernel, "a kernel")
-    for size, dilation in zip(kernel, ints(op.dilations), strict=True):
-        if size > 1 and dilation > 1:
-            refuse(f"a pool with the dilation {dilation}", "1")
-    if op.keeps_first.value.data:
-        refuse("a pool that keeps a NaN at the beginning of a window", "one that passes over NaN")
     windows = _windows(net, op)
+    if op.keeps_first.value.data:
+        return _largest_of_taps(net, x, windows)
     items, channels = x.shape[:2]
+    is_dilated = any(each.dilation > 1 for each in windows)
+    for axis, each in enumerate(windows):
+        if each.dilation > 1:
+            maps = channels * prod(each.size for each in windows[:axis])
+            lanes = prod(each.size for each in windows[axis + 1 :])
+            x = net.reshaped(x, [items, maps, each.size, lanes])
+            x = _pooled_by_phases(net, op, x, each)
+            windows[axis] = _Windows(each.count, each.count)
     last = max(len(windows) - 2, 0)
     for axis in range(last, -1, -1):
         lanes = prod(each.count for each in windows[axis + 1 :])
         is_plane = axis == last and len(windows) > 1
         second = windows[axis + 1] if is_plane else _Windows(lanes, lanes)
         planes = _Planes(op, windows[axis], second)
-        if len(windows) > 2 and planes.is_same:
+        if planes.is_same and (len(windows) > 2 or is_dilated):
             continue
         maps = channels * prod(each.size for each in windows[:axis])
         x = net.reshaped(x, [items, maps, *planes.sizes])
@@ -60,6 +66,24 @@ class _Windows:
     begin: int = 0
     end: int = 0
     overhang: int = 0
+    dilation: int = 1
+    """1 if a window has one element."""
+
+    def require_elements(self) -> None:
+        """Refuse a window without any."""
+        if not all(self.lengths(0, 0)):
+            refuse("a window that holds nothing but padding", "an element in each window")
+
+    def lengths(self, before: int, behind: int) -> list[int]:
+        """How many elements of each window are in the dimension and so much padding."""
+        return [
+            sum(-before <= place < self.size + behind for place in self._places(k))
+            for k in range(self.count)
+        ]
+
+    def _places(self, k: int) -> range:
+        start = k * self.stride - self.begin
+        return range(start, start + self.kernel * self.dilation, self.dilation)
 
 
 def _windows(net: Net, op: PoolOp) -> list[_Windows]:
@@ -67,14 +91,20 @@ def _windows(net: Net, op: PoolOp) -> list[_Windows]:
     begin = numbers(op.pads_begin, "padding")
     if min(begin) < 0:
         refuse(f"padding of {min(begin)}", "at least 0")
+    kernel = numbers(op.kernel, "a kernel")
+    dilations = [
+        dilation if size > 1 else 1
+        for size, dilation in zip(kernel, ints(op.dilations), strict=True)
+    ]
     lists = (
         net.shape(op.input)[2:],
         net.shape(op.result)[2:],
-        numbers(op.kernel, "a kernel"),
+        kernel,
         ints(op.strides),
         begin,
         numbers(op.pads_end, "padding"),
         numbers(op.overhang, "an overhang"),
+        dilations,
     )
     return [_Windows(*each) for each in zip(*lists, strict=True)]
 
@@ -101,6 +131,13 @@ class _Planes:
 
     def pooled(self, net: Net, x: Blob, suffix: str) -> Blob:
         """The pools of planes."""
+        result, divisors = self.undivided(net, x, suffix)
+        if self.kind == PoolKind.MAX:
+            return result
+        return _times(net, result, divisors / self._wanted_divisors())
+
+    def undivided(self, net: Net, x: Blob, suffix: str) -> tuple[Blob, NDArray[np.float64]]:
+        """The pools of planes, as Caffe divides averages, and by what."""
         is_max = self.kind == PoolKind.MAX
         parameters, starts = self._parameters()
         result = net.layer(
@@ -112,15 +149,7 @@ class _Planes:
         )
         for axis, (start, count) in enumerate(zip(starts, self.counts, strict=True), 2):
             result = net.cut(result, axis, start, count)
-        if is_max:
-            return result
-        factors = self._divisors(parameters, starts) / self._wanted_divisors()
-        if (factors == 1).all():
-            return result
-        for axis in (0, 1):
-            first = factors[:1] if axis == 0 else factors[:, :1]
-            factors = first if (factors == first).all() else factors
-        return scaled_by(net, result, factors.astype(np.float32))
+        return result, self._divisors(parameters, starts)
 
     def _parameters(self) -> tuple[PoolingParameter, list[int]]:
         """The fields of the windows, and how many windows each dimension has before the wanted."""
@@ -212,3 +241,97 @@ class _Planes:
 
 def _areas(lengths: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     return np.outer(np.array(lengths[0], np.float64), np.array(lengths[1], np.float64))
+
+
+def _times(net: Net, x: Blob, factors: NDArray[np.float64]) -> Blob:
+    """What is left of planes, each element times its factor."""
+    if (factors == 1).all():
+        return x
+    for axis in (0, 1):
+        first = factors[:1] if axis == 0 else factors[:, :1]
+        factors = first if (factors == first).all() else factors
+    return scaled_by(net, x, factors.astype(np.float32))
+
+
+# Dilations
+
+
+def _pooled_by_phases(net: Net, op: PoolOp, x: Blob, w: _Windows) -> Blob:
+    """
+    A pool of columns whose windows have a dilation.
+
+    Every dilation-th element of a column is a row of a blob of shape [column / dilation, dilation],
+    where the windows have none. What makes its sides whole, and the padding that is no multiple of
+    the dilation, is filled with what changes no window; of windows with a stride, each is
+    computed, and every so-many-th one kept.
+    """
+    w.require_elements()
+    is_max, dilation = op.kind.data == PoolKind.MAX, w.dilation
+    front = w.begin % dilation
+    tail = -(w.size + front) % dilation
+    fill = float(np.finfo(np.float32).min) if is_max else 0.0
+    x = padded(net, x, [0, 0, front, 0], [0, 0, tail, 0], fill)
+    items, maps, height, lanes = x.shape
+    span = (w.count - 1) * w.stride + 1
+    count, size, pad = -(-span // dilation), height // dilation, w.begin // dilation
+    end = max(count - 1 + w.kernel - pad - size, 0)
+    rows = _Windows(size, count, w.kernel, 1, pad, end)
+    wide = dilation * lanes
+    x = net.reshaped(x, [items, maps, size, wide])
+    planes = _Planes(op, rows, _Windows(wide, wide))
+    x, divisors = planes.undivided(net, x, "")
+    x = net.cut(net.reshaped(x, [items, maps, count * dilation, lanes]), 2, 0, span)
+    if w.stride > 1:
+        x = strided(net, x, 2, 0, w.count, w.stride)
+    if is_max:
+        return x
+    found = divisors[:, 0].repeat(dilation)[: span : w.stride]
+    wanted = np.ones(w.count)
+    if op.kind.data != PoolKind.SUM:
+        is_counted = op.count_pads.value.data
+        lengths = w.lengths(w.begin, w.end - w.overhang) if is_counted else w.lengths(0, 0)
+        wanted = np.array(lengths, np.float64)
+    return _times(net, x, (found / wanted)[:, None])
+
+
+# A NaN at the beginning of a window
+
+
+def _largest_of_taps(net: Net, x: Blob, windows: Sequence[_Windows]) -> Blob:
+    """
+    The maximum of windows, which is NaN if the first element is: an Eltwise of the first elements
+    of all windows, the second ones, and so on.
+
+    Eltwise has the first bottom where it is larger than the second one, and else this one, which
+    is why they are swapped; of the others, each that is larger than what it has. The padding is
+    filled with the first or last element of the windows there, which changes no maximum.
+    """
+    if (count := prod(each.kernel for each in windows)) > MOST_PARTS:
+        refuse(f"a pool that keeps a NaN first of {count} elements", f"at most {MOST_PARTS}")
+    taps = [x]
+    for axis, w in enumerate(windows, 2):
+        w.require_elements()
+        taps = [part for tap in taps for part in _taps(net, tap, axis, w)]
+    if len(taps) == 1:
+        return taps[0]
+    taps[:2] = taps[1], taps[0]
+    return net.layer("Eltwise", taps, operation=EltwiseParameter.MAX)
+
+
+def _taps(net: Net, x: Blob, axis: int, w: _Windows) -> list[Blob]:
+    """The first elements of all windows along an axis, the second ones, and so on."""
+    last = w.size - 1
+    reach = (w.count - 1) * w.stride + (w.kernel - 1) * w.dilation + 1
+    order = [
+        place % w.dilation
+        if place < 0
+        else last - (last - place) % w.dilation
+        if place > last
+        else place
+        for place in range(-w.begin, reach - w.begin)
+    ]
+    x = picked(net, x, axis, order, "pad")
+    starts = [tap * w.dilation for tap in range(w.kernel)]
+    if w.stride == 1:
+        return [net.cut(x, axis, start, w.count) for start in starts]
+    return [strided(net, x, axis, start, w.count, w.stride) for start in starts]

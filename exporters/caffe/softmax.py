@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from lowerdeck.dialects.caffe.caffe_pb2 import PoolingParameter
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.exporters.caffe.net import Blob, Fields, Net, Weight, converts
+from lowerdeck.exporters.caffe.net import Blob, Fields, Net, converts
+from lowerdeck.exporters.caffe.products import product_with_ones
 from lowerdeck.passes.legalize.legalizer import refuse
 
 
@@ -44,26 +43,12 @@ def _log_softmax(net: Net, x: Blob, axis: int) -> Blob:
     largest = net.reshaped(largest, [before, 1, behind, 1])
     rest = _less(net, rows, largest, "difference")
     powers = net.layer("Exp", [rest], suffix="exp")
-    total = _product_with_ones(net, powers, 1, "sum")
+    total = product_with_ones(net, powers, 1, "sum")
     result = _less(net, rest, net.layer("Log", [total], suffix="log"), "")
     return net.reshaped(result, whole)
 
 
 def _less(net: Net, x: Blob, row: Blob, suffix: str) -> Blob:
     """x - row, which is the same for each channel."""
-    rows = _product_with_ones(net, row, x.shape[1], "tile")
+    rows = product_with_ones(net, row, x.shape[1], "tile")
     return net.layer("Eltwise", [x, rows], suffix=suffix, coeff=[1, -1])
-
-
-def _product_with_ones(net: Net, x: Blob, channels: int, suffix: str) -> Blob:
-    """The sum of the channels, so many times."""
-    ones = Weight.of(np.ones((channels, x.shape[1], 1, 1), np.float32))
-    return net.layer(
-        "Convolution",
-        [x],
-        [ones],
-        suffix=suffix,
-        num_output=channels,
-        bias_term=False,
-        kernel_size=[1],
-    )

@@ -118,3 +118,32 @@ func.func @main(%x : tensor<1x100xf32>) -> tensor<1x103xf32> {
     : (tensor<1x2xf32>, tensor<1x100xf32>, tensor<1x1xf32>) -> tensor<1x103xf32>
   func.return %y : tensor<1x103xf32>
 }
+
+// -----
+
+// With a dilation of 2, every second element of a column is a row: there the windows have none.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %[[A:.+]] = caffe.Reshape %x {shape = {dim = [0, 0, 4, 12]}}
+// CHECK-NEXT:    %[[P:.+]] = caffe.Pooling %[[A]] {kernel_h = 3, kernel_w = 1, pad_h = 1, pad_w = 0, pool = "MAX"} attributes {core.name = "pool"} {{.+}} -> tensor<1x2x4x12xf32>
+// CHECK-NEXT:    %[[Y:.+]] = caffe.Reshape %[[P]] {shape = {dim = [0, 0, 8, 6]}}
+// CHECK-NEXT:    func.return %[[Y]]
+// PHASE-LABEL: func.func @main
+func.func @main(%x : tensor<1x2x8x6xf32>) -> tensor<1x2x8x6xf32> {
+  %y = core.pool max %x kernel [3, 1] strides [1, 1] dilations [2, 1] pads [2, 0] [2, 0]
+    overhang [0, 0] {from_lowest = true} : (tensor<1x2x8x6xf32>) -> tensor<1x2x8x6xf32> loc("pool")
+  func.return %y : tensor<1x2x8x6xf32>
+}
+
+// -----
+
+// A window that begins with NaN is NaN: Eltwise keeps its second bottom unless the first is larger.
+// CHECK-LABEL: func.func @main
+// CHECK:         %{{.+}}, %[[B:.+]] = caffe.Slice %x {axis = 2, slice_point = [2]}
+// CHECK:         %[[A:.+]], %{{.+}} = caffe.Slice %x {axis = 2, slice_point = [3]}
+// CHECK:         caffe.Eltwise %[[B]], %[[A]] {operation = "MAX"}
+// PHASE-LABEL: func.func @main
+func.func @main(%x : tensor<1x2x5x6xf32>) -> tensor<1x2x3x6xf32> {
+  %y = core.pool max %x kernel [2, 1] strides [1, 1] dilations [2, 1] pads [0, 0] [0, 0]
+    overhang [0, 0] {keeps_first = true} : (tensor<1x2x5x6xf32>) -> tensor<1x2x3x6xf32>
+  func.return %y : tensor<1x2x3x6xf32>
+}

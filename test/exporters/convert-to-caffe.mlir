@@ -88,8 +88,10 @@ func.func @main(%x : tensor<1x1x7x7xf32>) -> tensor<1x2x4x4xf32> {
 // CHECK-LABEL: func.func @main
 // CHECK:         %[[C:.+]] = caffe.Convolution %x blobs(%{{.+}}) {bias_term = false, kernel_size = [3], num_output = 2, pad = [2], stride = [2]} {{.+}} -> tensor<1x2x5x5xf32>
 // CHECK:         %{{.+}}, %[[R:.+]] = caffe.Slice %[[C]] {axis = 2, slice_point = [1]}
-// CHECK:         %{{.+}}, %[[Y:.+]] = caffe.Slice %[[R]] {axis = 3, slice_point = [1]}
-// CHECK:         func.return %[[Y]]
+// CHECK:         %[[Z:.+]], %[[S:.+]] = caffe.Slice %[[R]] {axis = 3, slice_point = [1]}
+// CHECK-NEXT:    caffe.Silence %[[Z]]
+// CHECK-NEXT:    %[[Y:.+]] = caffe.Power %[[S]]
+// CHECK-NEXT:    func.return %[[Y]]
 // PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<1x1x8x8xf32>) -> tensor<1x2x4x4xf32> {
   %w = core.constant dense<[[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]],
@@ -106,9 +108,10 @@ func.func @main(%x : tensor<1x1x8x8xf32>) -> tensor<1x2x4x4xf32> {
 // CHECK:         %[[P:.+]] = caffe.Pooling %x {kernel_size = 3, pad = 1, pool = "MAX", stride = 2} {{.+}} -> tensor<1x2x5x5xf32>
 // CHECK:         %[[R:.+]], %{{.+}} = caffe.Slice %[[P]] {axis = 2, slice_point = [4]}
 // CHECK:         caffe.Silence
-// CHECK:         %[[Y:.+]], %{{.+}} = caffe.Slice %[[R]] {axis = 3, slice_point = [4]}
+// CHECK:         %[[S:.+]], %{{.+}} = caffe.Slice %[[R]] {axis = 3, slice_point = [4]}
 // CHECK:         caffe.Silence
-// CHECK:         func.return %[[Y]]
+// CHECK:         %[[Y:.+]] = caffe.Power %[[S]]
+// CHECK-NEXT:    func.return %[[Y]]
 // PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32> {
   %y = core.pool max %x kernel [3, 3] strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1]
@@ -178,7 +181,7 @@ func.func @main(%x : tensor<3x2x2x1xf32>) -> tensor<3x2xf32> {
 // CHECK-LABEL: func.func @main
 // CHECK:         %[[A:.+]], %[[B:.+]], %[[C:.+]] = caffe.Slice %x {slice_point = [1, 3]}
 // CHECK-NEXT:    caffe.Silence %[[B]]
-// CHECK:         func.return %[[A]], %[[C]]
+// CHECK-NEXT:    func.return %[[A]], %[[C]]
 // PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2x4x3xf32>) -> (tensor<2x1x3xf32>, tensor<2x1x3xf32>) {
   %a, %b, %c = core.split %x axis 1 sizes [1, 2, 1]
@@ -273,4 +276,52 @@ func.func @main(%x : tensor<1x2x3x2xf32>) -> tensor<1x2x2x3xf32> {
   %t = core.transpose %x [0, 3, 1, 2] : (tensor<1x2x3x2xf32>) -> tensor<1x2x2x3xf32>
   %y = core.tanh %t : (tensor<1x2x2x3xf32>) -> tensor<1x2x2x3xf32>
   func.return %y : tensor<1x2x2x3xf32>
+}
+
+// -----
+
+// No layer multiplies two blobs as matrices: all terms are one blob, whose channels are added.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %[[R:.+]] = caffe.Reshape %y {shape = {dim = [0, 1, 3, 5]}}
+// CHECK-NEXT:    %[[T:.+]] = caffe.Tile %[[R]] {axis = 1, tiles = 2}
+// CHECK-NEXT:    %[[P:.+]] = caffe.Scale %[[T]], %x {axis = 0} attributes {core.name = "product/terms"}
+// CHECK-NEXT:    %[[C:.+]] = caffe.Reshape %[[P]] {shape = {dim = [8, 3, 5, 1]}}
+// CHECK-NEXT:    %[[W:.+]] = core.constant dense<{{.+}}> : tensor<1x3x1x1xf32>
+// CHECK-NEXT:    %[[S:.+]] = caffe.Convolution %[[C]] blobs(%[[W]]) {{.+}} attributes {core.name = "product"}
+// CHECK-NEXT:    %[[Z:.+]] = caffe.Reshape %[[S]] {shape = {dim = [4, 2, 5]}}
+// CHECK-NEXT:    func.return %[[Z]]
+// PHASE-LABEL: func.func @main
+func.func @main(%x : tensor<4x2x3xf32>, %y : tensor<4x3x5xf32>) -> tensor<4x2x5xf32> {
+  %z = core.matmul %x, %y : (tensor<4x2x3xf32>, tensor<4x3x5xf32>) -> tensor<4x2x5xf32>
+    loc("product")
+  func.return %z : tensor<4x2x5xf32>
+}
+
+// -----
+
+// What is transposed for the product is read as it is: the terms are added along the last dimension.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     caffe.{{Slice|Permute}}
+// CHECK:         %[[T:.+]] = caffe.Tile %{{.+}} {axis = 2, tiles = 90}
+// CHECK:         %[[P:.+]] = caffe.Scale %[[T]], %y {axis = 2}
+// CHECK:         caffe.InnerProduct %[[P]] blobs(%{{.+}}) {axis = 3, bias_term = false, num_output = 1}
+// PHASE-LABEL: func.func @main
+func.func @main(%x : tensor<70x80xf32>, %y : tensor<90x80xf32>) -> tensor<70x90xf32> {
+  %t = core.transpose %y [1, 0] : (tensor<90x80xf32>) -> tensor<80x90xf32>
+  %z = core.matmul %x, %t : (tensor<70x80xf32>, tensor<80x90xf32>) -> tensor<70x90xf32>
+  func.return %z : tensor<70x90xf32>
+}
+
+// -----
+
+// A constant on the left is the kernels of a convolution.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[R:.+]] = caffe.Reshape %x {shape = {dim = [1, 2, 5, 1]}}
+// CHECK:         caffe.Convolution %[[R]] blobs(%{{.+}}) {bias_term = false, kernel_size = [1], num_output = 3}
+// CHECK-NOT:     caffe.{{Tile|Scale}}
+// PHASE-LABEL: func.func @main
+func.func @main(%x : tensor<2x5xf32>) -> tensor<3x5xf32> {
+  %w = core.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
+  %y = core.matmul %w, %x : (tensor<3x2xf32>, tensor<2x5xf32>) -> tensor<3x5xf32>
+  func.return %y : tensor<3x5xf32>
 }

@@ -121,6 +121,45 @@ def test_nan_in_volumes(tmp_path: Path) -> None:
     check(tmp_path, {"x": x}, program)
 
 
+# Dilations
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("kind", ["max", "average", "sum"])
+@pytest.mark.parametrize("kernel", [(2, 3), (3,), (2, 1, 2)])
+@pytest.mark.parametrize(("stride", "pads"), [(1, (2, 1)), (3, (0, 0)), (3, (2, 1))])
+def test_windows_with_dilations(
+    tmp_path: Path, kind: str, kernel: tuple[int, ...], stride: int, pads: tuple[int, int]
+) -> None:
+    """Padding that is or is no multiple of the dilation, and sizes that are none; NaN, too."""
+    rank = len(kernel)
+    x = floats(1, 2, *[8, 9, 6][:rank])
+    if kind == "max":
+        x[np.random.default_rng(3).random(x.shape) < 0.3] = NAN
+
+    def program(x: SSAValue, keeps_first: bool) -> Any:
+        padded = [size > 1 for size in kernel]
+        return reductions.PoolOp(
+            kind,
+            x,
+            kernel=kernel,
+            strides=[stride, 1, 2][:rank],
+            dilations=[3, 2, 1][:rank],
+            pads_begin=[pads[0] * each for each in padded[:1]] + [0] * (rank - 1),
+            pads_end=[pads[1] * each for each in padded[:1]] + [0] * (rank - 1),
+            count_pads=kind == "average" and stride == 1,
+            keeps_first=keeps_first,
+            from_lowest=kind == "max" and not keeps_first,
+        )
+
+    types = check(tmp_path, {"x": x}, lambda x: program(x, False))
+    assert "Pooling" in types
+    assert "Eltwise" not in types
+    if kind == "max":
+        types = check(tmp_path, {"x": x}, lambda x: program(x, True))
+        assert types.count("Eltwise") == 1
+
+
 # Padding
 
 
