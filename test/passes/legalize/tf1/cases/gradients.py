@@ -77,7 +77,7 @@ def _windows(record: Recorder, gradients: Any, floats: Any) -> None:
     image = floats(2, 5, 6, 4)
     x = record.input(image, [None, None, None, 4])
     known = record.input(abs(image), [2, 5, 6, 4])
-    ties = record.input(np.round(image), [None, None, None, 4])
+    ties = record.input(image.round(), [None, None, None, 4])
     volume = record.input(floats(1, 3, 4, 5, 2), [None, None, None, None, 2])
     for padding in ("SAME", "VALID"):
         for size, stride in ((3, 2), (2, 3)):
