@@ -59,8 +59,8 @@ FLAGS = (
 VECTOR_FLAGS = (*FLAGS, "-march=native", "-Wno-psabi")
 """For vectors of any width: what the machine does not have, gcc makes of what it has."""
 
-REFUSALS = (13, 14)
-"""Status codes for sizes and indices from data that do not fit."""
+REFUSALS = (2, 13, 14)
+"""Status codes for sizes of inputs that do not fit, and for sizes and indices from data."""
 
 CANARY = 0x5C
 """The bytes around the memory that C is given."""
