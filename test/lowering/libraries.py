@@ -27,6 +27,8 @@ def build(command: Sequence[str], sources: Sequence[Path], library: Path) -> Non
     kept = KEPT / _key(command, sources)
     if kept.exists():
         os.utime(kept)
+        # One that is loaded already stays as it is.
+        library.unlink(missing_ok=True)
         shutil.copy(kept, library)
         return
     done = subprocess.run(

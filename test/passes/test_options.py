@@ -20,6 +20,7 @@ OTHER: dict[str, Any] = {
     "dims": {"batch": 2},
     "fixed": {"x": 1.0},
     "byte_order": "big",
+    "max_stack": 1024,
     "name": "other",
     "threads": 2,
     "disable": ["fuse"],
@@ -95,7 +96,7 @@ def test_compile_takes_every_option_by_name() -> None:
     assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert parameters.pop("import_options").kind is inspect.Parameter.VAR_KEYWORD
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
-    inner = {"byte_order", "rank", "strategy", "rewrite_limit", "import_options"}
+    inner = {"byte_order", "max_stack", "rank", "strategy", "rewrite_limit", "import_options"}
     assert parameters.keys() == {*OTHER} - inner | {"cache"}
     for name in parameters.keys() - {"cache"}:
         assert parameters[name].default == getattr(CompileOptions(), name)

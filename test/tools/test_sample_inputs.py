@@ -75,4 +75,4 @@ def test_what_has_no_shape_is_named() -> None:
     with pytest.raises(VerifyException, match=r"input 'img' of type tensor<\*xf32>"):
         samples(text)
     with pytest.raises(InterpretError, match="no function @main"):
-        samples("func.func @other() { func.return }")
+        samples("func.func private @other() { func.return }")
