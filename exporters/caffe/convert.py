@@ -45,6 +45,7 @@ _TOPICS = (
     "places",
     "pooling",
     "products",
+    "recurrent",
     "reductions",
     "softmax",
     "templates",
@@ -78,7 +79,8 @@ class ConvertToCaffePass(ModulePass):
     - transpose -> Permute [dialect ssd], or Slice, Reshape and Concat [of few parts]
     - formulas that a layer computes as a whole: ReLU, PReLU, ELU, BNLL, LRN, ...
     - LSTM, RNN, and the second top of Pooling, if what such a layer becomes in core is just what is
-      there
+      there; the unrolled steps of another LSTM -> LSTM with a `cont` of its own, and its states
+      [expose_hidden] if they are no zeros before the first step, or the last cell is read
 
     A result that is also read in the net is copied by a Power: outputs are blobs that no layer
     reads; so is the only one if a Silence would be behind it, so that the net ends with the result.

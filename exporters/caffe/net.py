@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from google.protobuf.message import Message
@@ -100,6 +100,13 @@ class Blob:
         return len(self.shape)
 
 
+class State(NamedTuple):
+    """One of the steps of a recurrent layer."""
+
+    states: Blob
+    step: int
+
+
 Plan: TypeAlias = "Blob | Sequence[Blob]"
 """What stands for the results of an op."""
 
@@ -147,6 +154,10 @@ class Net:
     """The values that the layers planned so far read, and those that are returned."""
     op: Operation | None = field(default=None, init=False)
     """The op that is converted."""
+    states: dict[SSAValue, State | None] = field(
+        default_factory=dict[SSAValue, "State | None"], init=False
+    )
+    """The states of recurrent layers planned so far; None where there is no such layer."""
 
     # Values of core
 
