@@ -1,14 +1,14 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python bench/corpus.py tf1|caffe|tflite [--interpret | --export FORMAT | --every-way]
+    python bench/corpus.py tf1|caffe|tflite|keras [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
 
-The corpus is a folder with one folder a case under `tf1`, `caffe` and `tflite`: `case.json`, the
-model, and samples of inputs and expected outputs. It is the one that `--corpus` or LOWERDECK_CORPUS
-names, or else `../shared/corpus` beside the project. A case passes if all its samples do: shapes
-and types are equal, floats within the case's tolerance, everything else exact. A refused case is
-counted as such; a wrong number or a crash makes the exit status 1. `--every-way` goes through C and
+The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite` and `keras`:
+`case.json`, the model, and samples of inputs and expected outputs. It is the one that `--corpus`
+or LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes if all its samples do: shapes
+and types are equal, floats within the case's tolerance, everything else exact; one that has to be
+refused, if it is. Another refused case is counted as such; a wrong number or a crash makes the exit status 1. `--every-way` goes through C and
 ONNX, each with all passes and without the optional ones, and through a net of Caffe that is read
 back.
 """
@@ -79,6 +79,15 @@ class Case:
             yield _arrays(self.folder / sample["inputs"]), _arrays(self.folder / sample["expected"])
 
     @property
+    def is_refused(self) -> bool:
+        """True if the right answer is an error message."""
+        return self.data.get("expect") == "refused"
+
+    def named(self, inputs: Arrays, names: Sequence[str]) -> Arrays:
+        """Inputs by the names that the model has; an only one may have been recorded by another."""
+        return {names[0]: value for value in inputs.values()} if len(inputs) == 1 else inputs
+
+    @property
     def options(self) -> dict[str, Any]:
         """What is said of the model besides its file."""
         key = self.data.get("signature")
@@ -137,14 +146,15 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
     """The case's model through C."""
     import lowerdeck
 
+    outputs = None if case.is_refused else case.outputs
     model = lowerdeck.compile(
-        case.model, outputs=case.outputs, disable=disable, cache=False, **case.options
+        case.model, outputs=outputs, disable=disable, cache=False, **case.options
     )
 
     def run(inputs: Arrays) -> Arrays:
         if not case.is_stateful:
             model.reset()
-        return model(inputs)
+        return model(case.named(inputs, [given.name for given in model.inputs]))
 
     return run
 
@@ -152,16 +162,21 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
 def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
     """The interpreter on the legalized module."""
     from lowerdeck.compiler import CompileOptions, import_and_lower
+    from lowerdeck.dialects.core.names import value_names
+    from lowerdeck.dialects.interpret import find_function
     from lowerdeck.dialects.interpret.calls import Calls
 
-    options = CompileOptions(outputs=case.outputs, disable=disable, import_options=case.options)
+    outputs = None if case.is_refused else case.outputs
+    options = CompileOptions(outputs=outputs, disable=disable, import_options=case.options)
     module, _ = import_and_lower(str(case.model), "legal", options)
     calls = Calls(module)
+    function = find_function(module, "main")
+    names = value_names(function.arg_attrs, len(function.body.block.args))
 
     def run(inputs: Arrays) -> Arrays:
         if not case.is_stateful:
             calls.reset()
-        return cast(Arrays, calls(inputs))
+        return cast(Arrays, calls(case.named(inputs, names)))
 
     return run
 
@@ -230,7 +245,10 @@ def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
                 if difference := case.difference(model(inputs), expected):
                     return Outcome(case.name, "wrong", f"sample {number}: {difference}")
         except REFUSALS as error:
-            return Outcome(case.name, "refused", str(error))
+            status = "pass" if case.is_refused else "refused"
+            return Outcome(case.name, status, str(error))
+    if case.is_refused:
+        return Outcome(case.name, "wrong", f"compiled; expected a refusal: {case.data['reason']}")
     return Outcome(case.name, "pass")
 
 
@@ -300,7 +318,7 @@ def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
-    parser.add_argument("kind", choices=("tf1", "caffe", "tflite"))
+    parser.add_argument("kind", choices=("tf1", "caffe", "tflite", "keras"))
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")
     ways.add_argument(

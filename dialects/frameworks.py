@@ -237,6 +237,18 @@ register(
 
 register(
     Framework(
+        "keras",
+        dialect=lambda: lazy("dialects.keras", "keras_dialect")()(),
+        frontend=lazy("frontends.keras.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.keras.evaluate", "run_op"),
+        legalization={"legalize-keras": lazy("passes.legalize.keras", "LegalizeKerasPass")},
+        support=lazy("passes.legalize.keras.support", "support"),
+        infer_types=lazy("passes.legalize.keras.framework", "infer_types"),
+    )
+)
+
+register(
+    Framework(
         "caffe",
         dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
         frontend=lazy("frontends.caffe.frontend", "FRONTEND"),

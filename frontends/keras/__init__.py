@@ -1,0 +1,1 @@
+"""Keras: `.keras` files, and models in HDF5 files."""

@@ -1,0 +1,103 @@
+"""Masks: which steps of a sequence count, as values beside those that Keras hands on with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.frontends.keras.layers import Layer
+
+_PASS = frozenset(
+    """
+    Activation Add Average BatchNormalization Dense ELU GroupNormalization LayerNormalization
+    LeakyReLU Maximum Minimum Multiply PReLU RMSNormalization ReLU Softmax Subtract
+    ThresholdedReLU UnitNormalization MultiHeadAttention GroupQueryAttention Attention
+    AdditiveAttention Concatenate Masking
+    """.split()
+)
+"""Layers whose result has the mask of their input."""
+
+_MASKED = frozenset({"GlobalAveragePooling1D", "Softmax"})
+"""Layers that take a mask, beside the recurrent ones."""
+
+_ATTENTION = {"MultiHeadAttention": ("query", "value", "key"), "GroupQueryAttention": ()}
+
+
+class Masks:
+    """The masks of values."""
+
+    def __init__(self, add: Callable[..., list[SSAValue]], version: int) -> None:
+        self.add, self.version = add, version
+        self._masks: dict[SSAValue, SSAValue] = {}
+
+    def of(self, value: Any) -> SSAValue | None:
+        """The mask of a value, or of the first of several."""
+        while isinstance(value, list) and value:
+            value = cast("list[Any]", value)[0]
+        return self._masks.get(value) if isinstance(value, SSAValue) else None
+
+    def set(self, value: SSAValue, mask: SSAValue | None) -> None:
+        """Let a value have a mask."""
+        if mask is not None:
+            self._masks[value] = mask
+
+    def arguments(
+        self, layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The arguments of a call by name, with the masks that come along with values."""
+        given = {
+            name: value
+            for name, value in kwargs.items()
+            if not (name.endswith("mask") and value is None)
+        }
+        if (
+            layer.class_name not in _MASKED
+            and layer.class_name in _PASS
+            and (layer.class_name not in ("Attention", "AdditiveAttention", *_ATTENTION))
+        ):
+            given.pop("mask", None)
+        if layer.class_name in _MASKED and "mask" not in given:
+            if (mask := self.of(args[0])) is not None:
+                given["mask"] = mask
+        for place, name in enumerate(_ATTENTION.get(layer.class_name, ())):
+            value = args[place] if place < len(args) else kwargs.get(name)
+            if f"{name}_mask" not in given and (mask := self.of(value)) is not None:
+                given[f"{name}_mask"] = mask
+        if layer.class_name in ("Attention", "AdditiveAttention") and "mask" not in given:
+            masks = [self.of(value) for value in args[0]]
+            if any(mask is not None for mask in masks):
+                given["mask"] = masks
+        return given
+
+    def after(self, layer: Layer, args: Sequence[Any], result: SSAValue) -> None:
+        """Give the result of a layer its mask."""
+        match layer.class_name:
+            case "Embedding" if layer.config.get("mask_zero"):
+                self.set(result, self.add("NotEqual", f"{layer.name}/mask", [args[0], 0])[0])
+            case "Masking":
+                value = layer.config.get("mask_value", 0.0)
+                (differs,) = self.add("NotEqual", f"{layer.name}/mask", [args[0], float(value)])
+                config = {"axis": -1, "keepdims": False}
+                self.set(result, self.add("Any", f"{layer.name}/mask", [differs], {}, config)[0])
+            case name if name in _PASS and not layer.is_operation:
+                self.set(result, self._joined(layer, args[0] if args else None))
+            case _:
+                pass
+
+    def _joined(self, layer: Layer, value: Any) -> SSAValue | None:
+        """The mask of one value, or of several that a layer merges."""
+        if not isinstance(value, list):
+            return self.of(value)
+        items = cast("list[Any]", value)
+        if layer.class_name in ("Attention", "AdditiveAttention"):
+            return self.of(items[0])
+        masks = list(dict.fromkeys(mask for item in items if (mask := self.of(item)) is not None))
+        total: SSAValue | None = None
+        for mask in masks:
+            name = "LogicalAnd" if self.version < 3 else "LogicalOr"
+            total = (
+                mask if total is None else self.add(name, f"{layer.name}/mask", [total, mask])[0]
+            )
+        return total

@@ -1,0 +1,156 @@
+"""
+The two kinds of files: what they say of the model, and where the variables of its layers are.
+
+Nothing in them is run: a configuration is JSON, and variables are arrays.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowerdeck.frontends.errors import FrontendError
+
+_LARGEST = 1 << 30
+"""Bytes of a configuration."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A model file."""
+
+    path: str
+    config: Mapping[str, Any]
+    """The configuration of the model: `class_name` and `config`."""
+    version: int
+    """The major version of Keras that wrote it."""
+    is_old: bool
+    """True if it is from before Keras 2.3."""
+    groups: Mapping[str, Sequence[Array]]
+    """
+    The variables: of each folder `.../vars` in a `.keras` file, or of each layer of an `.h5` file.
+    """
+    names: Mapping[str, Sequence[str]] | None
+    """The names of the variables of each layer of an `.h5` file; None for a `.keras` file."""
+
+
+def open_model(path: str) -> Stored:
+    """The contents of a file; FrontendError if it is no model."""
+    h5py = _h5py(path)
+    try:
+        if zipfile.is_zipfile(path):
+            return _zipped(path, h5py)
+        with h5py.File(path, "r") as file:
+            return _plain(path, file)
+    except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
+        message = f"is not a valid model of Keras, or is damaged: {error}; get a fresh copy"
+        raise FrontendError.of_file(path, message) from None
+
+
+def _h5py(path: str) -> Any:
+    try:
+        return import_module("h5py")
+    except ImportError:
+        raise FrontendError.of_file(
+            path,
+            "models of Keras hold their weights in the HDF5 format, which needs the package h5py; "
+            "install lowerdeck[hdf5]",
+        ) from None
+
+
+def _zipped(path: str, h5py: Any) -> Stored:
+    with zipfile.ZipFile(path) as archive:
+        for name in ("config.json", "model.weights.h5"):
+            if name not in archive.namelist():
+                raise FrontendError.of_file(path, f"has no '{name}', expected a model of Keras 3")
+            if archive.getinfo(name).file_size > _LARGEST and name == "config.json":
+                raise ValueError(f"a '{name}' of {archive.getinfo(name).file_size} bytes")
+        config = json.loads(archive.read("config.json"))
+        version = "3"
+        if "metadata.json" in archive.namelist():
+            metadata = json.loads(archive.read("metadata.json"))
+            version = str(metadata.get("keras_version", "3"))
+        with h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r") as file:
+            groups = dict(_folders(h5py, file, ""))
+    return Stored(path, _model(path, config), _major(version), False, groups, None)
+
+
+def _folders(h5py: Any, group: Any, prefix: str) -> Iterator[tuple[str, list[Array]]]:
+    """The numbered arrays of each group that has some, by its path."""
+    if prefix.startswith("optimizer"):
+        return
+    arrays: dict[int, Array] = {}
+    for name in group:
+        item = group.get(name)
+        path = f"{prefix}/{name}".lstrip("/")
+        if isinstance(item, h5py.Group):
+            yield from _folders(h5py, item, path)
+        elif isinstance(item, h5py.Dataset) and name.isdecimal():
+            arrays[int(name)] = np.asarray(item)
+        elif isinstance(item, h5py.Dataset) and "quantiz" not in name:
+            raise ValueError(f"an array '{path}'")
+    if arrays:
+        yield prefix, [arrays[number] for number in sorted(arrays)]
+
+
+def _plain(path: str, file: Any) -> Stored:
+    if "model_config" not in file.attrs:
+        if (
+            "layer_names" in file.attrs
+            or "layers" in file
+            or "_layer_checkpoint_dependencies" in (file)
+        ):
+            raise FrontendError.of_file(
+                path,
+                "has weights, but no model; build the model and save all of it (model.save)",
+            )
+        raise FrontendError.of_file(path, "has no attribute 'model_config', expected a model")
+    config = json.loads(_text(file.attrs["model_config"]))
+    weights = file["model_weights"]
+    version = _text(file.attrs.get("keras_version", weights.attrs.get("keras_version", "1")))
+    groups: dict[str, list[Array]] = {}
+    names: dict[str, list[str]] = {}
+    for layer in _listed(weights.attrs, "layer_names"):
+        group = weights[layer]
+        names[layer] = _listed(group.attrs, "weight_names")
+        groups[layer] = [np.asarray(group[name]) for name in names[layer]]
+    numbers = [int(part) if part.isdecimal() else 0 for part in version.split(".")[:2]]
+    is_old = numbers < [2, 3]
+    return Stored(path, _model(path, config), _major(version), is_old, groups, names)
+
+
+def _listed(attributes: Any, name: str) -> list[str]:
+    """A list of names, which may be in pieces `name0`, `name1`, ..."""
+    found: list[Any] = []
+    if name in attributes:
+        found = list(attributes[name])
+    else:
+        while f"{name}{len(found)}" in attributes:
+            found.append(attributes[f"{name}{len(found)}"])
+        found = [item for piece in found for item in piece]
+    return [_text(item) for item in found]
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _major(version: str) -> int:
+    first = version.split(".")[0]
+    return int(first) if first.isdecimal() else 3
+
+
+def _model(path: str, config: Any) -> Mapping[str, Any]:
+    if not isinstance(config, dict) or "class_name" not in config or "config" not in config:
+        raise FrontendError.of_file(path, "its configuration is not that of a model")
+    return cast("Mapping[str, Any]", config)

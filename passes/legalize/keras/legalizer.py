@@ -1,0 +1,226 @@
+"""What a handler works with: the arguments, configuration and variables of one call."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.types import (
+    bf16,
+    element_of,
+    element_type,
+    f16,
+    f32,
+    f64,
+    is_float,
+    rank_of,
+)
+from lowerdeck.dialects.keras.classes import LAYERS
+from lowerdeck.dialects.keras.ops import KerasOp
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.symbolic import SymbolicValues
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_POLICIES = {
+    "float32": f32,
+    "float64": f64,
+    "float16": f16,
+    "bfloat16": bf16,
+    "mixed_float16": f16,
+    "mixed_bfloat16": bf16,
+}
+
+_INERT = frozenset(
+    """
+    activity_regularizer autocast build_config debug dropout implementation input_dim input_length
+    momentum name noise_shape quantization_config rate recurrent_dropout renorm_momentum seed
+    synchronized trainable unit_forget_bias unroll units filters fused lora_rank lora_alpha
+    sparse ragged virtual_batch_size adjustment renorm_clipping time_major
+    """.split()
+)
+"""Parts of a configuration that shapes repeat, or that only training needs."""
+
+
+class KerasLegalizer(Legalizer):
+    """
+    What a handler works with.
+
+    Reading the configuration is recorded: what is set and never read is refused.
+    """
+
+    def __init__(self, op: KerasOp, symbols: SymbolicValues) -> None:
+        super().__init__(op, symbols)
+        self.op = op
+        self.version = op.version
+        self.weights = op.weights
+        self._config = op.config
+        self._args, self._kwargs = op.arguments
+        self._read: set[str] = set()
+        self.is_layer = op.op_type in LAYERS
+
+    @property
+    def op_type(self) -> str:
+        """The class."""
+        return self.op.op_type
+
+    # Types
+
+    @property
+    def element(self) -> Attribute | None:
+        """The type in which a layer computes; None for what is no layer."""
+        policy = self._config.get("dtype")
+        if not self.is_layer or policy is None:
+            return None
+        if isinstance(policy, dict):
+            entry = cast("dict[str, Any]", policy)
+            if entry.get("class_name") not in ("DTypePolicy", "Policy", "FloatDTypePolicy"):
+                self.refuse(f"the policy {entry.get('class_name')}", "one without quantization")
+            policy = entry["config"]["name"]
+        return _POLICIES.get(str(policy))
+
+    def _computed(self, value: SSAValue) -> SSAValue:
+        """A value in the type in which the layer computes."""
+        element = self.element
+        if element is None or not is_float(element_type(value)):
+            return value
+        return self.cast(value, element)
+
+    # Arguments
+
+    def has(self, index: int, name: str = "") -> bool:
+        """True if an argument is given and not none."""
+        return self._argument(index, name) is not None
+
+    def _argument(self, index: int, name: str) -> Any:
+        if index < len(self._args):
+            return self._args[index]
+        self._read.add(f"({name})")
+        return self._kwargs.get(name)
+
+    def argument(self, index: int, name: str = "", default: Any = None) -> Any:
+        """An argument as it is: a value, a number, a list, ..."""
+        found = self._argument(index, name)
+        return default if found is None else found
+
+    def keyword(self, name: str, default: Any = None) -> Any:
+        """An argument that has a name."""
+        return self.argument(len(self._args), name, default)
+
+    def input(self, index: int = 0, name: str = "") -> SSAValue:
+        """An argument that is a tensor."""
+        found = self._argument(index, name)
+        if not isinstance(found, SSAValue):
+            self.refuse(f"{found} as argument {index}", "a tensor")
+        return self._computed(found)
+
+    def x(self, index: int = 0, name: str = "") -> TensorValue:
+        """An argument for arithmetic."""
+        return TensorValue.of(self, self.input(index, name))
+
+    def operands(self) -> list[SSAValue]:
+        """The tensors of a call with a list of them, or with several."""
+        first = self._args[0]
+        values = cast("list[Any]", first) if isinstance(first, list) else self._args
+        if not all(isinstance(value, SSAValue) for value in values):
+            self.refuse("arguments that are no tensors", "tensors")
+        return [self._computed(value) for value in values]
+
+    def number_like(self, value: Any, like: SSAValue | None) -> SSAValue:
+        """An argument that is a tensor, or a number for one of the type of another."""
+        if isinstance(value, SSAValue):
+            return value
+        if isinstance(value, dict) and "array" in value:
+            entry = cast("dict[str, Any]", value)
+            return self.tensor(np.array(entry["array"], np.dtype(entry["dtype"])))
+        array = np.array(value)
+        if array.dtype.kind not in "bif":
+            self.refuse(f"{value} as an argument", "numbers or tensors")
+        if like is not None:
+            element = element_type(like)
+            if array.dtype.kind == "f" and not is_float(element):
+                element = f32
+            if element == i1 and array.dtype.kind == "i":
+                element = element_of(np.dtype(np.int32))
+            return TensorValue(self, array.astype(np.float64)).cast(element).value
+        return self.tensor(
+            array.astype({"b": bool, "i": np.int32, "f": np.float32}[array.dtype.kind])
+        )
+
+    # Configuration and variables
+
+    def config(self, name: str, default: Any = None) -> Any:
+        """A part of the configuration."""
+        self._read.add(name)
+        return self._config.get(name, default)
+
+    def ignore(self, *names: str) -> None:
+        """State that parts of the configuration have no influence."""
+        self._read.update(names)
+
+    def weight(self, name: str) -> SSAValue | None:
+        """A variable in the type of the computation; None if the layer does without it."""
+        value = self.weights.get(name)
+        return None if value is None else self._computed(value)
+
+    def require_weight(self, name: str) -> SSAValue:
+        """A variable that has to be there."""
+        value = self.weight(name)
+        if value is None:
+            self.refuse(f"no variable '{name}'", "it to be in the file")
+        return value
+
+    def require_shape(self, name: str, *dims: int | None) -> None:
+        """Refuse a variable of another shape than its configuration says."""
+        value = self.weights.get(name)
+        if value is None:
+            return
+        from lowerdeck.dialects.core.types import static_shape
+
+        shape = static_shape(value) or ()
+        fits = len(shape) == len(dims) and all(
+            b is None or a == b for a, b in zip(shape, dims, strict=True)
+        )
+        if not fits:
+            self.refuse(f"'{name}' of shape {list(shape)}", str(list(dims)))
+
+    def require_read(self) -> None:
+        """Refuse what is configured and has not been read."""
+        for name, value in self._config.items():
+            if name in self._read or name in _INERT or name == "dtype":
+                continue
+            if value is not None and value is not False:
+                self.refuse(f"'{name}' is {value}", "it not to be set")
+        for name, value in self._kwargs.items():
+            if f"({name})" in self._read or name in ("training", "name"):
+                continue
+            if value is not None and value is not False:
+                self.refuse(f"the argument '{name}'", "it not to be given")
+
+    # Layout
+
+    def is_first(self) -> bool:
+        """True if the channels come before the spatial dimensions."""
+        return self.config("data_format") == "channels_first"
+
+    def to_first(self, value: SSAValue, is_first: bool) -> SSAValue:
+        """[N, C, spatial...] of an image."""
+        rank = rank_of(value)
+        return value if is_first else self.transpose(value, [0, rank - 1, *range(1, rank - 1)])
+
+    def from_first(self, value: SSAValue, is_first: bool) -> SSAValue:
+        """An image in the layout of the layer."""
+        rank = rank_of(value)
+        return value if is_first else self.transpose(value, [0, *range(2, rank), 1])
+
+    def numbers(self, name: str, count: int, default: int = 1) -> list[int]:
+        """A part of the configuration with an entry a spatial dimension."""
+        value = self.config(name)
+        if value is None:
+            return [default] * count
+        items = [value] * count if isinstance(value, int) else list(value)
+        if len(items) != count:
+            self.refuse(f"'{name}' is {items}", f"{count} numbers")
+        return [int(item) for item in items]

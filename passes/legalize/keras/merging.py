@@ -1,0 +1,107 @@
+"""Layers of several inputs. Operations of the same names take two arguments instead of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import SqrtOp
+from lowerdeck.dialects.core.tensor import ConcatOp
+from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
+from lowerdeck.passes.legalize.common.linear import einsum
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
+from lowerdeck.passes.legalize.keras.operands import common_type, pair
+from lowerdeck.passes.legalize.keras.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_MERGES: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
+    "Add": lambda a, b: a + b,
+    "Average": lambda a, b: a + b,
+    "Subtract": lambda a, b: a - b,
+    "Multiply": lambda a, b: a * b,
+    "Maximum": lambda a, b: a.maximum(b),
+    "Minimum": lambda a, b: a.minimum(b),
+}
+
+
+@legalizes(*_MERGES)
+def legalize_merge(builder: KerasLegalizer) -> Results:
+    """Inputs combined one after the other; those of fewer dimensions get more after the batch."""
+    function = _MERGES[builder.op_type]
+    if not isinstance(builder.argument(0, "x1"), list):
+        first, second = pair(builder)
+        return [function(first, second).value]
+    values = common_type(builder, builder.operands())
+    rank = max(rank_of(value) for value in values)
+    operands = [TensorValue(builder, _widened(builder, value, rank)) for value in values]
+    total = operands[0]
+    for value in operands[1:]:
+        total = function(total, value)
+    if builder.op_type == "Average":
+        total = total / len(operands)
+    return [total.value]
+
+
+def _widened(builder: KerasLegalizer, value: SSAValue, rank: int) -> SSAValue:
+    dims = dims_of(value)
+    return builder.reshape(value, [dims[0], *[1] * (rank - len(dims)), *dims[1:]])
+
+
+@legalizes("Concatenate")
+def legalize_concatenate(builder: KerasLegalizer) -> Results:
+    """One after the other along an axis."""
+    values = common_type(builder, builder.operands())
+    axis = builder.axis(int(builder.config("axis", -1)), rank_of(values[0]))
+    return [builder.add(ConcatOp(values, axis)) if len(values) > 1 else values[0]]
+
+
+@legalizes("Dot")
+def legalize_dot(builder: KerasLegalizer) -> Results:
+    """Sums of products along an axis of each, for each batch; axes count the batch."""
+    if not isinstance(builder.argument(0, "x1"), list):
+        builder.refuse("the operation Dot", "Matmul or Einsum")
+    x, y = (TensorValue.of(builder, value) for value in builder.operands())
+    axes = builder.config("axes")
+    pairs = [axes, axes] if isinstance(axes, int) else list(axes)
+    first = builder.axis(pairs[0], len(x.dims))
+    second = builder.axis(pairs[1], len(y.dims))
+    if not first or not second:
+        builder.refuse("a sum over the batch", "over another axis")
+    if builder.config("normalize", False):
+        x, y = _normalized(x, first), _normalized(y, second)
+    left = "".join(chr(ord("b") + k) for k in range(len(x.dims) - 1))
+    right = "".join(chr(ord("n") + k) for k in range(len(y.dims) - 1))
+    right = right[: second - 1] + left[first - 1] + right[second:]
+    result = (left + right).replace(left[first - 1], "")
+    value = einsum(builder, f"a{left},a{right}->a{result}", [x.value, y.value])
+    if rank_of(value) == 1:
+        value = builder.reshape(value, [dims_of(value)[0], 1])
+    return [value]
+
+
+def _normalized(x: TensorValue, axis: int) -> TensorValue:
+    """x over its norm, which is at least that of 1e-12."""
+    square = (x * x).reduce("sum", [axis], True)
+    return x / apply(SqrtOp, square.maximum(1e-12))
+
+
+@legalizes("LogicalAnd", "LogicalOr", "LogicalXor")
+def legalize_logic(builder: KerasLegalizer) -> Results:
+    """Of truth values; numbers are true unless they are zero."""
+    first, second = (_truth(value) for value in pair(builder))
+    match builder.op_type:
+        case "LogicalAnd":
+            return [(first & second).value]
+        case "LogicalOr":
+            return [(first | second).value]
+        case _:
+            return [first.ne(second).value]
+
+
+def _truth(value: TensorValue) -> TensorValue:
+    if value.element == i1:
+        return value
+    return value.ne(0.0 if is_float(element_type(value.value)) else 0)

@@ -1,0 +1,230 @@
+"""Models of Keras: both kinds of files, nested and shared models, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.keras.import_ import import_model
+
+pytest.importorskip("h5py", reason="models of Keras need h5py: pip install lowerdeck[hdf5]")
+
+Arrays = Mapping[str, Sequence[NDArray[Any]]]
+
+
+def _h5() -> Any:
+    return import_module("h5py")
+
+
+def _layer(class_name: str, *nodes: Any, **config: Any) -> dict[str, Any]:
+    """A layer as Keras 3 writes it; each node has the arguments of a call."""
+    name = config.setdefault("name", class_name.lower())
+    module = config.pop("module", "keras.layers")
+    calls = [{"args": list(args), "kwargs": {}} for args in nodes]
+    return {
+        "module": module,
+        "class_name": class_name,
+        "config": config,
+        "registered_name": config.pop("registered_name", None),
+        "name": name,
+        "inbound_nodes": calls,
+    }
+
+
+def _input(name: str, *shape: int | None) -> dict[str, Any]:
+    return _layer("InputLayer", name=name, batch_shape=list(shape), dtype="float32")
+
+
+def _ref(name: str, node: int = 0, index: int = 0) -> dict[str, Any]:
+    return {"class_name": "__keras_tensor__", "config": {"keras_history": [name, node, index]}}
+
+
+def _functional(
+    layers: Sequence[Any], inputs: Sequence[str], outputs: Sequence[Any], *nodes: Any, **more: Any
+) -> dict[str, Any]:
+    return _layer(
+        "Functional",
+        *nodes,
+        module="keras",
+        layers=list(layers),
+        input_layers=[[name, 0, 0] for name in inputs],
+        output_layers=list(outputs),
+        **more,
+    )
+
+
+def _zip(path: Path, config: Mapping[str, Any], weights: Arrays) -> str:
+    data = io.BytesIO()
+    with _h5().File(data, "w") as file:
+        for folder, arrays in weights.items():
+            for number, array in enumerate(arrays):
+                file[f"layers/{folder}/vars/{number}"] = array
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("metadata.json", json.dumps({"keras_version": "3.9.0"}))
+        archive.writestr("model.weights.h5", data.getvalue())
+    return str(path)
+
+
+def _old(path: Path, config: Mapping[str, Any], weights: Mapping[str, Arrays]) -> str:
+    """A file of Keras 2; the weights of each layer by their names."""
+    with _h5().File(path, "w") as file:
+        file.attrs["model_config"] = json.dumps(config)
+        file.attrs["keras_version"] = "2.11.0"
+        group = file.create_group("model_weights")
+        group.attrs["layer_names"] = [name.encode() for name in weights]
+        for name, arrays in weights.items():
+            layer = group.create_group(name)
+            layer.attrs["weight_names"] = [key.encode() for key in arrays]
+            for key, array in arrays.items():
+                layer[key] = array
+    return str(path)
+
+
+def _run(path: str, **inputs: NDArray[Any]) -> list[NDArray[Any]]:
+    """The results of the legal module, which those of the imported one equal."""
+    legal, _ = import_and_lower(path, "legal", CompileOptions())
+    found = Calls(legal)(inputs)
+    imported: ModuleOp = import_model(path)
+    for name, value in Calls(imported)(inputs).items():
+        np.testing.assert_array_equal(np.asarray(value), np.asarray(found[name]))
+    return [np.asarray(value) for value in found.values()]
+
+
+def _values(*shape: int, seed: int = 0) -> NDArray[Any]:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def test_nested_and_shared(tmp_path: Path) -> None:
+    """A layer used twice, a model used twice, and folders that are counted by class."""
+    inner = _functional(
+        [_input("a", None, 3), _layer("Dense", [_ref("a")], name="mix", units=3, use_bias=False)],
+        ["a"],
+        [["mix", 0, 0]],
+        [_ref("first")],
+        [_ref("first", 1)],
+        name="inner",
+    )
+    config = _functional(
+        [
+            _input("x", None, 2),
+            _input("y", None, 2),
+            _layer("Dense", [_ref("x")], [_ref("y")], name="first", units=3, activation="relu"),
+            inner,
+            _layer("Concatenate", [[_ref("inner"), _ref("inner", 1)]], name="cat", axis=-1),
+            _layer("Dense", [_ref("cat")], name="last", units=1, activation="hard_sigmoid"),
+        ],
+        ["x", "y"],
+        [["last", 0, 0], ["cat", 0, 0]],
+        name="model",
+    )
+    w, b, v, u, c = (_values(*s) for s in ((2, 3), (3,), (3, 3), (6, 1), (1,)))
+    path = _zip(
+        tmp_path / "model.keras",
+        config,
+        {"dense": [w, b], "functional/layers/dense": [v], "dense_1": [u, c]},
+    )
+    x, y = _values(4, 2, seed=1), _values(4, 2, seed=2)
+    last, cat = _run(path, x=x, y=y)
+    expected = np.concatenate([np.maximum(x @ w + b, 0) @ v, np.maximum(y @ w + b, 0) @ v], 1)
+    np.testing.assert_allclose(cat, expected, 1e-4, 1e-5)
+    np.testing.assert_allclose(last, np.clip(expected @ u + c + 3, 0, 6) / 6, 1e-4, 1e-5)
+
+
+def test_keras_2(tmp_path: Path) -> None:
+    """Variables of a nested model: those that are trained come first; an older hard sigmoid."""
+    entry = {"class_name": "Dense", "config": {"name": "d", "units": 2, "use_bias": False}}
+    nested = {
+        "class_name": "Sequential",
+        "config": {
+            "name": "inner",
+            "layers": [
+                {
+                    "class_name": "BatchNormalization",
+                    "config": {
+                        "name": "bn",
+                        "axis": [1],
+                        "epsilon": 0.0,
+                        "batch_input_shape": [None, 3],
+                    },
+                },
+                entry,
+            ],
+        },
+    }
+    last = {"class_name": "Activation", "config": {"name": "a", "activation": "hard_sigmoid"}}
+    config = {"class_name": "Sequential", "config": [nested, last]}
+    gamma, beta, center, kernel = (_values(*s) for s in ((3,), (3,), (3,), (3, 2)))
+    spread = np.abs(_values(3, seed=3)) + 1
+    weights: Arrays = {
+        "bn/gamma:0": gamma,  # type: ignore[dict-item]
+        "bn/beta:0": beta,
+        "d/kernel:0": kernel,
+        "bn/moving_mean:0": center,
+        "bn/moving_variance:0": spread,
+    }
+    path = _old(tmp_path / "model.h5", config, {"inner": weights, "a": {}})
+    x = _values(5, 3, seed=4)
+    (found,) = _run(path, bn_input=x)
+    product = ((x - center) / np.sqrt(spread) * gamma + beta) @ kernel
+    np.testing.assert_allclose(found, np.clip(0.2 * product + 0.5, 0, 1), 1e-4, 1e-5)
+
+
+def test_refused(tmp_path: Path) -> None:
+    """Code and classes of others are refused, all at once, and nothing is decoded."""
+    layers = [
+        _input("x", None, 2),
+        _layer("Lambda", [_ref("x")], name="f", function={"config": {"code": "!"}}),
+        _layer("Swirl", [_ref("f")], name="s", module="mine", registered_name="mine>Swirl"),
+    ]
+    path = _zip(tmp_path / "m.keras", _functional(layers, ["x"], [["s", 0, 0]]), {})
+    with pytest.raises(FrontendError) as error:
+        import_model(path)
+    first, second = str(error.value).splitlines()
+    assert "'f' (Lambda): it holds code" in first
+    assert "'s' (mine>Swirl)" in second
+
+
+def test_weights_only(tmp_path: Path) -> None:
+    """A file with weights alone says so."""
+    path = tmp_path / "weights.h5"
+    with _h5().File(path, "w") as file:
+        file.attrs["layer_names"] = [b"dense"]
+    with pytest.raises(FrontendError, match=r"has weights, but no model"):
+        import_model(str(path))
+
+
+@pytest.mark.parametrize("config", ["[]", "{}", '{"class_name": "Functional", "config": {}}', "!"])
+def test_malformed(tmp_path: Path, config: str) -> None:
+    """What is no configuration of a model is an error of the file."""
+    path = tmp_path / "m.keras"
+    data = io.BytesIO()
+    _h5().File(data, "w").close()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", config)
+        archive.writestr("model.weights.h5", data.getvalue())
+    with pytest.raises(FrontendError):
+        import_model(str(path))
+
+
+def test_missing_variables(tmp_path: Path) -> None:
+    """Variables that are not in the file, or of another shape, are reported."""
+    config = _functional(
+        [_input("x", None, 2), _layer("Dense", [_ref("x")], units=3)], ["x"], [["dense", 0, 0]]
+    )
+    path = _zip(tmp_path / "m.keras", config, {"dense": [_values(2, 3)]})
+    with pytest.raises(FrontendError, match="the file has no variable 'bias'"):
+        import_model(path)
