@@ -224,3 +224,7 @@ class KerasLegalizer(Legalizer):
         if len(items) != count:
             self.refuse(f"'{name}' is {items}", f"{count} numbers")
         return [int(item) for item in items]
+
+    def positional(self) -> list[Any]:
+        """The arguments without names."""
+        return self._args
