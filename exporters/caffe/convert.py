@@ -63,8 +63,8 @@ class ConvertToCaffePass(ModulePass):
     - conv(x, w) + b -> Convolution, conv_transpose -> Deconvolution, x @ w + b -> InnerProduct
       [constant weights]; what their windows have beyond the same padding on both sides is cut
     - w @ x -> Convolution, with groups if there are several w [constant]; x @ y -> Scale or Eltwise
-      of both, repeated by Tile, for all terms, whose sums are Convolution or InnerProduct with ones
-      [up to 2^26 terms]; a transposition of x or y is part of the order of the terms
+      of both, repeated by Convolution with ones, for all terms, whose sums are Convolution or
+      InnerProduct with ones [up to 2^26 terms]; a transposed x or y is read as it is
     - pool -> Pooling with its windows rounded up; those that core does not have are cut, and what
       averages are divided by is corrected; of volumes, one of planes and one of columns
     - pool [dilations] -> Reshape, Pooling of every so-many-th element, Reshape; where a window that

@@ -113,8 +113,9 @@ def _product(net: Net, op: MatmulOp) -> Blob:
     as it is, and the order of the blob is another: [batch, rows, columns, inner] for the right
     factor, [batch, inner, rows, columns] for the left one.
 
-    What has fewer dimensions than the blob is repeated by a Tile, or by the Scale that multiplies.
-    Sums are convolutions with ones, or products if they are along the last dimension.
+    What has fewer dimensions than the blob is repeated by the Scale that multiplies, or by a
+    convolution with ones, which more readers of nets know than Tile. Sums are convolutions with
+    ones, too, or products if they are along the last dimension.
     """
     left, right, shape = net.shape(op.lhs), net.shape(op.rhs), net.shape(op.result)
     if prod(right[:-2]) == 1:
@@ -170,11 +171,19 @@ def _batches(net: Net, x: Blob, shape: Sequence[int], batch: Shape) -> Blob:
     return net.reshaped(x, (prod(batch), *matrix))
 
 
+def _repeated(net: Net, x: Blob, axis: int, times: int) -> Blob:
+    """A blob so many times along a new dimension."""
+    shape = [*x.shape[:axis], times, *x.shape[axis:]]
+    if times > 1:
+        columns = net.reshaped(x, [prod(x.shape[:axis]), 1, prod(x.shape[axis:]), 1])
+        x = product_with_ones(net, columns, times, "tile")
+    return net.reshaped(x, shape)
+
+
 def _sums_inside(net: Net, x: Blob, y: Blob) -> Blob:
     """[batch, rows, inner] times [batch, inner, columns]"""
     (batch, rows, inner), columns = x.shape, y.shape[2]
-    wide = net.tiled(net.reshaped(y, [batch, 1, inner, columns]), [batch, rows, inner, columns])
-    terms = net.layer("Scale", [wide, x], suffix="terms", axis=0)
+    terms = net.layer("Scale", [_repeated(net, y, 1, rows), x], suffix="terms", axis=0)
     if inner == 1:
         return terms
     # Each row by itself, because convolutions add channels.
@@ -184,8 +193,7 @@ def _sums_inside(net: Net, x: Blob, y: Blob) -> Blob:
 
 def _sums_of_columns(net: Net, x: Blob, y: Blob) -> Blob:
     """[batch, inner, rows] times [batch, inner, columns]"""
-    (batch, inner, rows), columns = x.shape, y.shape[2]
-    wide = net.tiled(net.reshaped(y, [batch, inner, 1, columns]), [batch, inner, rows, columns])
+    wide = _repeated(net, y, 2, x.shape[2])
     terms = net.layer("Scale", [wide, x], suffix="terms", axis=0)
     return product_with_ones(net, terms, 1, "")
 
@@ -193,13 +201,13 @@ def _sums_of_columns(net: Net, x: Blob, y: Blob) -> Blob:
 def _sums_of_rows(net: Net, x: Blob, y: Blob) -> Blob:
     """[batch, rows, inner] times [batch, columns, inner]"""
     (batch, rows, inner), columns = x.shape, y.shape[1]
-    whole = [batch, rows, columns, inner]
-    wide = net.tiled(net.reshaped(x, [batch, rows, 1, inner]), whole)
+    wide = _repeated(net, x, 2, columns)
     if batch == 1:
         matrix = net.reshaped(y, [columns, inner])
         terms = net.layer("Scale", [wide, matrix], suffix="terms", axis=2)
     else:
-        both = [wide, net.tiled(net.reshaped(y, [batch, 1, columns, inner]), whole)]
+        both = [wide, _repeated(net, y, 1, rows)]
         terms = net.layer("Eltwise", both, suffix="terms", operation=EltwiseParameter.PROD)
+    terms = net.reshaped(terms, [batch * rows * columns, inner])
     ones = Weight.of(np.ones((1, inner), np.float32))
-    return net.layer("InnerProduct", [terms], [ones], num_output=1, bias_term=False, axis=3)
+    return net.layer("InnerProduct", [terms], [ones], num_output=1, bias_term=False)

@@ -282,9 +282,10 @@ func.func @main(%x : tensor<1x2x3x2xf32>) -> tensor<1x2x2x3xf32> {
 
 // No layer multiplies two blobs as matrices: all terms are one blob, whose channels are added.
 // CHECK-LABEL: func.func @main
-// CHECK-NEXT:    %[[R:.+]] = caffe.Reshape %y {shape = {dim = [0, 1, 3, 5]}}
-// CHECK-NEXT:    %[[T:.+]] = caffe.Tile %[[R]] {axis = 1, tiles = 2}
-// CHECK-NEXT:    %[[P:.+]] = caffe.Scale %[[T]], %x {axis = 0} attributes {core.name = "product/terms"}
+// CHECK-NEXT:    %[[R:.+]] = caffe.Reshape %y {shape = {dim = [0, 1, 15, 1]}}
+// CHECK:         %[[T:.+]] = caffe.Convolution %[[R]] {{.+}} num_output = 2} attributes {core.name = "product/tile"}
+// CHECK-NEXT:    %[[U:.+]] = caffe.Reshape %[[T]] {shape = {dim = [0, 0, 3, 5]}}
+// CHECK-NEXT:    %[[P:.+]] = caffe.Scale %[[U]], %x {axis = 0} attributes {core.name = "product/terms"}
 // CHECK-NEXT:    %[[C:.+]] = caffe.Reshape %[[P]] {shape = {dim = [8, 3, 5, 1]}}
 // CHECK-NEXT:    %[[W:.+]] = core.constant dense<{{.+}}> : tensor<1x3x1x1xf32>
 // CHECK-NEXT:    %[[S:.+]] = caffe.Convolution %[[C]] blobs(%[[W]]) {{.+}} attributes {core.name = "product"}
@@ -302,9 +303,11 @@ func.func @main(%x : tensor<4x2x3xf32>, %y : tensor<4x3x5xf32>) -> tensor<4x2x5x
 // What is transposed for the product is read as it is: the terms are added along the last dimension.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT:     caffe.{{Slice|Permute}}
-// CHECK:         %[[T:.+]] = caffe.Tile %{{.+}} {axis = 2, tiles = 90}
-// CHECK:         %[[P:.+]] = caffe.Scale %[[T]], %y {axis = 2}
-// CHECK:         caffe.InnerProduct %[[P]] blobs(%{{.+}}) {axis = 3, bias_term = false, num_output = 1}
+// CHECK:         %[[T:.+]] = caffe.Convolution %{{.+}} num_output = 90}
+// CHECK-NEXT:    %[[U:.+]] = caffe.Reshape %[[T]] {shape = {dim = [1, 70, 90, 80]}}
+// CHECK-NEXT:    %[[P:.+]] = caffe.Scale %[[U]], %y {axis = 2}
+// CHECK-NEXT:    %[[F:.+]] = caffe.Reshape %[[P]] {shape = {dim = [6300, 80]}}
+// CHECK:         caffe.InnerProduct %[[F]] blobs(%{{.+}}) {bias_term = false, num_output = 1}
 // PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<70x80xf32>, %y : tensor<90x80xf32>) -> tensor<70x90xf32> {
   %t = core.transpose %y [1, 0] : (tensor<90x80xf32>) -> tensor<80x90xf32>
