@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import hypothesis
@@ -61,3 +62,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         else:
             parameters = [pytest.param(case, id=case.name) for case in load_cases(folder, kind)]
         metafunc.parametrize(name, parameters)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The time of each folder of tests, and of each file directly in `test`."""
+    counts, seconds = Counter[str](), defaultdict[str, float](float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                group = "/".join(report.nodeid.partition("::")[0].split("/")[:2])
+                counts[group] += report.when == "call"
+                seconds[group] += report.duration
+    if sum(counts.values()) > len(counts):
+        terminalreporter.section("time by group")
+        for group, time in sorted(seconds.items(), key=lambda pair: -pair[1]):
+            terminalreporter.write_line(f"{time:9.1f} s {counts[group]:6} tests  {group}")
