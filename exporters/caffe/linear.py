@@ -132,7 +132,7 @@ def convolution(net: Net, op: ConvOp, bias: Weight | None) -> Blob:
     """The layer of a convolution with another bias."""
     if op.zero_points:
         refuse("a convolution with zero points", "one of floats")
-    weight = net.weight(op.weight, "a weight")
+    weight = net.weight(op.weight, "a weight of Convolution, the nearest layer,")
     x, begins = _unpadded(net, op)
     ranges = _ranges(net, op, x.shape, begins)
     fields = windows(
@@ -161,7 +161,8 @@ def _conv_transpose(net: Net, op: ConvTransposeOp) -> Blob:
 
 def deconvolution(net: Net, op: ConvTransposeOp, bias: Weight | None) -> Blob:
     """The layer of a transposed convolution with another bias."""
-    weight, shape = net.weight(op.weight, "a weight"), net.shape(op.result)
+    weight = net.weight(op.weight, "a weight of Deconvolution, the nearest layer,")
+    shape = net.shape(op.result)
     pads: list[int] = []
     starts: list[int] = []
     missing: list[int] = []

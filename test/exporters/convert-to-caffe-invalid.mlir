@@ -90,3 +90,10 @@ func.func @wrapped(%i : tensor<2xi64> {core.name = "wide"}) -> tensor<2xf32> {
   %y = core.cast %n to f32 : (tensor<2xi32>) -> tensor<2xf32>
   func.return %y : tensor<2xf32>
 }
+
+// CHECK: node 'kernels' (core.conv): found a weight of Convolution, the nearest layer, that depends on data, expected a constant
+func.func @kernels(%x : tensor<1x2x4x4xf32>, %w : tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32> {
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1
+    : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32> loc("kernels")
+  func.return %y : tensor<1x3x4x4xf32>
+}
