@@ -1,12 +1,13 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python bench/corpus.py tf1|caffe|tflite|keras [--interpret | --export FORMAT | --every-way]
+    python bench/corpus.py tf1|caffe|tflite|keras|pt2
+                           [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
 
-The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite` and `keras`:
-`case.json`, the model, and samples of inputs and expected outputs. It is the one that `--corpus`
-or LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes if all its
+The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite`, `keras` and `pt2`:
+`case.json`, the model, and samples of inputs and expected outputs. It is the one that `--corpus` or
+LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes if all its
 samples do: shapes and types are equal, floats within the case's tolerance, everything else exact;
 one that has to be refused, if it is. Another refused case is counted as such; a wrong number or a
 crash makes the exit status 1. `--every-way` goes through C and ONNX, each with all passes and
@@ -66,7 +67,7 @@ class Case:
     @property
     def outputs(self) -> list[str]:
         """The names of the tensors that are compared."""
-        return [output["name"] for output in self.data["outputs"]]
+        return list(dict.fromkeys(output["name"] for output in self.data["outputs"]))
 
     @property
     def dtypes(self) -> dict[str, str]:
@@ -96,7 +97,7 @@ class Case:
     @property
     def is_stateful(self) -> bool:
         """True if samples are calls in a row, each from the state that the last one left."""
-        return bool(self.data.get("stateful"))
+        return bool(self.data.get("stateful") or self.data.get("state"))
 
     def difference(self, found: Mapping[str, Any], expected: Arrays) -> str:
         """How outputs differ from the expected ones; empty if they do not."""
@@ -116,9 +117,10 @@ class Case:
         rtol, atol = (self.data["tolerance"][key] for key in ("rtol", "atol"))
         # In double precision, where the difference of large numbers does not overflow.
         got, want = found.astype(np.float64), expected.astype(np.float64)
-        if np.allclose(got, want, rtol, atol):
+        if np.allclose(got, want, rtol, atol, equal_nan=True):
             return ""
-        return f"largest difference {np.abs(got - want).max():.3g} (rtol {rtol}, atol {atol})"
+        largest = np.nanmax(np.abs(got - want))
+        return f"largest difference {largest:.3g} (rtol {rtol}, atol {atol})"
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -318,7 +320,7 @@ def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
-    parser.add_argument("kind", choices=("tf1", "caffe", "tflite", "keras"))
+    parser.add_argument("kind", choices=("tf1", "caffe", "tflite", "keras", "pt2"))
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")
     ways.add_argument(

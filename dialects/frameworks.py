@@ -249,6 +249,18 @@ register(
 
 register(
     Framework(
+        "pt2",
+        dialect=lambda: lazy("dialects.pt2", "pt2_dialect")()(),
+        frontend=lazy("frontends.pt2.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.pt2.evaluate", "run_op"),
+        legalization={"legalize-pt2": lazy("passes.legalize.pt2", "LegalizePt2Pass")},
+        support=lazy("passes.legalize.pt2.support", "support"),
+        infer_types=lazy("passes.legalize.pt2.framework", "infer_types"),
+    )
+)
+
+register(
+    Framework(
         "caffe",
         dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
         frontend=lazy("frontends.caffe.frontend", "FRONTEND"),

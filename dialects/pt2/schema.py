@@ -1,0 +1,90 @@
+"""The table of operators, `ops.txt`: a schema of PyTorch a line, as its own sources write them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_ALIAS = re.compile(r"\([a-z!|*> -]+\)")
+_ARGUMENT = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
+
+
+CONTROL_FLOW = frozenset(
+    f"higher_order.{name}"
+    for name in (
+        "cond",
+        "while_loop",
+        "scan",
+        "map_impl",
+        "wrap_with_set_grad_enabled",
+        "wrap_with_autocast",
+    )
+)
+"""Operators that call graphs."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A formal argument of an operator."""
+
+    name: str
+    type: str
+    default: Any
+    """The value of an argument that is left out; None also for one that must be given."""
+
+    @property
+    def is_list(self) -> bool:
+        """True for a list of values."""
+        return self.type.rstrip("?").endswith("]")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An overload of an operator."""
+
+    target: str
+    """Its name with namespace and overload: `aten.add.Tensor`."""
+    arguments: Mapping[str, Argument]
+
+
+@cache
+def schemas() -> Mapping[str, Schema]:
+    """The known operators by their targets."""
+    lines = (Path(__file__).parent / "ops.txt").read_text().splitlines()
+    return {schema.target: schema for schema in map(_parse, lines)}
+
+
+def _parse(line: str) -> Schema:
+    target, _, rest = line.partition("(")
+    text = _ALIAS.sub("", rest.rpartition(") -> ")[0])
+    arguments = [_argument(part) for part in re.split(r", (?![^\[]*\])", text) if part != "*"]
+    return Schema(target, {argument.name: argument for argument in arguments if argument.name})
+
+
+def _argument(text: str) -> Argument:
+    match = _ARGUMENT.fullmatch(text)
+    if match is None:
+        return Argument("", "", None)
+    return Argument(match["name"], match["type"], _default(match["default"]))
+
+
+def _default(text: str | None) -> Any:
+    """A literal, or a name as a text."""
+    try:
+        return None if text is None else ast.literal_eval(text)
+    except ValueError:
+        return text
+
+
+def functional(target: str) -> str:
+    """The operator that computes what one in place writes; others are themselves."""
+    space, _, rest = target.partition(".")
+    name, _, overload = rest.partition(".")
+    if space != "aten" or not name.endswith("_") or name.startswith("__"):
+        return target
+    return f"aten.{name[:-1]}.{overload}"

@@ -1,0 +1,156 @@
+"""
+Which tensors share their elements: what makes the in-place operators of a program functional.
+
+A storage holds one value at a time; an alias is what a chain of views shows of it. A write through
+an alias makes a new value of the storage, and each other alias is made anew from that when it is
+read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.pt2.ops import Given, Pt2Op, op_class, plain_attribute
+
+_SAME_ELEMENTS = frozenset(
+    "view reshape flatten unflatten squeeze unsqueeze ravel "
+    "atleast_1d atleast_2d atleast_3d".split()
+)
+_ITSELF = frozenset("transpose swapaxes t mT".split())
+_IDENTITY = frozenset("alias detach lift contiguous to type_as dropout".split())
+_SCATTERS = {
+    "select": "select_scatter",
+    "slice": "slice_scatter",
+    "diagonal": "diagonal_scatter",
+}
+_READ_ONLY = frozenset(
+    "expand expand_as broadcast_to split split_with_sizes chunk unbind tensor_split narrow movedim "
+    "unfold meshgrid view_as_real as_strided view_dtype".split()
+)
+
+VIEWS = _SAME_ELEMENTS | _ITSELF | _IDENTITY | _SCATTERS.keys() | _READ_ONLY | {"permute"}
+"""Operators of `aten`, without overloads, whose results show elements of their first operand."""
+
+
+class AliasError(ValueError):
+    """A write whose effect on other tensors is not known."""
+
+
+@dataclass
+class Storage:
+    """Elements that a program may change."""
+
+    value: SSAValue
+    version: int = 0
+    unclear: bool = False
+    """True if it is not known which other tensors share the elements."""
+
+
+@dataclass
+class Alias:
+    """A tensor of the program."""
+
+    storage: Storage
+    value: SSAValue
+    steps: tuple[tuple[Pt2Op, int], ...] = ()
+    """The views, and which of their results."""
+    version: int = field(default=0)
+
+    @staticmethod
+    def of(value: SSAValue) -> Alias:
+        """A tensor that shares its elements with no other one."""
+        return Alias(Storage(value), value)
+
+    def view(self, op: Pt2Op, index: int) -> Alias:
+        """What a view of this one shows."""
+        steps = (*self.steps, (op, index))
+        return Alias(self.storage, op.results[index], steps, self.storage.version)
+
+    def read(self, block: Block) -> SSAValue:
+        """The value now; ops that make it are added to the block."""
+        if self.version != self.storage.version:
+            self.value = self._chain(block)[-1]
+            self.version = self.storage.version
+        return self.value
+
+    def _chain(self, block: Block) -> list[SSAValue]:
+        """The value of the storage, and what each view shows of it."""
+        values = [self.storage.value]
+        for op, index in self.steps:
+            copy = op.clone()
+            copy.operands[0] = values[-1]
+            block.add_op(copy)
+            values.append(copy.results[index])
+        return values
+
+    def write(self, block: Block, value: SSAValue) -> None:
+        """Let the elements be those of a value of the same shape."""
+        if self.storage.unclear:
+            raise AliasError("a write to elements of which another tensor may have a copy")
+        before = self._chain(block) if self.steps else [self.storage.value]
+        new = value
+        for (op, _), base in reversed(list(zip(self.steps, before, strict=False))):
+            new = _put(block, op, base, new)
+        self.storage.value = new
+        self.storage.version += 1
+        self.value, self.version = value, self.storage.version
+
+
+def name_of(op: Pt2Op) -> str:
+    """The operator without namespace and overload."""
+    return op.op_type.split(".")[1]
+
+
+def _put(block: Block, op: Pt2Op, base: SSAValue, new: SSAValue) -> SSAValue:
+    """What a view has been taken of, after `new` has been written into the view."""
+    name = name_of(op)
+    if name in _SCATTERS:
+        target = f"aten.{_SCATTERS[name]}.default"
+        if name == "select":
+            target = "aten.select_scatter.default"
+        kept = {key: value for key, value in op.properties.items() if key in op.schema.arguments}
+        others: dict[str, Given] = {"self": base, "src": new}
+        for key in op.schema.arguments:
+            value = op.argument(key)
+            if key != "self" and isinstance(value, SSAValue):
+                others[key] = value
+        return _add(block, target, {**others, **kept}, base)
+    if name in _IDENTITY:
+        return new
+    if name in _SAME_ELEMENTS:
+        return _add(block, "aten.view_as.default", {"self": new, "other": base}, base)
+    if name in _ITSELF:
+        copy = op.clone()
+        copy.operands[0] = new
+        block.add_op(copy)
+        return copy.results[0]
+    if name == "permute":
+        order = op.argument("dims")
+        order = [k % len(order) for k in order]
+        back = [order.index(k) for k in range(len(order))]
+        given: dict[str, Given] = {"self": new, "dims": plain_attribute(back)}
+        return _add(block, "aten.permute.default", given, base)
+    raise AliasError(f"a write through the result of {op.op_type}")
+
+
+def _add(block: Block, target: str, given: dict[str, Given], like: SSAValue) -> SSAValue:
+    cls = op_class(target)
+    assert cls is not None
+    op = cls(given, [UnrankedTensorType(element_type(like))])
+    block.add_op(op)
+    return op.results[0]
+
+
+def read_all(aliases: Sequence[Alias], block: Block) -> list[SSAValue]:
+    """The values of several tensors now."""
+    return [alias.read(block) for alias in aliases]
+
+
+def unranked(value: SSAValue) -> Attribute:
+    """The type of a value of the same elements and any shape."""
+    return UnrankedTensorType(element_type(value))

@@ -1,0 +1,694 @@
+"""
+One-to-one import of a program of torch.export: one pt2 op for each node.
+
+What operators write in place becomes values (`aliases.py`). Graphs that control flow calls are
+regions of `core.if` and `core.loop`. A buffer that the program changes is a state: an input holds
+it before the call, an output after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnrankedTensorType,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.names import STATES, named
+from lowerdeck.dialects.core.types import MAX_RANK, f64, i1, i64, tensor
+from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.pt2.ops import Given, Pt2Op, op_class, plain_attribute
+from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
+from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, read_all, unranked
+from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
+from lowerdeck.frontends.pt2.sizes import size_of
+from lowerdeck.frontends.symbols import Symbols
+
+_CHECKS = frozenset(
+    {
+        "aten._assert_scalar.default",
+        "aten._assert_tensor_metadata.default",
+        "aten._assert_async.msg",
+        "aten._assert_async.default",
+        "aten.sym_constrain_range.default",
+        "aten.sym_constrain_range_for_size.default",
+    }
+)
+"""Operators without results that state what holds."""
+
+_WITHOUT_MEANING = frozenset({"as_device", "as_layout", "as_memory_format"})
+"""Arguments that decide where elements lie."""
+
+_PLAIN = frozenset(
+    "as_int as_float as_bool as_string as_ints as_floats as_bools as_strings".split()
+)
+_SYMBOLIC = {"as_sym_int": i64, "as_sym_bool": i1, "as_sym_float": f64}
+
+_DEEPEST = 32
+"""Graphs inside of one another."""
+
+
+def import_model(
+    path: str | os.PathLike[str],
+    *,
+    outputs: Sequence[str] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> ModuleOp:
+    """
+    The module for a program: `func.func @main`.
+
+    Arguments are the program's inputs, then its states. Results are its outputs, or the tensors
+    `outputs` of its own, then its states. `input_shapes` replaces the shapes of inputs.
+    FrontendError lists everything that prevents the import.
+    """
+    file = os.fspath(path)
+    try:
+        archive = Archive(file)
+        changed: set[str] = set()
+        while True:
+            importer = _Importer(archive, changed)
+            module = importer.run(outputs, input_shapes or {})
+            # A buffer that turns out to be changed is an argument the next time.
+            if importer.changed <= changed:
+                return module
+            changed |= importer.changed
+    except (ArchiveError, OSError) as error:
+        raise FrontendError.of_file(file, f"the file is broken: {error}") from None
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
+        if isinstance(error, FrontendError):
+            raise
+        text = f"the program is broken: {type(error).__name__} {error}"
+        raise FrontendError.of_file(file, text[:500]) from None
+
+
+def target_of(node: Mapping[str, Any]) -> str:
+    """The operator of a node with its namespace and overload."""
+    return str(node["target"]).removeprefix("torch.ops.")
+
+
+def nodes_of(graph: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """The nodes of a graph and of those in it."""
+    if depth > _DEEPEST:
+        raise ArchiveError("graphs too deep inside of one another")
+    for node in graph["nodes"]:
+        yield node
+        for given in node["inputs"]:
+            if (inner := given["arg"].get("as_graph")) is not None:
+                yield from nodes_of(inner["graph"], depth + 1)
+
+
+def node_name(node: Mapping[str, Any]) -> str:
+    """How messages call a node: by the module of the model, and by its own name."""
+    name = str(node.get("name") or target_of(node))
+    metadata: Any = node.get("metadata") or {}
+    stack = str(metadata.get("nn_module_stack") or "")
+    parts = stack.split(";")[-1].split(",")
+    return (
+        f"{parts[1]}/{name}"
+        if len(parts) > 2 and parts[1].isprintable() and parts[1] and parts[1][0] != "_"
+        else name
+    )
+
+
+@dataclass
+class _Scope:
+    """Where ops go, and the tensors that are there."""
+
+    graph: Mapping[str, Any]
+    block: Block
+    names: dict[str, Alias] = field(default_factory=dict[str, Alias])
+    depth: int = 0
+
+    def read(self, name: str) -> SSAValue:
+        """The value of a tensor now."""
+        if name not in self.names:
+            raise ArchiveError(f"no operator before computes '{name}'")
+        return self.names[name].read(self.block)
+
+
+class _Importer:
+    """The import of one program."""
+
+    def __init__(self, archive: Archive, changed: set[str]) -> None:
+        self.archive = archive
+        self.file = archive.path
+        self.location = FileLineColLoc(StringAttr(self.file), IntAttr(0), IntAttr(0))
+        self.problems: list[Problem] = []
+        self.symbols = Symbols()
+        self.changed = set(changed)
+        module = archive.program["graph_module"]
+        self.graph: Mapping[str, Any] = module["graph"]
+        self.signature: Mapping[str, Any] = module["signature"]
+
+    def run(self, outputs: Sequence[str] | None, shapes: Mapping[str, Sequence[int]]) -> ModuleOp:
+        self._check()
+        for spec in self.signature["output_specs"]:
+            if "buffer_mutation" in spec:
+                self.changed.add(spec["buffer_mutation"]["buffer_name"])
+        block = Block()
+        scope = _Scope(self.graph, block)
+        inputs = self._inputs(scope, shapes)
+        states = self._states(scope, {*inputs})
+        self._raise_problems()
+        befores = {name: alias.storage for name, alias in scope.names.items()}
+        for node in self.graph["nodes"]:
+            self._node(node, scope)
+        self._raise_problems()
+        self._find_changed(scope, befores)
+        names, values = self._outputs(scope, outputs, befores)
+        self._raise_problems()
+        return self._module(block, inputs, states, names, values, scope)
+
+    def _module(
+        self,
+        block: Block,
+        inputs: Sequence[str],
+        states: Mapping[str, tuple[str, str, ConstantOp]],
+        names: Sequence[str],
+        values: Sequence[SSAValue],
+        scope: _Scope,
+    ) -> ModuleOp:
+        taken = {*inputs, *names, *(before for before, _, _ in states.values())}
+        afters = {key: _fresh(f"{before}_next", taken) for key, (before, _, _) in states.items()}
+        mutated = {
+            spec["buffer_mutation"]["buffer_name"]: spec["buffer_mutation"]["arg"]["name"]
+            for spec in self.signature["output_specs"]
+            if "buffer_mutation" in spec
+        }
+        last_values = [scope.read(mutated.get(key, arg)) for key, (_, arg, _) in states.items()]
+        last = func.ReturnOp(*values, *last_values)
+        block.add_op(last)
+        main = func.FuncOp(
+            "main",
+            (block.arg_types, last.arguments.types),
+            Region(block),
+            arg_attrs=named([*inputs, *(before for before, _, _ in states.values())]),
+            res_attrs=named([*names, *afters.values()]),
+        )
+        main.location = last.location = self.location
+        if states:
+            main.attributes[STATES] = ArrayAttr(
+                ArrayAttr([StringAttr(before), StringAttr(afters[key]), constant.value])
+                for key, (before, _, constant) in states.items()
+            )
+        return ModuleOp([main])
+
+    # Problems
+
+    def _report(self, node: str, op_type: str, message: str) -> None:
+        self.problems.append(Problem(self.file, node, op_type, message))
+
+    def _raise_problems(self) -> None:
+        if self.problems:
+            raise FrontendError(self.problems)
+
+    def _check(self) -> None:
+        """Report all operators that have no op, in all graphs."""
+        for node in nodes_of(self.graph):
+            target = target_of(node)
+            if target in CONTROL_FLOW or target in _CHECKS:
+                continue
+            if op_class(functional(target)) is None:
+                self._report(node_name(node), target, "the operator is not known")
+        for spec in self.signature["output_specs"]:
+            kind = next(iter(spec))
+            if kind not in ("user_output", "buffer_mutation", "user_input_mutation"):
+                self._report("", "", f"found an output of kind {kind}, expected one of inference")
+        self._raise_problems()
+
+    # Inputs and outputs
+
+    def _inputs(self, scope: _Scope, shapes: Mapping[str, Sequence[int]]) -> list[str]:
+        """Add arguments for the inputs, and constants for the weights; the inputs' names."""
+        names: list[str] = []
+        for spec in self.signature["input_specs"]:
+            ((kind, data),) = spec.items()
+            match kind:
+                case "user_input":
+                    if next(iter(data["arg"])) in ("as_tensor", "as_sym_int"):
+                        names.append(self._input(scope, data["arg"], shapes))
+                case "parameter" | "buffer" | "tensor_constant":
+                    key = data[f"{kind}_name"]
+                    if key not in self.changed:
+                        op = self.archive.constant(key)
+                        op.location = NameLoc(StringAttr(key), self.location)
+                        scope.block.add_op(op)
+                        scope.names[data["arg"]["name"]] = Alias.of(op.result)
+                case "constant_input":
+                    pass
+                case _:
+                    self._report("", "", f"found an input of kind {kind}, expected tensors")
+        for name in shapes.keys() - set(names):
+            known = ", ".join(f"'{known}'" for known in names)
+            self._report("", "", f"a shape is given for '{name}', but the inputs are {known}")
+        return names
+
+    def _input(
+        self, scope: _Scope, arg: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]
+    ) -> str:
+        if "as_sym_int" in arg:
+            name = arg["as_sym_int"]["as_name"]
+            type_ = tensor(i64, [])
+        else:
+            name = arg["as_tensor"]["name"]
+            meta = scope.graph["tensor_values"][name]
+            dims: list[ExprLike] = [size_of(size, self.symbols) for size in meta["sizes"]]
+            if len(dims) > MAX_RANK:
+                raise ArchiveError(f"'{name}' of {len(dims)} dimensions")
+            if name in shapes:
+                given = list(shapes[name])
+                if len(given) != len(dims) or any(size < 0 for size in given):
+                    self._report("", "", f"shape {given} for '{name}' of rank {len(dims)}")
+                dims = [*given]
+            type_ = tensor(element(meta["dtype"]), dims)
+        argument = scope.block.insert_arg(type_, len(scope.block.args))
+        argument.location = NameLoc(StringAttr(name), self.location)
+        argument.name_hint = name if name.isidentifier() else None
+        scope.names[name] = Alias.of(argument)
+        return name
+
+    def _states(self, scope: _Scope, taken: set[str]) -> dict[str, tuple[str, str, ConstantOp]]:
+        """Add arguments for buffers that the program changes: names, and what they begin with."""
+        states: dict[str, tuple[str, str, ConstantOp]] = {}
+        for spec in self.signature["input_specs"]:
+            ((kind, data),) = spec.items()
+            key = data.get(f"{kind}_name")
+            if kind in ("user_input", "constant_input") or key not in self.changed:
+                continue
+            constant = self.archive.constant(key)
+            argument = scope.block.insert_arg(constant.result.type, len(scope.block.args))
+            scope.names[data["arg"]["name"]] = Alias.of(argument)
+            states[key] = (_fresh(key, taken), data["arg"]["name"], constant)
+        return states
+
+    def _find_changed(self, scope: _Scope, befores: Mapping[str, Any]) -> None:
+        for spec in self.signature["input_specs"]:
+            ((kind, data),) = spec.items()
+            if kind in ("user_input", "constant_input"):
+                continue
+            if befores[data["arg"]["name"]].version:
+                self.changed.add(data[f"{kind}_name"])
+
+    def _outputs(
+        self, scope: _Scope, wanted: Sequence[str] | None, befores: Mapping[str, Any]
+    ) -> tuple[list[str], list[SSAValue]]:
+        """The names and values that are returned, and inputs that are written."""
+        found: list[str] = []
+        written: dict[str, str] = {}
+        for spec in self.signature["output_specs"]:
+            ((kind, data),) = spec.items()
+            arg = data["arg"]
+            if kind == "user_input_mutation":
+                written[data["user_input_name"]] = arg["name"]
+            elif kind == "user_output":
+                if "as_tensor" in arg:
+                    found.append(arg["as_tensor"]["name"])
+                elif (symbol := next(iter(arg))) in _SYMBOLIC and "as_name" in arg[symbol]:
+                    found.append(arg[symbol]["as_name"])
+        for spec in self.signature["input_specs"]:
+            arg = spec.get("user_input", {}).get("arg", {})
+            if "as_tensor" in arg and befores[arg["as_tensor"]["name"]].version:
+                written[arg["as_tensor"]["name"]] = arg["as_tensor"]["name"]
+        for name in wanted or ():
+            if name not in scope.names:
+                some = ", ".join(f"'{name}'" for name in found)
+                self._report("", "", f"no tensor is named '{name}'; the outputs are {some}")
+        found = found if wanted is None else [name for name in wanted if name in scope.names]
+        taken: set[str] = set()
+        names = [_fresh(name, taken) for name in found]
+        values = [scope.read(name) for name in found]
+        for name, after in written.items():
+            names.append(_fresh(f"{name}_next", taken))
+            values.append(scope.read(after))
+        return names, values
+
+    # Nodes
+
+    def _add(self, scope: _Scope, op: Operation, node: Mapping[str, Any]) -> None:
+        op.location = self._locate(node)
+        scope.block.add_op(op)
+
+    def _locate(self, node: Mapping[str, Any]) -> LocationAttr:
+        return NameLoc(StringAttr(node_name(node)), self.location)
+
+    def _node(self, node: Mapping[str, Any], scope: _Scope) -> None:
+        target = target_of(node)
+        if target in _CHECKS:
+            return
+        if target in CONTROL_FLOW:
+            self._control_flow(node, scope)
+            return
+        cls = op_class(functional(target))
+        assert cls is not None
+        formals = list(cls.schema.arguments)
+        given: dict[str, Given] = {}
+        for position, entry in enumerate(node["inputs"]):
+            name = entry["name"]
+            if name not in cls.schema.arguments:
+                # One without a name, or the operand of an operator in place.
+                if name not in ("", "self"):
+                    self._report(node_name(node), target, f"found an argument '{name}'")
+                    self._raise_problems()
+                name = formals[position]
+            value = self._argument(entry["arg"], scope)
+            if value is not None:
+                given[name] = value
+        if target.startswith("aten.as_strided."):
+            meta = scope.graph["tensor_values"][_first_name(node)]
+            if not self._lies_in_order(meta) or meta["storage_offset"] != {"as_int": 0}:
+                self._report(
+                    node_name(node), target, "found other strides of a tensor with strides"
+                )
+                return
+        in_place = functional(target) != target
+        names = [*_output_names(node)]
+        types = [self._type(kind, name, scope) for kind, name in names]
+        writes = in_place and target.split(".")[1].rstrip("_") not in VIEWS
+        op = cls(given, types, writes)
+        self._add(scope, op, node)
+        try:
+            self._bind(node, op, [name for _, name in names], in_place, scope)
+        except AliasError as error:
+            self._report(node_name(node), target, f"found {error}")
+
+    def _bind(
+        self, node: Mapping[str, Any], op: Pt2Op, names: list[str], in_place: bool, scope: _Scope
+    ) -> None:
+        """Let names stand for the results of an op."""
+        source = self._source(node, scope)
+        base = op.op_type.split(".")[1] if op.op_type.startswith("aten.") else ""
+        for index, name in enumerate(names):
+            result = op.results[index]
+            result.name_hint = name if name.isidentifier() else None
+            if source is not None and in_place and base not in VIEWS:
+                if index:
+                    raise AliasError(f"result {index} of an operator in place")
+                source.write(scope.block, result)
+                scope.names[name] = source
+            elif source is not None and base in VIEWS and self._is_view(node, op, base, scope):
+                scope.names[name] = source.view(op, index)
+                if in_place:  # the tensor itself has become the view
+                    scope.names[_first_name(node)] = scope.names[name]
+            else:
+                scope.names[name] = Alias.of(result)
+
+    def _source(self, node: Mapping[str, Any], scope: _Scope) -> Alias | None:
+        """The tensor that an operator looks at or writes to, if it is one."""
+        name = _first_name(node)
+        return scope.names.get(name) if name else None
+
+    def _is_view(self, node: Mapping[str, Any], op: Pt2Op, base: str, scope: _Scope) -> bool:
+        """Whether a result shows the elements of the operand, as PyTorch decides it."""
+        metas = scope.graph["tensor_values"]
+        meta = metas[_first_name(node)]
+        if base in ("to", "type_as"):
+            same = metas[_output_names(node)[0][1]]["dtype"] == meta["dtype"]
+            return same and op.argument("copy") is not True if base == "to" else same
+        if base in ("reshape", "contiguous", "flatten", "ravel", "unflatten"):
+            if self._lies_in_order(meta):
+                return True
+            if base != "contiguous":
+                scope.names[_first_name(node)].storage.unclear = True
+            return False
+        if base == "dropout":
+            return not op.argument("train")
+        return True
+
+    def _lies_in_order(self, meta: Mapping[str, Any]) -> bool:
+        """True if the elements of a tensor lie in the order of their indices."""
+        expected = Expr.const(1)
+        for size, stride in zip(meta["sizes"][::-1], meta["strides"][::-1], strict=True):
+            length = size_of(size, self.symbols)
+            if length != 1 and size_of(stride, self.symbols) != expected:
+                return False
+            expected = expected * length
+        return True
+
+    def _type(self, kind: str, name: str, scope: _Scope) -> Attribute:
+        if kind in _SYMBOLIC:
+            return UnrankedTensorType(_SYMBOLIC[kind])
+        if name not in scope.graph["tensor_values"]:
+            return UnrankedTensorType(i64)  # a result that is never there
+        return UnrankedTensorType(element(scope.graph["tensor_values"][name]["dtype"]))
+
+    def _argument(self, arg: Mapping[str, Any], scope: _Scope) -> Given | None:
+        """What an argument is; None for one without meaning."""
+        ((kind, data),) = arg.items()
+        if kind in _WITHOUT_MEANING:
+            return None
+        if kind in _PLAIN:
+            return plain_attribute(float(data) if kind == "as_float" else data)
+        match kind:
+            case "as_none":
+                return plain_attribute(None)
+            case "as_scalar_type":
+                return element(data)
+            case "as_tensor":
+                return scope.read(data["name"])
+            case "as_tensors":
+                return [scope.read(one["name"]) for one in data]
+            case "as_optional_tensor":
+                return self._argument(data, scope)
+            case "as_optional_tensors":
+                return [
+                    scope.read(one["as_tensor"]["name"]) if "as_tensor" in one else None
+                    for one in data
+                ]
+            case "as_sym_int" | "as_sym_bool" | "as_sym_float":
+                return self._symbolic(kind, data, scope)
+            case "as_sym_ints" | "as_sym_bools" | "as_sym_floats":
+                return [self._symbolic(kind[:-1], one, scope) for one in data]
+            case _:
+                raise ArchiveError(f"an argument of kind {kind}")
+
+    def _symbolic(self, kind: str, data: Mapping[str, Any], scope: _Scope) -> SSAValue:
+        if "as_name" in data:
+            return scope.read(data["as_name"])
+        ((_, number),) = data.items()
+        op = scalar(number, _SYMBOLIC[kind])
+        scope.block.add_op(op)
+        return op.result
+
+    # Control flow
+
+    def _control_flow(self, node: Mapping[str, Any], scope: _Scope) -> None:
+        if scope.depth > _DEEPEST:
+            raise ArchiveError("graphs too deep inside of one another")
+        args = [entry["arg"] for entry in node["inputs"]]
+        match target_of(node).removeprefix("higher_order."):
+            case "cond":
+                values = self._if(node, args, scope)
+            case "while_loop":
+                values = self._while(node, args, scope)
+            case "scan":
+                inits, xs, rest = (self._operands(arg, scope) for arg in args[1:4])
+                values = self._over_rows(node, args[0], inits, xs, rest, scope)
+            case "map_impl":
+                xs, rest = (self._operands(arg, scope) for arg in args[1:3])
+                values = self._over_rows(node, args[0], [], xs, rest, scope)
+            case "wrap_with_set_grad_enabled":
+                values = self._inline(args[1], self._flat(args[2:], scope), scope)
+            case _:
+                values = self._inline(args[4], self._flat(args[5:], scope), scope)
+        for (_, name), value in zip(_output_names(node), values, strict=True):
+            scope.names[name] = value if isinstance(value, Alias) else Alias.of(value)
+
+    def _operands(self, arg: Mapping[str, Any], scope: _Scope) -> list[SSAValue]:
+        return read_all(self._flat([arg], scope), scope.block)
+
+    def _flat(self, args: Sequence[Mapping[str, Any]], scope: _Scope) -> list[Alias]:
+        """The tensors and symbols in a list of arguments."""
+        found: list[Alias] = []
+        for arg in args:
+            ((kind, data),) = arg.items()
+            if kind == "as_tensor":
+                found.append(scope.names[data["name"]])
+            elif kind == "as_tensors":
+                found += [scope.names[one["name"]] for one in data]
+            else:
+                given = self._argument(arg, scope)
+                if isinstance(given, Attribute) and isinstance(data, list):
+                    numbers = cast("list[object]", data)
+                    found += [self._number(number, scope) for number in numbers]
+                elif isinstance(given, Attribute):
+                    found.append(self._number(data, scope))
+                elif isinstance(given, SSAValue):
+                    found.append(Alias.of(given))
+                else:
+                    found += [Alias.of(one) for one in given or () if one is not None]
+        return found
+
+    def _number(self, number: object, scope: _Scope) -> Alias:
+        if not isinstance(number, int):
+            raise ArchiveError(f"an operand {number} of control flow")
+        op = scalar(number, i1 if isinstance(number, bool) else i64)
+        scope.block.add_op(op)
+        return Alias.of(op.result)
+
+    def _inline(
+        self,
+        arg: Mapping[str, Any],
+        given: Sequence[Alias],
+        scope: _Scope,
+        block: Block | None = None,
+    ) -> list[Alias]:
+        """Add the ops of a graph to a block; the values of its outputs."""
+        graph = arg["as_graph"]["graph"]
+        inner = _Scope(graph, block or scope.block, depth=scope.depth + 1)
+        for entry, alias in zip(graph["inputs"], given, strict=True):
+            ((_, data),) = entry.items()
+            inner.names[data.get("name", data.get("as_name"))] = alias
+        for node in graph["nodes"]:
+            self._node(node, inner)
+        return self._flat(graph["outputs"], inner)
+
+    def _if(
+        self, node: Mapping[str, Any], args: Sequence[Mapping[str, Any]], scope: _Scope
+    ) -> list[SSAValue]:
+        condition = self._operands(args[0], scope)[0]
+        given = [value for arg in args[3:] for value in self._operands(arg, scope)]
+        regions: list[Region] = []
+        types: list[Attribute] = []
+        for arg in args[1:3]:
+            block = Block()
+            results = self._inline(arg, [Alias.of(value) for value in given], scope, block)
+            values = read_all(results, block)
+            block.add_op(YieldOp(values))
+            regions.append(Region(block))
+            types = [unranked(value) for value in values]
+        op = IfOp(condition, regions[0], regions[1], result_types=types)
+        self._add(scope, op, node)
+        return list(op.results)
+
+    def _while(
+        self, node: Mapping[str, Any], args: Sequence[Mapping[str, Any]], scope: _Scope
+    ) -> list[SSAValue]:
+        decide, repeat = args[:2]
+        inits, rest = (self._operands(arg, scope) for arg in args[2:4])
+        given = [Alias.of(value) for value in (*inits, *rest)]
+        (condition,) = read_all(self._inline(decide, given, scope), scope.block)
+        block = Block(arg_types=[tensor(i64, []), *map(unranked, inits)])
+        others = [Alias.of(value) for value in rest]
+        inside = [Alias.of(value) for value in block.args[1:]]
+        after = read_all(self._inline(repeat, [*inside, *others], scope, block), block)
+        again = [Alias.of(value) for value in (*after, *rest)]
+        (going,) = read_all(self._inline(decide, again, scope, block), block)
+        block.add_op(YieldOp([going, *after]))
+        op = LoopOp(None, condition, inits, Region(block))
+        self._add(scope, op, node)
+        return list(op.results)
+
+    def _over_rows(
+        self,
+        node: Mapping[str, Any],
+        body: Mapping[str, Any],
+        inits: Sequence[SSAValue],
+        xs: Sequence[SSAValue],
+        rest: Sequence[SSAValue],
+        scope: _Scope,
+    ) -> list[SSAValue]:
+        """A loop over the first axis of `xs`, whose later results become rows of new tensors."""
+        if not xs:
+            raise ArchiveError("a loop over nothing")
+        zero = plain_attribute(0)
+        outer = scope.block
+        count = self._call("aten.sym_size.int", {"self": xs[0], "dim": zero}, i64, node, outer)
+        names = [name for _, name in _output_names(node)][len(inits) :]
+        carried = [*inits, *(self._zeros(name, node, scope) for name in names)]
+        is_some = self._call("_operator.gt", {"a": count, "b": zero}, i1, node, outer)
+        block = Block(arg_types=[tensor(i64, []), *map(unranked, carried)])
+        number, *before = block.args
+        rows = [
+            self._call("aten.select.int", {"self": x, "dim": zero, "index": number}, x, node, block)
+            for x in xs
+        ]
+        given = [Alias.of(value) for value in (*before[: len(inits)], *rows, *rest)]
+        after = read_all(self._inline(body, given, scope, block), block)
+        stacked = [
+            self._call(
+                "aten.select_scatter.default",
+                {"self": into, "src": row, "dim": zero, "index": number},
+                into,
+                node,
+                block,
+            )
+            for into, row in zip(before[len(inits) :], after[len(inits) :], strict=True)
+        ]
+        one = plain_attribute(1)
+        following = self._call("_operator.add", {"a": number, "b": one}, i64, node, block)
+        going = self._call("_operator.lt", {"a": following, "b": count}, i1, node, block)
+        block.add_op(YieldOp([going, *after[: len(inits)], *stacked]))
+        op = LoopOp(None, is_some, carried, Region(block))
+        self._add(scope, op, node)
+        return list(op.results)
+
+    def _zeros(self, name: str, node: Mapping[str, Any], scope: _Scope) -> SSAValue:
+        """A tensor of the type that the file states for a result."""
+        meta = scope.graph["tensor_values"][name]
+        sizes = [size_of(size, self.symbols).value for size in meta["sizes"]]
+        if None in sizes:
+            self._report(node_name(node), target_of(node), f"a result '{name}' of open size")
+            sizes = []
+        given = {"size": plain_attribute(sizes)}
+        return self._call("aten.zeros.default", given, element(meta["dtype"]), node, scope.block)
+
+    def _call(
+        self,
+        target: str,
+        given: Mapping[str, Given],
+        like: SSAValue | Attribute,
+        node: Mapping[str, Any],
+        block: Block,
+    ) -> SSAValue:
+        cls = op_class(target)
+        assert cls is not None
+        type_ = unranked(like) if isinstance(like, SSAValue) else UnrankedTensorType(like)
+        op = cls(given, [type_])
+        op.location = self._locate(node)
+        block.add_op(op)
+        return op.results[0]
+
+
+def _first_name(node: Mapping[str, Any]) -> str:
+    """The name of the first argument, if it is a tensor."""
+    first: Any = node["inputs"][0]["arg"] if node["inputs"] else {}
+    return first.get("as_tensor", {}).get("name", "")
+
+
+def _output_names(node: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Kind and name of each result; lists are taken apart."""
+    found: list[tuple[str, str]] = []
+    for output in node["outputs"]:
+        ((kind, data),) = output.items()
+        if kind == "as_tensors":
+            found += [("as_tensor", one["name"]) for one in data]
+        elif kind == "as_none":
+            found.append(("as_none", ""))
+        elif kind in _SYMBOLIC:
+            found.append((kind, data["as_name"]))
+        else:
+            found.append((kind, data["name"]))
+    return found
+
+
+def _fresh(base: str, taken: set[str]) -> str:
+    name, count = base, 1
+    while name in taken:
+        name, count = f"{base}_{count}", count + 1
+    taken.add(name)
+    return name

@@ -1,0 +1,86 @@
+"""Operators of ONNX applied to values of `core`, for frameworks that have the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    NoneType,
+    StringAttr,
+    UnrankedTensorType,
+)
+from xdsl.dialects.builtin import f32 as builtin_f32
+from xdsl.dialects.builtin import i64 as builtin_i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import Rewriter
+
+from lowerdeck.dialects.onnx.ops import NoneOp, op_class
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.framework import OnnxWalk
+from lowerdeck.passes.legalize.onnx.handlers import handler_of
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
+from lowerdeck.passes.legalize.onnx.ranks import require_ranks
+
+_OPSET = 22
+
+
+def applied(
+    builder: Legalizer,
+    op_type: str,
+    *operands: SSAValue | None,
+    results: int = 1,
+    **attributes: Any,
+) -> list[SSAValue]:
+    """
+    What an operator without subgraphs gives for its inputs in order, of which None is left out.
+    Attributes are plain.
+    """
+    cls = op_class("", op_type, _OPSET)
+    assert cls is not None
+    absent = NoneOp.create(result_types=[NoneType()])
+    values = [absent.results[0] if operand is None else operand for operand in operands]
+    op = cls.create(
+        operands=values,
+        result_types=[UnrankedTensorType(builtin_f32)] * results,
+        properties={name: _attribute(value) for name, value in attributes.items()},
+        location=builder.location,
+    )
+    for each in (absent, op):
+        Rewriter.insert_op(each, builder.point)
+    try:
+        handler = handler_of(op)
+        assert handler is not None
+        walk = OnnxWalk(func.FuncOp("applied", ([], [])))
+        walk.symbols = builder.symbols
+        inner = OnnxLegalizer(op, walk)
+        inner.created = builder.created
+        require_ranks(inner)
+        found = list(handler(op, inner))
+        inner.attrs.require_read()
+    finally:
+        for each in (op, absent):
+            each.detach()
+            each.erase()
+    return cast("list[SSAValue]", found)
+
+
+def _attribute(value: Any) -> Attribute:
+    match value:
+        case int():
+            return IntegerAttr(int(value), 64)
+        case float():
+            return FloatAttr(value, builtin_f32)
+        case str():
+            return StringAttr(value)
+        case _:
+            items: Sequence[Any] = list(value)
+            if items and isinstance(items[0], str):
+                return ArrayAttr(map(StringAttr, items))
+            element = builtin_f32 if any(isinstance(v, float) for v in items) else builtin_i64
+            return cast(Attribute, DenseArrayBase.from_list(element, items))

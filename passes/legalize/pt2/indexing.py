@@ -1,0 +1,305 @@
+"""Operators that read or write elements at places that tensors name."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.tensor import (
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+)
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    element_type,
+    i1,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.movement import scattered_rows
+from lowerdeck.passes.legalize.pt2.promotion import promoted_elements
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+
+
+def wrapped(builder: Pt2Legalizer, places: SSAValue, dim: Expr) -> TensorValue:
+    """Places of which negative ones count from the end."""
+    index = TensorValue.of(builder, places).cast(i64)
+    return index.lt(0).where(index + TensorValue.dim(builder, dim), index)
+
+
+def nonzero_columns(builder: Pt2Legalizer, x: SSAValue) -> list[SSAValue]:
+    """Where elements are not zero: a vector for each dimension."""
+    found = nonzero(builder, x)
+    return [builder.squeeze(builder.slice_axis(found, 0, k, 1), [0]) for k in range(rank_of(x))]
+
+
+@legalizes("nonzero", "argwhere")
+def legalize_nonzero(builder: Pt2Legalizer) -> Results:
+    """The places of what is not zero, a row for each."""
+    return [builder.transpose(nonzero(builder, builder.input()), [1, 0])]
+
+
+@legalizes("masked_select")
+def legalize_masked_select(builder: Pt2Legalizer) -> Results:
+    """The elements where a mask holds."""
+    x, mask = builder.input(), builder.input("mask")
+    dims = broadcast([dims_of(x), dims_of(mask)])
+    x, mask = builder.broadcast(x, dims), builder.broadcast(mask, dims)
+    places = builder.transpose(nonzero(builder, mask), [1, 0])
+    return [builder.add(GatherNdOp(x, places))]
+
+
+@legalizes("index_select", "embedding")
+def legalize_index_select(builder: Pt2Legalizer) -> Results:
+    """Rows along a dimension."""
+    if builder.name == "embedding":
+        return [builder.add(GatherOp(builder.input("weight"), builder.input("indices"), 0))]
+    x, index = builder.input(), builder.input("index")
+    if not rank_of(x):
+        return [x]
+    index = builder.reshape(index, [product(dims_of(index))])
+    return [builder.add(GatherOp(x, index, builder.dim()))]
+
+
+@legalizes("gather", "take_along_dim")
+def legalize_gather(builder: Pt2Legalizer) -> Results:
+    """Elements at places along a dimension."""
+    x = builder.input()
+    index = builder.input("index" if builder.name == "gather" else "indices")
+    if builder.name == "take_along_dim":
+        if builder.get("dim") is None:
+            flat = builder.reshape(x, [product(dims_of(x))])
+            index = builder.reshape(index, [product(dims_of(index))])
+            return [builder.add(GatherOp(flat, wrapped(builder, index, dims_of(flat)[0]).value, 0))]
+        axis = builder.dim()
+        lead = [list(dims_of(v)) for v in (x, index)]
+        lead[0][axis] = lead[1][axis] = Expr.const(1)
+        dims = list(broadcast(lead))
+        wide = [list(dims), list(dims)]
+        wide[0][axis], wide[1][axis] = dims_of(x)[axis], dims_of(index)[axis]
+        x, index = builder.broadcast(x, wide[0]), builder.broadcast(index, wide[1])
+        index = wrapped(builder, index, dims_of(x)[axis]).value
+        return [builder.add(GatherElementsOp(x, index, axis))]
+    if not rank_of(x):
+        return [builder.broadcast(x, dims_of(index))]
+    return [builder.add(GatherElementsOp(x, index, builder.dim()))]
+
+
+@legalizes("take")
+def legalize_take(builder: Pt2Legalizer) -> Results:
+    """Elements by their number."""
+    x = builder.input()
+    flat = builder.reshape(x, [product(dims_of(x))])
+    index = wrapped(builder, builder.input("index"), dims_of(flat)[0])
+    return [builder.add(GatherOp(flat, index.value, 0))]
+
+
+# Several index tensors
+
+
+class _Places:
+    """What a list of index tensors says: dimensions that are indexed, and where."""
+
+    def __init__(self, builder: Pt2Legalizer, x: SSAValue) -> None:
+        self.builder = builder
+        given: list[SSAValue | None] = []
+        for value in builder.get("indices"):
+            if value is not None and element_type(value) == i1:
+                if not rank_of(value):
+                    builder.refuse("a truth value as index", "a mask with dimensions")
+                given += nonzero_columns(builder, value)
+            else:
+                given.append(value)
+        self.axes = [axis for axis, value in enumerate(given) if value is not None]
+        dims = dims_of(x)
+        parts = [
+            wrapped(builder, value, dims[axis])
+            for axis, value in enumerate(given)
+            if value is not None
+        ]
+        self.dims = broadcast([part.dims for part in parts])
+        self.index = stack([part.broadcast(self.dims) for part in parts], len(self.dims))
+        rest = [axis for axis in range(len(dims)) if axis not in self.axes]
+        self.order = [*self.axes, *rest]
+        neighbors = self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
+        self.first = self.axes[0] if neighbors else 0
+        """Where the dimensions of the index stand in the result."""
+
+    def result_order(self, rank: int) -> list[int]:
+        """From the indexed dimensions first to their place in the result."""
+        count = len(self.dims)
+        rest = list(range(count, rank))
+        return [*rest[: self.first], *range(count), *rest[self.first :]]
+
+
+@legalizes("index", "_unsafe_index")
+def legalize_index(builder: Pt2Legalizer) -> Results:
+    """Index tensors broadcast; if they are no neighbors their dimensions go first."""
+    x = builder.input()
+    places = _Places(builder, x)
+    moved = builder.transpose(x, places.order)
+    if len(places.axes) == 1:
+        index = builder.reshape(places.index.value, places.dims)
+        found = builder.add(GatherOp(moved, index, 0))
+    else:
+        found = builder.add(GatherNdOp(moved, places.index.value))
+    return [builder.transpose(found, places.result_order(rank_of(found)))]
+
+
+@legalizes("index_put", "_unsafe_index_put")
+def legalize_index_put(builder: Pt2Legalizer) -> Results:
+    """Other elements at places; the last one written at a place stays."""
+    x = builder.input()
+    places = _Places(builder, x)
+    values = builder.cast(builder.input("values"), x)
+    moved = builder.transpose(x, places.order)
+    rest = list(dims_of(moved)[len(places.axes) :])
+    rank = len(places.dims) + len(rest)
+    order = places.result_order(rank)
+    inner = [*places.dims, *rest]
+    wide = builder.broadcast(values, [inner[k] for k in order])
+    updates = builder.transpose(wide, [order.index(k) for k in range(rank)])
+    reduction = "add" if builder.flag("accumulate") else "none"
+    if reduction == "add" and element_type(x) == i1:
+        builder.refuse("sums of truth values", "numbers")
+    result = builder.add(ScatterNdOp(moved, places.index.value, updates, reduction))
+    return [builder.transpose(result, [places.order.index(k) for k in range(rank_of(x))])]
+
+
+# Along a dimension
+
+_REDUCTIONS = {
+    "sum": "add",
+    "add": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "amin": "min",
+}
+
+
+@legalizes("scatter", "scatter_add", "scatter_reduce")
+def legalize_scatter(builder: Pt2Legalizer) -> Results:
+    """Elements at places along a dimension replaced or combined."""
+    x, index = builder.input(), builder.input("index")
+    if not rank_of(x):
+        builder.refuse("a scalar", "a tensor with dimensions")
+    axis = builder.dim()
+    dims = dims_of(index)
+    if builder.has("src"):
+        source = builder.slice(builder.input("src"), [0] * len(dims), dims)
+    else:
+        source = builder.broadcast(builder.operand("value", element_type(x)).value, dims)
+    kind = builder.text("reduce") if builder.has("reduce") else ""
+    kind = "sum" if builder.name == "scatter_add" else kind
+    if kind == "mean" or (builder.has("include_self") and not builder.flag("include_self")):
+        return [_excluding(builder, x, index, source, axis, kind)]
+    reduction = _REDUCTIONS[kind] if kind else "none"
+    return [builder.add(ScatterElementsOp(x, index, source, axis, reduction))]
+
+
+def _excluding(
+    builder: Pt2Legalizer, x: SSAValue, index: SSAValue, source: SSAValue, axis: int, kind: str
+) -> SSAValue:
+    """Without the old elements where something is written, or the mean."""
+    include = not builder.has("include_self") or builder.flag("include_self")
+    one = builder.broadcast(builder.scalar(1, i64), dims_of(index))
+    zeros = builder.broadcast(builder.scalar(0, i64), dims_of(x))
+    count = TensorValue(builder, builder.add(ScatterElementsOp(zeros, index, one, axis, "add")))
+    start = x
+    if not include:
+        element = element_type(x)
+        dtype = numpy_dtype(element)
+        if is_float(element):
+            low, high = -np.inf, np.inf
+        else:
+            low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[kind]
+        start = builder.select(count.gt(0).value, builder.scalar(neutral, x), x)
+    reduction = "add" if kind == "mean" else _REDUCTIONS[kind]
+    found = TensorValue(
+        builder, builder.add(ScatterElementsOp(start, index, source, axis, reduction))
+    )
+    if kind != "mean":
+        return found.value
+    total = (count + int(include)).maximum(1).cast(found.element)
+    if not is_float(found.element):
+        return found.quotient(total).value
+    return (found / total).value
+
+
+@legalizes("index_copy", "index_add", "index_fill")
+def legalize_rows(builder: Pt2Legalizer) -> Results:
+    """Whole rows along a dimension replaced or added."""
+    x, index, axis = builder.input(), builder.input("index"), builder.dim()
+    index = builder.reshape(index, [product(dims_of(index))])
+    places = wrapped(builder, index, dims_of(x)[axis])
+    dims = list(dims_of(x))
+    dims[axis] = dims_of(index)[0]
+    if builder.name == "index_fill":
+        value = builder.operand("value", element_type(x)).value
+        return [scattered_rows(builder, x, builder.broadcast(value, dims), axis, places)]
+    source = builder.cast(builder.input("source"), x)
+    if builder.name == "index_copy":
+        return [scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)]
+    if builder.get("alpha") != 1:
+        source = (TensorValue(builder, source) * builder.number("alpha")).value
+    wide = places.column(len(dims), axis).broadcast(dims)
+    return [builder.add(ScatterElementsOp(x, wide.value, source, axis, "add"))]
+
+
+@legalizes("put")
+def legalize_put(builder: Pt2Legalizer) -> Results:
+    """Elements by their number."""
+    x, index = builder.input(), builder.input("index")
+    flat = builder.reshape(x, [product(dims_of(x))])
+    places = wrapped(builder, builder.reshape(index, [product(dims_of(index))]), dims_of(flat)[0])
+    source = builder.reshape(builder.cast(builder.input("source"), x), places.dims)
+    reduction = "add" if builder.flag("accumulate") else "none"
+    result = builder.add(ScatterElementsOp(flat, places.value, source, 0, reduction))
+    return [builder.reshape(result, dims_of(x))]
+
+
+@legalizes("searchsorted", "bucketize")
+def legalize_search(builder: Pt2Legalizer) -> Results:
+    """How many of the sorted elements are below, or not above."""
+    if builder.name == "bucketize":
+        borders, x = builder.value("boundaries"), builder.value()
+    else:
+        borders, x = builder.value("sorted_sequence"), builder.value()
+        if builder.get("sorter") is not None:
+            builder.refuse("a sorter", "a sorted sequence")
+    element = promoted_elements(borders.element, x.element)
+    borders, x = borders.cast(element), x.cast(element)
+    right = builder.flag("right")
+    if builder.name == "searchsorted" and builder.get("side") is not None:
+        right = builder.text("side") == "right"
+    rank = len(x.dims)
+    wide = x.reshape([*x.dims, 1])
+    if len(borders.dims) > 1:
+        lead = borders.dims[:-1]
+        row = borders.reshape([*lead, 1, borders.dims[-1]])
+    else:
+        row = borders
+    below = ~wide.lt(row) if right else ~wide.le(row)
+    return [below.cast(i64).reduce("sum", [rank]).cast(builder.element()).value]
+
+
+@legalizes("isin")
+def legalize_isin(builder: Pt2Legalizer) -> Results:
+    """Whether each element is one of others."""
+    x, others = builder.value("elements"), builder.value("test_elements")
+    element = promoted_elements(x.element, others.element)
+    x, flat = x.cast(element), others.cast(element).reshape([product(others.dims)])
+    found = x.reshape([*x.dims, 1]).eq(flat).reduce("max", [len(x.dims)])
+    return [(~found if builder.flag("invert") else found).value]

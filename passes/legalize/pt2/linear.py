@@ -1,0 +1,331 @@
+"""Convolutions, products of matrices, attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.types import dims_of, i1, rank_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+
+
+def _in_result(builder: Pt2Legalizer, *names: str) -> list[SSAValue]:
+    """Tensors in the type of the result, into which autocast casts them."""
+    return [builder.cast(builder.input(name), builder.element()) for name in names]
+
+
+def _optional(builder: Pt2Legalizer, name: str) -> SSAValue | None:
+    value = builder.optional(name)
+    return None if value is None else builder.cast(value, builder.element())
+
+
+# Convolutions
+
+
+@legalizes("convolution", "_convolution", *(f"conv{k}d" for k in (1, 2, 3)))
+def legalize_convolution(builder: Pt2Legalizer) -> Results:
+    """Images with or without a batch; `same` puts the odd cell at the end."""
+    x, weight = _in_result(builder, "input", "weight")
+    bias = _optional(builder, "bias")
+    rank = rank_of(weight) - 2
+    single = rank_of(x) == rank + 1
+    x = builder.unsqueeze(x, [0]) if single else x
+    if builder.flag("transposed") if builder.has("transposed") else False:
+        found = _transposed(builder, x, weight, bias, rank, "output_padding")
+    else:
+        dilation = builder.ints_of("dilation", rank)
+        begin, end = _padding(builder, weight, dilation, rank)
+        op = ConvOp(
+            x,
+            weight,
+            bias,
+            strides=builder.ints_of("stride", rank),
+            dilations=dilation,
+            pads_begin=begin,
+            pads_end=end,
+            groups=builder.integer("groups"),
+        )
+        found = builder.add(op)
+    return [builder.squeeze(found, [0]) if single else found]
+
+
+def _padding(
+    builder: Pt2Legalizer, weight: SSAValue, dilation: Sequence[int], rank: int
+) -> tuple[list[Expr], list[Expr]]:
+    given = builder.get("padding")
+    if not isinstance(given, str):
+        amounts = [Expr.const(number) for number in builder.ints_of("padding", rank)]
+        return amounts, amounts
+    if given == "valid":
+        return [Expr.const(0)] * rank, [Expr.const(0)] * rank
+    totals = [(k - 1) * d for k, d in zip(dims_of(weight)[2:], dilation, strict=True)]
+    begin = [total // 2 for total in totals]
+    return begin, [total - half for total, half in zip(totals, begin, strict=True)]
+
+
+def _transposed(
+    builder: Pt2Legalizer,
+    x: SSAValue,
+    weight: SSAValue,
+    bias: SSAValue | None,
+    rank: int,
+    extra: str,
+) -> SSAValue:
+    padding = builder.ints_of("padding", rank)
+    return transposed_convolution(
+        builder,
+        x,
+        weight,
+        bias,
+        strides=builder.ints_of("stride", rank),
+        dilations=builder.ints_of("dilation", rank),
+        pads_begin=padding,
+        pads_end=padding,
+        output_padding=builder.ints_of(extra, rank),
+        groups=builder.integer("groups"),
+    )
+
+
+@legalizes(*(f"conv_transpose{k}d" for k in (1, 2, 3)))
+def legalize_transposed(builder: Pt2Legalizer) -> Results:
+    """Weights are [in, out / groups, ...]."""
+    x, weight = _in_result(builder, "input", "weight")
+    rank = rank_of(weight) - 2
+    single = rank_of(x) == rank + 1
+    x = builder.unsqueeze(x, [0]) if single else x
+    bias = _optional(builder, "bias")
+    found = _transposed(builder, x, weight, bias, rank, "output_padding")
+    return [builder.squeeze(found, [0]) if single else found]
+
+
+# Products
+
+
+@legalizes("linear")
+def legalize_linear(builder: Pt2Legalizer) -> Results:
+    """x times the transposed weights, plus the bias."""
+    x, weight = _in_result(builder, "input", "weight")
+    bias = _optional(builder, "bias")
+    order = list(range(rank_of(weight)))[::-1]
+    found = TensorValue(builder, matmul(builder, x, builder.transpose(weight, order)))
+    return [found.value if bias is None else (found + TensorValue.of(builder, bias)).value]
+
+
+_PAIRS = {
+    "mm": ("self", "mat2"),
+    "bmm": ("self", "mat2"),
+    "matmul": ("self", "other"),
+    "mv": ("self", "vec"),
+    "dot": ("self", "tensor"),
+}
+
+
+@legalizes(*_PAIRS)
+def legalize_product(builder: Pt2Legalizer) -> Results:
+    """Products of matrices, batches of them, and vectors."""
+    a, b = _in_result(builder, *_PAIRS[builder.name])
+    return [matmul(builder, a, b)]
+
+
+@legalizes("addmm", "addmv", "baddbmm", "addr", "addbmm")
+def legalize_sum_of_product(builder: Pt2Legalizer) -> Results:
+    """beta * self + alpha * product"""
+    names = {"addmm": ("mat1", "mat2"), "addmv": ("mat", "vec"), "addr": ("vec1", "vec2")}
+    a, b = _in_result(builder, *names.get(builder.name, ("batch1", "batch2")))
+    if builder.name == "addr":
+        a, b = builder.unsqueeze(a, [1]), builder.unsqueeze(b, [0])
+    found = TensorValue(builder, matmul(builder, a, b))
+    if builder.name == "addbmm":
+        found = found.reduce("sum", [0])
+    element = builder.element()
+    alpha, beta = builder.get("alpha"), builder.get("beta")
+    found = found if alpha == 1 else found * builder.operand("alpha", element)
+    if beta == 0:
+        return [found.value]
+    x = TensorValue.of(builder, builder.cast(builder.input(), element))
+    x = x if beta == 1 else x * builder.operand("beta", element)
+    return [(found + x).value]
+
+
+@legalizes("outer", "inner", "kron")
+def legalize_outer(builder: Pt2Legalizer) -> Results:
+    """Products of all pairs, of last dimensions, or of blocks."""
+    names = ("self", "vec2") if builder.name == "outer" else ("self", "other")
+    a, b = _in_result(builder, *names)
+    if builder.name == "inner":
+        if not rank_of(a) or not rank_of(b):
+            return [(TensorValue.of(builder, a) * TensorValue.of(builder, b)).value]
+        left, right = "abcdefgh"[: rank_of(a) - 1], "ijklmnop"[: rank_of(b) - 1]
+        return [einsum(builder, f"{left}z,{right}z->{left}{right}", [a, b])]
+    if builder.name == "outer":
+        a, b = builder.unsqueeze(a, [1]), builder.unsqueeze(b, [0])
+        return [(TensorValue.of(builder, a) * TensorValue.of(builder, b)).value]
+    rank = max(rank_of(a), rank_of(b))
+    a = builder.unsqueeze(a, list(range(rank - rank_of(a))))
+    b = builder.unsqueeze(b, list(range(rank - rank_of(b))))
+    ones = Expr.const(1)
+    left = [size for dim in dims_of(a) for size in (dim, ones)]
+    right = [size for dim in dims_of(b) for size in (ones, dim)]
+    wide = TensorValue.of(builder, a).reshape(left) * TensorValue.of(builder, b).reshape(right)
+    dims = [m * n for m, n in zip(dims_of(a), dims_of(b), strict=True)]
+    return [wide.reshape(dims).value]
+
+
+@legalizes("einsum")
+def legalize_einsum(builder: Pt2Legalizer) -> Results:
+    """Sums of products by labels."""
+    values = [builder.cast(value, builder.element()) for value in builder.inputs("tensors")]
+    return [einsum(builder, builder.text("equation").replace(" ", ""), values)]
+
+
+@legalizes("bilinear")
+def legalize_bilinear(builder: Pt2Legalizer) -> Results:
+    """x1 weight x2, plus the bias."""
+    a, weight, b = _in_result(builder, "input1", "weight", "input2")
+    found = TensorValue(builder, einsum(builder, "...i,oij,...j->...o", [a, weight, b]))
+    bias = _optional(builder, "bias")
+    return [found.value if bias is None else (found + TensorValue.of(builder, bias)).value]
+
+
+@legalizes("_trilinear")
+def legalize_trilinear(builder: Pt2Legalizer) -> Results:
+    """The product of three tensors with new dimensions, summed."""
+    values: list[TensorValue] = []
+    for number in "123":
+        value = builder.input(f"i{number}")
+        axes = builder.get(f"expand{number}")
+        value = builder.unsqueeze(value, sorted(axes)) if axes else value
+        values.append(TensorValue.of(builder, value))
+    total = values[0] * values[1] * values[2]
+    summed = builder.get("sumdim")
+    return [total.reduce("sum", sorted(summed)).value if summed else total.value]
+
+
+@legalizes("tensordot")
+def legalize_tensordot(builder: Pt2Legalizer) -> Results:
+    """Products summed over dimensions of each side."""
+    a, b = _in_result(builder, "self", "other")
+    left, right = list("abcdefgh"[: rank_of(a)]), list("ijklmnop"[: rank_of(b)])
+    firsts, seconds = ([], [])
+    if builder.get("dims_self"):
+        firsts = builder.axes(builder.ints_of("dims_self"), rank_of(a))
+        seconds = builder.axes(builder.ints_of("dims_other"), rank_of(b))
+    for first, second in zip(firsts, seconds, strict=True):
+        right[second] = left[first]
+    kept = [c for k, c in enumerate(left) if k not in firsts]
+    kept += [c for k, c in enumerate(right) if k not in seconds]
+    equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
+    return [einsum(builder, equation, [a, b])]
+
+
+@legalizes("linalg_multi_dot", "chain_matmul")
+def legalize_chain(builder: Pt2Legalizer) -> Results:
+    """A product of several matrices, from the left."""
+    first, *rest = [
+        builder.cast(value, builder.element())
+        for value in builder.inputs("tensors" if builder.has("tensors") else "matrices")
+    ]
+    for value in rest:
+        first = matmul(builder, first, value)
+    return [first]
+
+
+@legalizes("matrix_power", "linalg_matrix_power")
+def legalize_matrix_power(builder: Pt2Legalizer) -> Results:
+    """Products of a matrix with itself."""
+    x, count = builder.input(), builder.integer("n")
+    if not 1 <= count <= 64:
+        builder.refuse(f"the power {count}", "1 to 64")
+    found: SSAValue | None = None
+    while count:
+        if count & 1:
+            found = x if found is None else matmul(builder, found, x)
+        count >>= 1
+        x = matmul(builder, x, x) if count else x
+    assert found is not None
+    return [found]
+
+
+@legalizes("cross", "linalg_cross")
+def legalize_cross(builder: Pt2Legalizer) -> Results:
+    """The cross product of vectors of three."""
+    a, b = builder.stated("self"), builder.stated("other")
+    rank = len(a.dims)
+    if builder.get("dim") is None:
+        axis = next(k for k, dim in enumerate(a.dims) if dim == 3)
+    else:
+        axis = builder.axis(builder.integer("dim"), rank)
+    left = [a.pick(axis, k) for k in range(3)]
+    right = [b.pick(axis, k) for k in range(3)]
+    parts = [
+        left[(k + 1) % 3] * right[(k + 2) % 3] - left[(k + 2) % 3] * right[(k + 1) % 3]
+        for k in range(3)
+    ]
+    return [stack(parts, axis).value]
+
+
+# Attention
+
+
+@legalizes("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
+def legalize_attention(builder: Pt2Legalizer) -> Results:
+    """
+    softmax(q k^T * scale + mask) v. Where a mask hides every key of a query the result is zero;
+    a causal mask is aligned at the upper left.
+    """
+    if builder.number("dropout_p", 0.0):
+        builder.refuse("random numbers", "dropout_p 0", "call model.eval()")
+    q, k, v = _in_result(builder, "query", "key", "value")
+    if builder.has("enable_gqa") and builder.flag("enable_gqa"):
+        k, v = (_repeated(builder, x, dims_of(q)[-3]) for x in (k, v))
+    length = dims_of(q)[-1]
+    if builder.get("scale") is None:
+        if length.value is None:
+            builder.refuse("heads of open size", "a scale")
+        scale = 1 / math.sqrt(max(length.value, 1))
+    else:
+        scale = float(builder.number("scale"))
+    mask = builder.optional("attn_mask")
+    if mask is not None and rank_of(mask) < 2:
+        mask = builder.unsqueeze(mask, list(range(2 - rank_of(mask))))
+    if builder.flag("is_causal"):
+        rows, columns = dims_of(q)[-2], dims_of(k)[-2]
+        here = TensorValue.iota(builder, columns).column(2, 1)
+        causal = here.le(TensorValue.iota(builder, rows).column(2, 0))
+        mask = causal.value
+    element = builder.element()
+    scores = TensorValue(builder, matmul(builder, q, builder.transpose(k, _swapped(rank_of(k)))))
+    scores = scores * scale
+    if mask is None:
+        weights = builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1))
+        return [matmul(builder, weights, v)]
+    if TensorValue(builder, mask).element == i1:
+        zero, low = (builder.scalar(number, element) for number in (0.0, -math.inf))
+        mask = builder.select(mask, zero, low)
+    scores = scores + TensorValue.of(builder, builder.cast(mask, element))
+    last = len(scores.dims) - 1
+    hidden = scores.eq(-math.inf).reduce("min", [last], keep_dims=True)
+    weights = builder.add(SoftmaxOp(scores.value, last))
+    weights = builder.select(hidden.value, builder.scalar(0, weights), weights)
+    return [matmul(builder, weights, v)]
+
+
+def _swapped(rank: int) -> list[int]:
+    return [*range(rank - 2), rank - 1, rank - 2]
+
+
+def _repeated(builder: Pt2Legalizer, x: SSAValue, heads: Expr) -> SSAValue:
+    """Each head several times."""
+    *lead, own, rows, columns = dims_of(x)
+    times = heads // own
+    wide = builder.unsqueeze(x, [len(lead) + 1])
+    wide = builder.broadcast(wide, [*lead, own, times, rows, columns])
+    return builder.reshape(wide, [*lead, product([own, times]), rows, columns])

@@ -1,0 +1,681 @@
+"""Operators that move elements: views, slices, pads, and what joins tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterNdOp
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    f64,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.generators import diagonals, range_of
+from lowerdeck.passes.legalize.common.movement import concat, pad, sliced, tile
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.promotion import promoted
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, is_nonnegative
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
+
+# Shapes
+
+
+def resolved(builder: Pt2Legalizer, dims: Sequence[Expr], shape: Sequence[Expr]) -> list[Expr]:
+    """A shape of which one entry may be -1."""
+    missing = [axis for axis, size in enumerate(shape) if size == -1]
+    if not missing:
+        return list(shape)
+    if len(missing) > 1:
+        builder.refuse("more than one -1 in a shape", "one")
+    rest = product(size for axis, size in enumerate(shape) if axis != missing[0])
+    if rest == 0:
+        builder.refuse("-1 beside dimensions of 0", "sizes")
+    found = list(shape)
+    found[missing[0]] = product(dims) // rest
+    return found
+
+
+@legalizes("view", "reshape", "_unsafe_view")
+def legalize_view(builder: Pt2Legalizer) -> Results:
+    """Another shape."""
+    if builder.has("dtype"):
+        builder.refuse("the bytes of elements as another type", "a cast")
+    x = builder.input()
+    shape = builder.exprs_of("shape" if builder.name == "reshape" else "size")
+    return [builder.reshape(x, resolved(builder, dims_of(x), shape))]
+
+
+@legalizes("view_as", "reshape_as")
+def legalize_view_as(builder: Pt2Legalizer) -> Results:
+    """The shape of another tensor."""
+    return [builder.reshape(builder.input(), dims_of(builder.input("other")))]
+
+
+@legalizes("expand", "expand_as", "broadcast_to")
+def legalize_expand(builder: Pt2Legalizer) -> Results:
+    """Dimensions of one repeated; -1 stands for the old size."""
+    x = builder.input()
+    if builder.name == "expand_as":
+        return [builder.broadcast(x, dims_of(builder.input("other")))]
+    sizes = builder.exprs_of("size")
+    old = [Expr.const(1)] * (len(sizes) - rank_of(x)) + list(dims_of(x))
+    dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
+    return [builder.broadcast(x, dims)]
+
+
+@legalizes("flatten", "ravel")
+def legalize_flatten(builder: Pt2Legalizer) -> Results:
+    """Neighboring dimensions as one."""
+    x = builder.input()
+    dims = dims_of(x)
+    if builder.name == "ravel" or not dims:
+        return [builder.reshape(x, [product(dims)])]
+    first, last = (builder.axis(builder.integer(n), len(dims)) for n in ("start_dim", "end_dim"))
+    return [builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])]
+
+
+@legalizes("unflatten")
+def legalize_unflatten(builder: Pt2Legalizer) -> Results:
+    """One dimension as several."""
+    x = builder.input()
+    dims, axis = dims_of(x), builder.dim()
+    sizes = resolved(builder, [dims[axis]], builder.exprs_of("sizes"))
+    return [builder.reshape(x, [*dims[:axis], *sizes, *dims[axis + 1 :]])]
+
+
+@legalizes("unsqueeze")
+def legalize_unsqueeze(builder: Pt2Legalizer) -> Results:
+    """A new dimension of one."""
+    x = builder.input()
+    return [builder.unsqueeze(x, [builder.axis(builder.integer("dim"), rank_of(x) + 1)])]
+
+
+@legalizes("squeeze")
+def legalize_squeeze(builder: Pt2Legalizer) -> Results:
+    """Dimensions of one go; others stay, also those whose size is open."""
+    x = builder.input()
+    dims = dims_of(x)
+    axes = builder.axes_of("dim", len(dims)) if builder.has("dim") else list(range(len(dims)))
+    return [builder.squeeze(x, [axis for axis in axes if dims[axis] == 1])]
+
+
+@legalizes("atleast_1d", "atleast_2d", "atleast_3d")
+def legalize_atleast(builder: Pt2Legalizer) -> Results:
+    """Dimensions of one where there are too few."""
+    if not isinstance(builder.get("self") if builder.has("self") else None, SSAValue):
+        builder.refuse("a list of tensors", "one tensor")
+    x = builder.input()
+    dims = list(dims_of(x))
+    count = int(builder.name[-2])
+    while len(dims) < count:
+        dims = [*dims, Expr.const(1)] if len(dims) == 2 else [Expr.const(1), *dims]
+    return [builder.reshape(x, dims)]
+
+
+@legalizes("permute", "transpose", "swapaxes", "t", "mT", "numpy_T", "movedim", "moveaxis")
+def legalize_permute(builder: Pt2Legalizer) -> Results:
+    """Dimensions in another order."""
+    x = builder.input()
+    rank = rank_of(x)
+    order = list(range(rank))
+    match builder.name:
+        case "permute":
+            order = builder.axes(builder.ints_of("dims"), rank)
+        case "numpy_T":
+            order.reverse()
+        case "movedim" | "moveaxis":
+            sources = builder.axes(builder.ints_of("source"), rank)
+            targets = builder.axes(builder.ints_of("destination"), rank)
+            rest = [axis for axis in order if axis not in sources]
+            for target, source in sorted(zip(targets, sources, strict=True)):
+                rest.insert(target, source)
+            order = rest
+        case "t" | "mT":
+            if rank > 1:
+                order[-2:] = reversed(order[-2:])
+        case _:
+            keys = ("dim0", "dim1") if builder.name == "transpose" else ("axis0", "axis1")
+            a, b = (builder.axis(builder.integer(key), max(rank, 1)) for key in keys)
+            if rank:
+                order[a], order[b] = order[b], order[a]
+    return [builder.transpose(x, order)]
+
+
+# Parts
+
+
+def _bounds(builder: Pt2Legalizer, dim: Expr) -> tuple[Expr, Expr]:
+    start = Expr.const(0) if builder.get("start") is None else builder.expr("start")
+    end = Expr.const(UNBOUNDED) if builder.get("end") is None else builder.expr("end")
+    del dim
+    return start, end
+
+
+@legalizes("slice")
+def legalize_slice(builder: Pt2Legalizer) -> Results:
+    """Bounds are clamped; negative ones count from the end."""
+    x, axis = builder.input(), builder.dim()
+    start, end = _bounds(builder, dims_of(x)[axis])
+    return [sliced(builder, x, [axis], [start], [end], [builder.expr("step")])]
+
+
+@legalizes("narrow")
+def legalize_narrow(builder: Pt2Legalizer) -> Results:
+    """A number of elements from a place on."""
+    x, axis = builder.input(), builder.dim()
+    start = _place(builder, builder.expr("start"), dims_of(x)[axis])
+    return [builder.slice_axis(x, axis, start, builder.expr("length"))]
+
+
+def _place(builder: Pt2Legalizer, index: Expr, dim: Expr) -> Expr:
+    if index.value is not None:
+        return dim + index if index.value < 0 else index
+    if not is_nonnegative(builder, index):
+        return from_front(builder, index, dim)
+    return index
+
+
+@legalizes("select")
+def legalize_select(builder: Pt2Legalizer) -> Results:
+    """One position of a dimension, which goes."""
+    x, axis = builder.input(), builder.dim()
+    place = _place(builder, builder.expr("index"), dims_of(x)[axis])
+    return [builder.squeeze(builder.slice_axis(x, axis, place, 1), [axis])]
+
+
+def scattered_rows(
+    builder: Pt2Legalizer, x: SSAValue, source: SSAValue, axis: int, places: TensorValue
+) -> SSAValue:
+    """`x` whose rows at `places` along an axis are those of `source`."""
+    order = [axis, *(k for k in range(rank_of(x)) if k != axis)]
+    back = [order.index(k) for k in range(rank_of(x))]
+    index = places.reshape([places.dims[0], 1])
+    moved, rows = builder.transpose(x, order), builder.transpose(source, order)
+    return builder.transpose(builder.add(ScatterNdOp(moved, index.value, rows)), back)
+
+
+@legalizes("slice_scatter", "select_scatter")
+def legalize_put(builder: Pt2Legalizer) -> Results:
+    """A tensor in which a slice, or one position, is another one."""
+    x, axis = builder.input(), builder.dim()
+    source, dim = builder.cast(builder.input("src"), x), dims_of(x)[axis]
+    if builder.name == "select_scatter":
+        first, count = _place(builder, builder.expr("index"), dim), Expr.const(1)
+        source, step = builder.unsqueeze(source, [axis]), Expr.const(1)
+    else:
+        start, end = _bounds(builder, dim)
+        step = builder.expr("step")
+        numbers = TensorValue.iota(builder, dim)
+        cut = sliced(builder, numbers.value, [0], [start], [end], [step])
+        count = dims_of(cut)[0]
+        dims = list(dims_of(x))
+        dims[axis] = count
+        source = builder.broadcast(source, dims)
+        if count == dim:
+            return [source]
+        places = TensorValue.of(builder, cut)
+        return [scattered_rows(builder, x, source, axis, places)]
+    places = TensorValue.iota(builder, count) * TensorValue.dim(builder, step)
+    places = places + TensorValue.dim(builder, first)
+    dims = list(dims_of(x))
+    dims[axis] = count
+    return [scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)]
+
+
+@legalizes("split", "split_with_sizes", "chunk", "unsafe_split", "tensor_split", "unbind")
+def legalize_split(builder: Pt2Legalizer) -> Results:
+    """Consecutive parts."""
+    x, axis = builder.input(), builder.dim()
+    dim, count = dims_of(x)[axis], len(builder.op.results)
+    if builder.name == "unbind":
+        parts = builder.split(x, axis, [Expr.const(1)] * count)
+        return [builder.squeeze(part, [axis]) for part in parts]
+    if builder.name == "tensor_split":
+        if not builder.has("sections") or dim.value is None:
+            builder.refuse("tensor_split with indices or of an open size", "sections")
+        sizes = [Expr.const(dim.value // count + (k < dim.value % count)) for k in range(count)]
+    elif builder.name == "split_with_sizes":
+        sizes = builder.exprs_of("split_sizes")
+    else:
+        if builder.name == "chunk":
+            chunks = builder.integer("chunks")
+            each = (dim + chunks - 1) // chunks
+        elif builder.overload == "sizes":
+            return list(builder.split(x, axis, builder.exprs_of("split_size")))
+        else:
+            each = builder.expr("split_size")
+        sizes = [each] * (count - 1) + [dim - each * (count - 1)]
+    return list(builder.split(x, axis, sizes))
+
+
+@legalizes("flip", "fliplr", "flipud")
+def legalize_flip(builder: Pt2Legalizer) -> Results:
+    """The elements along dimensions in reverse."""
+    x = builder.input()
+    dims, starts, steps = dims_of(x), [Expr.const(0)] * rank_of(x), [Expr.const(1)] * rank_of(x)
+    for axis in builder.axes(builder.ints_of("dims"), len(dims)):
+        starts[axis], steps[axis] = dims[axis] - 1, Expr.const(-1)
+    return [builder.slice(x, starts, dims, steps)]
+
+
+@legalizes("roll")
+def legalize_roll(builder: Pt2Legalizer) -> Results:
+    """What leaves at one end comes back at the other."""
+    x = builder.input()
+    shifts, axes = builder.ints_of("shifts"), builder.ints_of("dims")
+    dims = dims_of(x)
+    if not axes:
+        flat = builder.reshape(x, [product(dims)])
+        return [builder.reshape(_rolled(builder, flat, 0, shifts[0]), dims)]
+    for shift, axis in zip(shifts, builder.axes(builder.ints_of("dims"), len(dims)), strict=True):
+        x = _rolled(builder, x, axis, shift)
+    return [x]
+
+
+def _rolled(builder: Pt2Legalizer, x: SSAValue, axis: int, shift: int) -> SSAValue:
+    dim = dims_of(x)[axis]
+    back = (
+        Expr.const(shift % dim.value if dim.value else 0)
+        if dim.value is not None
+        else (Expr.const(shift) % dim)
+    )
+    if back == 0:
+        return x
+    head, tail = builder.split(x, axis, [dim - back, back])
+    return concat(builder, [tail, head], axis)
+
+
+# Joins
+
+
+@legalizes("cat", "concat", "concatenate")
+def legalize_cat(builder: Pt2Legalizer) -> Results:
+    """Tensors one after the other; empty vectors are nothing."""
+    values = builder.inputs("tensors")
+    element = builder.element()
+    rank = max(map(rank_of, values))
+    kept = [v for v in values if rank_of(v) == rank or dims_of(v) != (Expr.const(0),)]
+    axis = builder.axis(builder.integer("dim"), rank)
+    return [concat(builder, [builder.cast(value, element) for value in kept], axis)]
+
+
+@legalizes("stack")
+def legalize_stack(builder: Pt2Legalizer) -> Results:
+    """Tensors along a new dimension."""
+    values = [builder.cast(value, builder.element()) for value in builder.inputs("tensors")]
+    axis = builder.axis(builder.integer("dim"), rank_of(values[0]) + 1)
+    return [concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)]
+
+
+@legalizes("hstack", "vstack", "dstack")
+def legalize_stacks(builder: Pt2Legalizer) -> Results:
+    """Joins along the second, first or third dimension."""
+    values = builder.inputs("tensors")
+    least = {"hstack": 1, "vstack": 2, "dstack": 3}[builder.name]
+    wide: list[SSAValue] = []
+    for value in values:
+        dims = list(dims_of(value))
+        while len(dims) < least:
+            dims = [*dims, Expr.const(1)] if len(dims) == 2 else [Expr.const(1), *dims]
+        wide.append(builder.cast(builder.reshape(value, dims), builder.element()))
+    axis = {"hstack": min(1, rank_of(wide[0]) - 1), "vstack": 0, "dstack": 2}[builder.name]
+    return [concat(builder, wide, axis)]
+
+
+@legalizes("repeat", "tile")
+def legalize_repeat(builder: Pt2Legalizer) -> Results:
+    """Copies side by side."""
+    x = builder.input()
+    repeats = builder.exprs_of("repeats" if builder.name == "repeat" else "dims")
+    repeats = [Expr.const(1)] * (rank_of(x) - len(repeats)) + repeats
+    x = builder.unsqueeze(x, list(range(len(repeats) - rank_of(x))))
+    return [tile(builder, x, repeats)]
+
+
+@legalizes("repeat_interleave.self_int")
+def legalize_repeat_interleave(builder: Pt2Legalizer) -> Results:
+    """Each element several times."""
+    x, count = builder.input(), builder.expr("repeats")
+    if builder.get("dim") is None:
+        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
+    else:
+        axis = builder.dim()
+    dims = list(dims_of(x))
+    wide = builder.unsqueeze(x, [axis + 1])
+    wide = builder.broadcast(wide, [*dims[: axis + 1], count, *dims[axis + 1 :]])
+    dims[axis] = dims[axis] * count
+    return [builder.reshape(wide, dims)]
+
+
+@legalizes("meshgrid", "broadcast_tensors", "cartesian_prod")
+def legalize_meshgrid(builder: Pt2Legalizer) -> Results:
+    """Vectors along a dimension each, repeated over the others."""
+    values = builder.inputs("tensors")
+    if builder.name == "broadcast_tensors":
+        dims = broadcast([dims_of(value) for value in values])
+        return [builder.broadcast(value, dims) for value in values]
+    sizes = [product(dims_of(value)) for value in values]
+    swaps = builder.text("indexing", "ij") == "xy" if builder.has("indexing") else False
+    order = list(range(len(values)))
+    if swaps and len(order) > 1:
+        order[:2] = [1, 0]
+    results: list[SSAValue] = []
+    for number, value in enumerate(values):
+        dims = [Expr.const(1)] * len(values)
+        dims[order.index(number)] = sizes[number]
+        wide = builder.reshape(value, dims)
+        results.append(builder.broadcast(wide, [sizes[k] for k in order]))
+    if builder.name == "meshgrid":
+        return results
+    rank = len(values)
+    columns = [builder.unsqueeze(r, [rank]) for r in results]
+    return [builder.reshape(concat(builder, columns, rank), [product(sizes), rank])]
+
+
+# Padding
+
+
+def _spread(builder: Pt2Legalizer, rank: int, name: str) -> tuple[list[Expr], list[Expr]]:
+    amounts = builder.exprs_of(name)
+    begin, end = [Expr.const(0)] * rank, [Expr.const(0)] * rank
+    for k in range(len(amounts) // 2):
+        begin[rank - 1 - k], end[rank - 1 - k] = amounts[2 * k], amounts[2 * k + 1]
+    return begin, end
+
+
+@legalizes("constant_pad_nd", "pad")
+def legalize_pad(builder: Pt2Legalizer) -> Results:
+    """What is around, from the last dimension on."""
+    x = builder.input()
+    mode = builder.text("mode", "constant") if builder.has("mode") else "constant"
+    begin, end = _spread(builder, rank_of(x), "pad")
+    if mode != "constant":
+        name = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+        return [pad(builder, x, begin, end, None, name)]
+    value = builder.number("value", 0)
+    return [pad(builder, x, begin, end, builder.scalar(value, x))]
+
+
+@legalizes(*(f"{mode}_pad{k}d" for mode in ("reflection", "replication") for k in (1, 2, 3)))
+def legalize_edge_pad(builder: Pt2Legalizer) -> Results:
+    """What is around repeats the elements."""
+    x = builder.input()
+    begin, end = _spread(builder, rank_of(x), "padding")
+    mode = "reflect" if builder.name.startswith("reflection") else "edge"
+    return [pad(builder, x, begin, end, None, mode)]
+
+
+# Triangles and diagonals
+
+
+@legalizes("tril", "triu")
+def legalize_triangle(builder: Pt2Legalizer) -> Results:
+    """Zero above or below a diagonal."""
+    x = builder.input()
+    place, k = diagonals(builder, x), builder.integer("diagonal")
+    kept = place.le(k) if builder.name == "tril" else place.ge(k)
+    return [builder.select(kept.value, x, builder.scalar(0, x))]
+
+
+@legalizes("diagonal", "diag", "trace")
+def legalize_diagonal(builder: Pt2Legalizer) -> Results:
+    """The elements of a diagonal as the last dimension; a matrix with one."""
+    x = builder.input()
+    rank = rank_of(x)
+    if builder.name == "diag" and rank == 1:
+        return [embedded(builder, x, builder.integer("diagonal"), 0, 1)]
+    offset, first, second = 0, 0, 1
+    if builder.name == "diagonal":
+        first, second = (builder.axis(builder.integer(n), rank) for n in ("dim1", "dim2"))
+        offset = builder.integer("offset")
+    elif builder.name == "diag":
+        offset = builder.integer("diagonal")
+    found = diagonal(builder, x, offset, first, second)
+    if builder.name == "trace":
+        found = builder.reduce("sum", builder.cast(found, builder.element()), [0])
+    return [found]
+
+
+def _diagonal_places(
+    builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int
+) -> tuple[list[int], Expr, TensorValue]:
+    """The order with the two dimensions first, how many places, and where [count, 2]."""
+    dims = dims_of(x)
+    rows, columns = dims[first] - max(-offset, 0), dims[second] - max(offset, 0)
+    count = builder.symbols.largest(builder.symbols.smallest(rows, columns), 0)
+    number = TensorValue.iota(builder, count)
+    order = [first, second, *(k for k in range(len(dims)) if k not in (first, second))]
+    return order, count, stack([number + max(-offset, 0), number + max(offset, 0)], 1)
+
+
+def diagonal(builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int) -> SSAValue:
+    """The elements of a diagonal, as the last dimension."""
+    order, _, places = _diagonal_places(builder, x, offset, first, second)
+    found = builder.add(GatherNdOp(builder.transpose(x, order), places.value))
+    rank = rank_of(found)
+    return builder.transpose(found, [*range(1, rank), 0])
+
+
+@legalizes("diagonal_scatter")
+def legalize_diagonal_scatter(builder: Pt2Legalizer) -> Results:
+    """A tensor with another diagonal."""
+    x = builder.input()
+    source = builder.cast(builder.input("src"), x)
+    first, second = (builder.axis(builder.integer(n), rank_of(x)) for n in ("dim1", "dim2"))
+    order, count, places = _diagonal_places(builder, x, builder.integer("offset"), first, second)
+    moved = builder.transpose(x, order)
+    source = builder.broadcast(source, [*dims_of(moved)[2:], count])
+    rank = rank_of(source)
+    rows = builder.transpose(source, [rank - 1, *range(rank - 1)])
+    result = builder.add(ScatterNdOp(moved, places.value, rows))
+    return [builder.transpose(result, [order.index(k) for k in range(rank_of(x))])]
+
+
+@legalizes("diag_embed")
+def legalize_diag_embed(builder: Pt2Legalizer) -> Results:
+    """Matrices whose diagonal is the last dimension."""
+    x = builder.input()
+    rank = rank_of(x) + 1
+    first, second = (builder.axis(builder.integer(n), rank) for n in ("dim1", "dim2"))
+    return [embedded(builder, x, builder.integer("offset"), first, second)]
+
+
+def embedded(builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int) -> SSAValue:
+    """Zeros with a diagonal in two new dimensions."""
+    rank = rank_of(x) + 1
+    size = dims_of(x)[-1] + abs(offset)
+    wide = pad(
+        builder,
+        x,
+        [*[Expr.const(0)] * (rank - 2), Expr.const(max(offset, 0))],
+        [*[Expr.const(0)] * (rank - 2), Expr.const(max(-offset, 0))],
+        builder.scalar(0, x),
+    )
+    rows, columns = (index_vector(builder, size, 2, k) for k in range(2))
+    on = (columns - rows).eq(offset)
+    spread = builder.unsqueeze(wide, [rank - 2])
+    full = builder.select(on.value, spread, builder.scalar(0, x))
+    rest = iter(range(rank - 2))
+    order = [
+        rank - 2 if k == first else rank - 1 if k == second else next(rest) for k in range(rank)
+    ]
+    return builder.transpose(full, order)
+
+
+# Blocks of images
+
+
+@legalizes("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
+def legalize_shuffle(builder: Pt2Legalizer) -> Results:
+    """Channels as places, places as channels, or channels of groups in turn."""
+    x = builder.input()
+    *batch, c, h, w = dims_of(x)
+    n = len(batch)
+    if builder.name == "channel_shuffle":
+        groups = builder.integer("groups")
+        lead, channels, *space = dims_of(x)
+        wide = builder.reshape(x, [lead, groups, channels // groups, *space])
+        order = [0, 2, 1, *range(3, 3 + len(space))]
+        return [builder.reshape(builder.transpose(wide, order), dims_of(x))]
+    lead_axes = list(range(n))
+    if builder.name == "pixel_shuffle":
+        r = builder.integer("upscale_factor")
+        wide = builder.reshape(x, [*batch, c // (r * r), r, r, h, w])
+        wide = builder.transpose(wide, [*lead_axes, n, n + 3, n + 1, n + 4, n + 2])
+        return [builder.reshape(wide, [*batch, c // (r * r), h * r, w * r])]
+    r = builder.integer("downscale_factor")
+    wide = builder.reshape(x, [*batch, c, h // r, r, w // r, r])
+    wide = builder.transpose(wide, [*lead_axes, n, n + 2, n + 4, n + 1, n + 3])
+    return [builder.reshape(wide, [*batch, c * r * r, h // r, w // r])]
+
+
+@legalizes("unfold")
+def legalize_unfold(builder: Pt2Legalizer) -> Results:
+    """Windows along a dimension, as the last dimension."""
+    x = builder.input()
+    axis = builder.axis(builder.integer("dimension"), max(rank_of(x), 1))
+    size, step = builder.integer("size"), builder.integer("step")
+    dim = dims_of(x)[axis]
+    count = (dim - size) // step + 1
+    starts = TensorValue.iota(builder, count).reshape([count, 1]) * step
+    places = starts + TensorValue(builder, np.arange(size, dtype=np.int64)).reshape([1, size])
+    found = builder.add(GatherOp(x, places.value, axis))
+    rank = rank_of(found)
+    order = [k for k in range(rank) if k != axis + 1]
+    return [builder.transpose(found, [*order, axis + 1])]
+
+
+# Tensors that are made
+
+
+@legalizes(
+    "full",
+    "zeros",
+    "ones",
+    "empty",
+    "scalar_tensor",
+    *(f"new_{n}" for n in ("full", "zeros", "ones", "empty")),
+    *(f"{n}_like" for n in ("full", "zeros", "ones", "empty")),
+    "fill",
+    "zero",
+)
+def legalize_full(builder: Pt2Legalizer) -> Results:
+    """One number everywhere; what is not initialized is zero."""
+    name, element = builder.name, builder.element()
+    if builder.has("fill_value"):
+        value = builder.operand("fill_value", element)
+    elif name == "scalar_tensor":
+        value = builder.operand("s", element)
+    elif name == "fill":
+        value = builder.operand("value", element)
+    else:
+        value = builder.known(1 if "ones" in name else 0, element)
+    if name == "scalar_tensor":
+        return [value.value]
+    by_self = name.endswith("_like") or name in ("fill", "zero")
+    dims = dims_of(builder.input()) if by_self else builder.exprs_of("size")
+    return [builder.broadcast(value.value, dims)]
+
+
+@legalizes("arange")
+def legalize_arange(builder: Pt2Legalizer) -> Results:
+    """start + i * step; the length is found in double precision."""
+    element = builder.element()
+    start = 0 if not builder.has("start") else builder.get("start")
+    step = builder.get("step") if builder.has("step") else 1
+    plain = [start, builder.get("end"), step]
+    if all(isinstance(number, int | float) for number in plain):
+        first, end, each = plain
+        count = max(0, int(np.ceil((float(end) - float(first)) / float(each))))
+        wide = f64 if is_float(element) else i64
+        number = TensorValue.iota(builder, count).cast(wide)
+        return [(number * each + first).cast(element).value]
+    wide = f64 if is_float(promoted([n for n in plain], [True] * 3)) else i64
+    names = {"start": 0, "end": 0, "step": 1}
+    given = [
+        builder.operand(n, wide) if builder.has(n) else builder.known(k, wide)
+        for n, k in names.items()
+    ]
+    return [builder.cast(range_of(builder, given[0], given[1], given[2]), element)]
+
+
+@legalizes("eye")
+def legalize_eye(builder: Pt2Legalizer) -> Results:
+    """Ones on the diagonal."""
+    rows = builder.expr("n")
+    columns = builder.expr("m") if builder.has("m") else rows
+    on = index_vector(builder, rows, 2, 0).eq(index_vector(builder, columns, 2, 1))
+    return [builder.cast(on.value, builder.element())]
+
+
+@legalizes("linspace")
+def legalize_linspace(builder: Pt2Legalizer) -> Results:
+    """Evenly spaced numbers between two, from both ends."""
+    start, end = (builder.number(n) for n in ("start", "end"))
+    steps = builder.integer("steps")
+    dtype = numpy_dtype(builder.element())
+    step = dtype.type((end - start) / max(steps - 1, 1))
+    number = np.arange(steps)
+    low = (dtype.type(start) + step * number.astype(dtype)).astype(dtype)
+    high = (dtype.type(end) - step * (steps - 1 - number).astype(dtype)).astype(dtype)
+    half = steps // 2
+    return [builder.tensor(np.concatenate([low[:half], high[half:]]))]
+
+
+@legalizes("tril_indices", "triu_indices")
+def legalize_indices(builder: Pt2Legalizer) -> Results:
+    """Where a triangle is."""
+    make = np.tril_indices if builder.name == "tril_indices" else np.triu_indices
+    rows, columns = builder.integer("row"), builder.integer("col")
+    found = np.stack(make(rows, builder.integer("offset"), columns)).astype(np.int64)
+    return [builder.cast(builder.tensor(found), builder.element())]
+
+
+@legalizes("as_strided")
+def legalize_as_strided(builder: Pt2Legalizer) -> Results:
+    """The elements at strides of a tensor that lies in order."""
+    x = builder.input()
+    dims, sizes = dims_of(x), builder.exprs_of("size")
+    strides = builder.exprs_of("stride")
+    offset = builder.expr("storage_offset") if builder.get("storage_offset") is not None else 0
+    steps = [product(sizes[k + 1 :]) for k in range(len(sizes))]
+    in_order = all(
+        size == 1 or step == stride
+        for size, step, stride in zip(sizes, steps, strides, strict=True)
+    )
+    if offset == 0 and in_order and product(dims) == product(sizes):
+        return [builder.reshape(x, sizes)]
+    places = TensorValue.dim(builder, offset)
+    for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        number = index_vector(builder, size, len(sizes), axis)
+        places = places + number * TensorValue.dim(builder, stride)
+    flat = builder.reshape(x, [product(dims)])
+    return [builder.add(GatherOp(flat, places.broadcast(sizes).value, 0))]
+
+
+@legalizes("block_diag")
+def legalize_block_diag(builder: Pt2Legalizer) -> Results:
+    """Matrices along the diagonal, zeros elsewhere."""
+    values = [builder.cast(value, builder.element()) for value in builder.inputs("tensors")]
+    values = [
+        builder.reshape(v, [Expr.const(1)] * (2 - rank_of(v)) + list(dims_of(v))) for v in values
+    ]
+    total = sum((dims_of(value)[1] for value in values), Expr.const(0))
+    rows: list[SSAValue] = []
+    before = Expr.const(0)
+    for value in values:
+        width = dims_of(value)[1]
+        zero = builder.scalar(0, value)
+        left, right = [Expr.const(0), before], [Expr.const(0), total - before - width]
+        rows.append(pad(builder, value, left, right, zero))
+        before = before + width
+    return [concat(builder, rows, 0)]

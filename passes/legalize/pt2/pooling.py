@@ -1,0 +1,322 @@
+"""Pools, and images of another size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product as cartesian
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.reduce import ArgReduceOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
+from lowerdeck.passes.legalize.common.pooling import largest, pool
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.windows import Window, round_up
+from lowerdeck.passes.legalize.onnx.applied import applied
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
+
+
+def _input(builder: Pt2Legalizer, rank: int) -> tuple[SSAValue, bool]:
+    """[N, C, spatial...], and whether there was no batch."""
+    x = builder.input()
+    single = rank_of(x) == rank + 1
+    return (builder.unsqueeze(x, [0]) if single else x), single
+
+
+def _window(builder: Pt2Legalizer, x: SSAValue, rank: int) -> Window:
+    kernel = builder.ints_of("kernel_size", rank)
+    strides = builder.ints_of("stride", rank) if builder.get("stride") else kernel
+    pads = [Expr.const(k) for k in builder.ints_of("padding", rank)]
+    dilations = builder.ints_of("dilation", rank) if builder.has("dilation") else [1] * rank
+    none = [Expr.const(0)] * rank
+    window = Window(tuple(map(Expr.const, kernel)), strides, dilations, pads, pads, none)
+    return round_up(window, dims_of(x)[2:]) if builder.flag("ceil_mode") else window
+
+
+@legalizes(
+    *(f"max_pool{k}d" for k in (1, 2, 3)),
+    *(f"max_pool{k}d_with_indices" for k in (2, 3)),
+)
+def legalize_max_pool(builder: Pt2Legalizer) -> Results:
+    """The largest of each window, and where in the plane it is."""
+    rank = int(builder.name[8])
+    x, single = _input(builder, rank)
+    window = _window(builder, x, rank)
+    value = pool(builder, "max", x, window)
+    results = [value]
+    if len(builder.op.results) > 1 and builder.op.results[1].first_use is not None:
+        space = dims_of(x)[2:]
+        number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
+        places = number.broadcast(dims_of(x)).value
+        best, where = largest(builder, x, places, window, dims_of(value))
+        results = [best, where]
+    return [builder.squeeze(one, [0]) if single else one for one in results]
+
+
+@legalizes(*(f"avg_pool{k}d" for k in (1, 2, 3)))
+def legalize_average_pool(builder: Pt2Legalizer) -> Results:
+    """The mean of each window; padding counts or not."""
+    rank = int(builder.name[8])
+    x, single = _input(builder, rank)
+    window = _window(builder, x, rank)
+    divisor = builder.get("divisor_override") if builder.has("divisor_override") else None
+    if divisor is not None:
+        total = TensorValue(builder, pool(builder, "sum", x, window)) / float(divisor)
+        found = total.value
+    else:
+        found = pool(builder, "average", x, window, count_pads=builder.flag("count_include_pad"))
+    return [builder.squeeze(found, [0]) if single else found]
+
+
+@legalizes(
+    *(f"adaptive_avg_pool{k}d" for k in (1, 2, 3)),
+    *(f"_adaptive_avg_pool{k}d" for k in (2, 3)),
+    *(f"adaptive_max_pool{k}d" for k in (1, 2)),
+)
+def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
+    """Windows of nearly equal size that fill the image."""
+    name = builder.name.strip("_")
+    rank = int(name[-2])
+    x, single = _input(builder, rank)
+    sizes = builder.ints_of("output_size", rank)
+    is_max = "max" in name
+    space = dims_of(x)[2:]
+    if not is_max and all(size == 1 for size in sizes):
+        found = mean(builder, x, list(range(2, 2 + rank)), True)
+        return [builder.squeeze(found, [0]) if single else found]
+    if is_max and len(builder.op.results) > 1 and builder.op.results[1].first_use is not None:
+        return _adaptive_max(builder, x, sizes, single)
+    for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
+        x = _adaptive(builder, x, axis, dim, size, "max" if is_max else "sum")
+    return [builder.squeeze(x, [0]) if single else x, None][: len(builder.op.results)]
+
+
+def _ranges(builder: Pt2Legalizer, dim: Expr, size: int) -> list[tuple[int, int]]:
+    if dim.value is None:
+        builder.refuse("an adaptive pool of an open size", "a known size, or a result of 1")
+    n = dim.value
+    return [(k * n // size, -((-(k + 1) * n) // size)) for k in range(size)]
+
+
+def _adaptive(
+    builder: Pt2Legalizer, x: SSAValue, axis: int, dim: Expr, size: int, kind: str
+) -> SSAValue:
+    """One dimension after the other: windows are products of ranges."""
+    parts: list[TensorValue] = []
+    for first, last in _ranges(builder, dim, size):
+        part = builder.slice_axis(x, axis, first, last - first)
+        if kind == "sum":
+            parts.append(TensorValue(builder, mean(builder, part, [axis], True)))
+        else:
+            parts.append(TensorValue(builder, builder.reduce(kind, part, [axis], True)))
+    return concat(parts, axis).value
+
+
+def _adaptive_max(
+    builder: Pt2Legalizer, x: SSAValue, sizes: Sequence[int], single: bool
+) -> Results:
+    """Each window by itself, with the place of its largest element in the plane."""
+    space = dims_of(x)[2:]
+    number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
+    places = number.broadcast(dims_of(x)).value
+    lead = dims_of(x)[:2]
+    values: list[TensorValue] = []
+    indices: list[TensorValue] = []
+    ranges = [_ranges(builder, dim, size) for dim, size in zip(space, sizes, strict=True)]
+    for window in cartesian(*ranges):
+        starts = [Expr.const(0)] * 2 + [Expr.const(first) for first, _ in window]
+        counts = [*lead, *(Expr.const(last - first) for first, last in window)]
+        flat = [*lead, product(counts[2:])]
+        part = builder.reshape(builder.slice(x, starts, counts), flat)
+        where = builder.reshape(builder.slice(places, starts, counts), flat)
+        place = builder.add(ArgReduceOp("max", part, 2, True))
+        values.append(TensorValue(builder, builder.reduce("max", part, [2], True)))
+        indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
+    results = [concat(v, 2).reshape([*lead, *sizes]).value for v in (values, indices)]
+    return [builder.squeeze(one, [0]) if single else one for one in results]
+
+
+# Sizes
+
+_MODES = {
+    "upsample_nearest": ("nearest", "floor"),
+    "_upsample_nearest_exact": ("nearest", "round_prefer_ceil"),
+    "upsample_linear": ("linear", ""),
+    "upsample_bilinear": ("linear", ""),
+    "upsample_trilinear": ("linear", ""),
+    "upsample_bicubic": ("cubic", ""),
+    "_upsample_bilinear": ("linear", "aa"),
+    "_upsample_bicubic": ("cubic", "aa"),
+}
+
+
+@legalizes(
+    *(f"upsample_nearest{k}d" for k in (1, 2, 3)),
+    *(f"_upsample_nearest_exact{k}d" for k in (1, 2, 3)),
+    "upsample_linear1d",
+    "upsample_bilinear2d",
+    "upsample_trilinear3d",
+    "upsample_bicubic2d",
+)
+def legalize_resize(builder: Pt2Legalizer) -> Results:
+    """Along one dimension after the other, by the scale where one is given."""
+    x = builder.input("input" if builder.has("input") else "self")
+    rank = int(builder.name[-2])
+    kind, _ = _MODES[builder.name[:-2]]
+    corners = builder.has("align_corners") and builder.flag("align_corners")
+    exact = "exact" in builder.name
+    space = dims_of(x)[2:]
+    scales = _scales(builder, rank)
+    sizes = _sizes(builder, space, scales)
+    element = element_type(x)
+    for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
+        scale = scales[axis - 2]
+        if dim == size and scale in (None, 1.0):
+            continue
+        x = _resized(builder, x, axis, size, scale, kind, corners, exact)
+    return [builder.cast(x, element)]
+
+
+def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
+    if builder.has("scale_factors"):
+        found = builder.get("scale_factors")
+        return [None] * rank if found is None else [float(scale) for scale in found]
+    names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+    return [
+        None if builder.get(name) is None else float(builder.number(name)) for name in names[rank]
+    ]
+
+
+def _sizes(
+    builder: Pt2Legalizer, space: Sequence[Expr], scales: Sequence[float | None]
+) -> list[Expr]:
+    if builder.get("output_size") is not None:
+        return builder.exprs_of("output_size")
+    sizes: list[Expr] = []
+    for dim, scale in zip(space, scales, strict=True):
+        assert scale is not None
+        if dim.value is not None:
+            sizes.append(Expr.const(math.floor(dim.value * scale)))
+        elif scale == int(scale):
+            sizes.append(dim * int(scale))
+        elif 1 / scale == int(1 / scale):
+            sizes.append(dim // int(1 / scale))
+        else:
+            builder.refuse(f"the scale {scale} of an open size", "a whole one")
+    return sizes
+
+
+def _resized(
+    builder: Pt2Legalizer,
+    x: SSAValue,
+    axis: int,
+    size: Expr,
+    scale: float | None,
+    kind: str,
+    corners: bool,
+    exact: bool,
+) -> SSAValue:
+    """One dimension: where each new element lies among the old ones, in f32 as PyTorch has it."""
+    dim = dims_of(x)[axis]
+    wide = f64 if element_type(x) == f64 and kind != "nearest" else f32
+    number = TensorValue.iota(builder, size).cast(wide)
+    old, new = (TensorValue.dim(builder, d).cast(wide) for d in (dim, size))
+    last = TensorValue.dim(builder, dim) - 1
+    if corners:
+        steps = (new - 1.0).maximum(1.0)
+        place = number * ((old - 1.0) / steps)
+    else:
+        ratio = old / new if scale is None or scale <= 0 else builder.known(1 / scale, wide)
+        if kind == "nearest":
+            place = (number + 0.5) * ratio if exact else number * ratio
+        else:
+            place = (number + 0.5) * ratio - 0.5
+            place = place.maximum(0.0) if kind == "linear" else place
+    low = place.floor()
+    if kind == "nearest":
+        index = low.cast(i64).minimum(last).maximum(0)
+        return builder.add(GatherOp(x, index.value, axis))
+    after = place - low
+    base = low.cast(i64)
+    if kind == "linear":
+        index = [base.minimum(last), (base + 1).minimum(last)]
+        weights = [1.0 - after, after]
+    else:
+        index = [(base + k).minimum(last).maximum(0) for k in (-1, 0, 1, 2)]
+        weights = cubic_weights(after, -0.75)
+    value = builder.cast(x, wide)
+    return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)
+
+
+@legalizes("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
+def legalize_antialiased(builder: Pt2Legalizer) -> Results:
+    """The filter is as wide as the step."""
+    x = builder.input("input" if builder.has("input") else "self")
+    scales = _scales(builder, 2)
+    space = dims_of(x)[2:]
+    sizes = _sizes(builder, space, scales)
+    if any(scale is not None for scale in scales) and builder.get("output_size") is None:
+        for dim, size, scale in zip(space, sizes, scales, strict=True):
+            if dim.value is None or size.value is None or dim.value * (scale or 1) != size.value:
+                builder.refuse(f"the scale {scale}", "one that gives a whole size")
+    given = builder.cast(builder.dims([*dims_of(x)[:2], *sizes]), i64)
+    mode = "align_corners" if builder.flag("align_corners") else "half_pixel"
+    cubic = "bicubic" in builder.name
+    attributes: dict[str, Any] = {"cubic_coeff_a": -0.5} if cubic else {}
+    return applied(
+        builder,
+        "Resize",
+        x,
+        None,
+        None,
+        given,
+        mode="cubic" if cubic else "linear",
+        coordinate_transformation_mode=mode,
+        antialias=1,
+        exclude_outside=1,
+        **attributes,
+    )
+
+
+@legalizes("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
+def legalize_grid_sampler(builder: Pt2Legalizer) -> Results:
+    """As ONNX has it."""
+    x, grid = builder.input("input"), builder.input("grid")
+    return applied(
+        builder,
+        "GridSample",
+        x,
+        grid,
+        mode=("linear", "nearest", "cubic")[builder.integer("interpolation_mode")],
+        padding_mode=("zeros", "border", "reflection")[builder.integer("padding_mode")],
+        align_corners=int(builder.flag("align_corners")),
+    )
+
+
+@legalizes("torchvision.roi_align")
+def legalize_roi_align(builder: Pt2Legalizer) -> Results:
+    """As ONNX has it; the batch is the first column of a region."""
+    x, rois = builder.input("input"), builder.input("rois")
+    batch = builder.cast(builder.squeeze(builder.slice_axis(rois, 1, 0, 1), [1]), i64)
+    boxes = builder.slice_axis(rois, 1, 1, 4)
+    aligned = builder.flag("aligned")
+    return applied(
+        builder,
+        "RoiAlign",
+        x,
+        boxes,
+        batch,
+        mode="avg",
+        output_height=builder.integer("pooled_height"),
+        output_width=builder.integer("pooled_width"),
+        sampling_ratio=max(builder.integer("sampling_ratio"), 0),
+        spatial_scale=float(builder.number("spatial_scale")),
+        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+    )

@@ -1,0 +1,327 @@
+"""Reductions, softmax, running sums, extrema and order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import PowOp, SqrtOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import TopKOp
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    i1,
+    i64,
+    is_float,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+
+def _axes(builder: Pt2Legalizer, x: SSAValue) -> tuple[list[int], bool]:
+    """The reduced dimensions, and whether they stay."""
+    axes = list(range(rank_of(x)))
+    if builder.has("dim"):
+        axes = builder.axes_of("dim", rank_of(x))
+    return axes, builder.has("keepdim") and builder.flag("keepdim")
+
+
+@legalizes("sum", "mean", "prod", "nansum", "nanmean")
+def legalize_sum(builder: Pt2Legalizer) -> Results:
+    """Sums of narrow integers are of 64 bits."""
+    x = builder.cast(builder.input(), builder.element())
+    axes, keep = _axes(builder, x)
+    if builder.name == "mean":
+        return [mean(builder, x, axes, keep)]
+    if builder.name == "prod":
+        return [builder.reduce("prod", x, axes, keep)]
+    value = TensorValue.of(builder, x)
+    if builder.name.startswith("nan"):
+        is_nan = value.ne(value)
+        value = TensorValue(builder, builder.select(is_nan.value, builder.scalar(0, x), x))
+        total = value.reduce("sum", axes, keep)
+        if builder.name == "nanmean":
+            count = (~is_nan).cast(builder.element()).reduce("sum", axes, keep)
+            total = total / count
+        return [total.value]
+    return [builder.reduce("sum", x, axes, keep)]
+
+
+@legalizes("amax", "amin")
+def legalize_extremum(builder: Pt2Legalizer) -> Results:
+    """The largest or smallest element."""
+    x = builder.input()
+    axes, keep = _axes(builder, x)
+    return [builder.reduce(builder.name[1:], x, axes, keep)]
+
+
+@legalizes("max", "min")
+def legalize_max(builder: Pt2Legalizer) -> Results:
+    """The extremum of all, or along a dimension with where it is first."""
+    x = builder.input()
+    if not builder.has("dim"):
+        return [builder.reduce(builder.name, x, list(range(rank_of(x))))]
+    axes, keep = _axes(builder, x)
+    if not axes:
+        return [x, builder.scalar(0, i64)]
+    place = builder.add(ArgReduceOp(builder.name, x, axes[0], keep))
+    return [builder.reduce(builder.name, x, axes, keep), place]
+
+
+@legalizes("aminmax")
+def legalize_aminmax(builder: Pt2Legalizer) -> Results:
+    """Both extrema."""
+    x = builder.input()
+    axes = list(range(rank_of(x))) if builder.get("dim") is None else [builder.dim()]
+    keep = builder.flag("keepdim")
+    return [builder.reduce(kind, x, axes, keep) for kind in ("min", "max")]
+
+
+@legalizes("argmax", "argmin")
+def legalize_arg(builder: Pt2Legalizer) -> Results:
+    """Where the first extremum is."""
+    x = builder.input()
+    kind, keep = builder.name[3:], builder.flag("keepdim")
+    if element_type(x) == i1:
+        x = builder.cast(x, i64)
+    if builder.get("dim") is None:
+        flat = builder.reshape(x, [product(dims_of(x))])
+        found = builder.add(ArgReduceOp(kind, flat, 0))
+        return [builder.reshape(found, [Expr.const(1)] * rank_of(x)) if keep else found]
+    return [builder.add(ArgReduceOp(kind, x, builder.dim(), keep))]
+
+
+@legalizes("any", "all")
+def legalize_any(builder: Pt2Legalizer) -> Results:
+    """Whether one element, or each, is not zero."""
+    x = builder.value()
+    truth = x if x.element == i1 else x.ne(builder.known(0, x.element))
+    axes, keep = _axes(builder, x.value)
+    return [truth.reduce("max" if builder.name == "any" else "min", axes, keep).value]
+
+
+@legalizes("count_nonzero")
+def legalize_count(builder: Pt2Legalizer) -> Results:
+    """How many are not zero."""
+    x = builder.value()
+    truth = x if x.element == i1 else x.ne(builder.known(0, x.element))
+    axes, _ = _axes(builder, x.value)
+    return [truth.cast(i64).reduce("sum", axes).value]
+
+
+@legalizes("var", "std", "var_mean", "std_mean")
+def legalize_variance(builder: Pt2Legalizer) -> Results:
+    """The sum of squares by the count less a correction."""
+    x = builder.input()
+    wide = f32 if element_type(x) in (f16, bf16) else element_type(x)
+    value = builder.cast(x, wide)
+    axes, keep = _axes(builder, x)
+    if builder.has("correction"):
+        correction = float(builder.number("correction", 1))
+    else:
+        correction = float(builder.flag("unbiased"))
+    center = mean(builder, value, axes, True)
+    rest = TensorValue(builder, value) - TensorValue(builder, center)
+    total = (rest * rest).reduce("sum", axes, keep)
+    count = TensorValue.dim(builder, product(dims_of(x)[axis] for axis in axes)).cast(wide)
+    found = total / (count - correction).maximum(0.0)
+    if builder.name.startswith("std"):
+        found = apply(SqrtOp, found)
+    results = [found.cast(element_type(x)).value]
+    if builder.name.endswith("mean"):
+        middle = center if keep else builder.squeeze(center, axes)
+        results.append(builder.cast(middle, element_type(x)))
+    return results
+
+
+@legalizes("logsumexp")
+def legalize_logsumexp(builder: Pt2Legalizer) -> Results:
+    """log(sum(exp(x))), relative to the largest."""
+    x = builder.floating()
+    axes, keep = _axes(builder, x.value)
+    top = x.reduce("max", axes, True)
+    finite = top.abs().eq(math.inf)
+    base = TensorValue(builder, builder.select(finite.value, builder.scalar(0, x.value), top.value))
+    total = (x - base).exp().reduce("sum", axes, True).log() + base
+    return [total.value if keep else builder.squeeze(total.value, axes)]
+
+
+@legalizes("linalg_vector_norm", "norm")
+def legalize_norm(builder: Pt2Legalizer) -> Results:
+    """The p-norm of vectors."""
+    x = builder.stated().abs()
+    axes, keep = _axes(builder, x.value)
+    order = builder.number("ord" if builder.has("ord") else "p", 2)
+    return [norm(x, axes, keep, float(order)).value]
+
+
+def norm(x: TensorValue, axes: Sequence[int], keep: bool, order: float) -> TensorValue:
+    """The p-norm of sizes."""
+    builder = x.builder
+    if order == math.inf:
+        return x.reduce("max", axes, keep)
+    if order == -math.inf:
+        return x.reduce("min", axes, keep)
+    if order == 0:
+        return x.ne(0).cast(x.element).reduce("sum", axes, keep)
+    if order == 1:
+        return x.reduce("sum", axes, keep)
+    if order == 2:
+        return apply(SqrtOp, (x * x).reduce("sum", axes, keep))
+    exponent = builder.scalar(order, x.value)
+    powers = TensorValue(builder, builder.add(PowOp(x.value, exponent)))
+    total = powers.reduce("sum", axes, keep)
+    return TensorValue(builder, builder.add(PowOp(total.value, builder.scalar(1 / order, x.value))))
+
+
+@legalizes("linalg_matrix_norm.str_ord")
+def legalize_matrix_norm(builder: Pt2Legalizer) -> Results:
+    """The Frobenius norm."""
+    x = builder.stated().abs()
+    if builder.text("ord") != "fro":
+        builder.refuse(f"the norm '{builder.text('ord')}'", "fro")
+    axes = builder.axes(builder.ints_of("dim"), len(x.dims))
+    return [norm(x, axes, builder.flag("keepdim"), 2.0).value]
+
+
+@legalizes("dist", "pairwise_distance", "cdist")
+def legalize_distance(builder: Pt2Legalizer) -> Results:
+    """Norms of differences."""
+    if builder.name == "cdist":
+        a, b = (TensorValue.of(builder, builder.input(n)) for n in ("x1", "x2"))
+        a = TensorValue.of(builder, builder.unsqueeze(a.value, [len(a.dims) - 1]))
+        b = TensorValue.of(builder, builder.unsqueeze(b.value, [len(b.dims) - 2]))
+        gap = (a - b).abs()
+        return [norm(gap, [len(gap.dims) - 1], False, float(builder.number("p"))).value]
+    if builder.name != "dist":
+        builder.refuse("pairwise_distance", "cdist")
+    gap = (builder.stated() - builder.stated("other")).abs()
+    return [norm(gap, list(range(len(gap.dims))), False, float(builder.number("p"))).value]
+
+
+@legalizes("cosine_similarity")
+def legalize_cosine(builder: Pt2Legalizer) -> Results:
+    """The product of normalized vectors."""
+    a, b = builder.stated("x1"), builder.stated("x2")
+    rank = max(len(a.dims), len(b.dims))
+    axis, eps = builder.axis(builder.integer("dim"), rank), builder.number("eps")
+    sizes = [norm(v.abs(), [axis], True, 2.0).maximum(eps) for v in (a, b)]
+    return [((a / sizes[0]) * (b / sizes[1])).reduce("sum", [axis]).value]
+
+
+# Softmax
+
+
+@legalizes("softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax")
+def legalize_softmax(builder: Pt2Legalizer) -> Results:
+    """Along a dimension."""
+    x = builder.cast(builder.input(), builder.element())
+    if builder.name == "_safe_softmax":
+        builder.refuse("rows without an element", "softmax")
+    if not rank_of(x):
+        value = TensorValue.of(builder, x)
+        zero = value * 0
+        return [(zero if "log" in builder.name else zero + 1).value]
+    op = SoftmaxOp(x, builder.axis(builder.integer("dim"), rank_of(x)), log="log" in builder.name)
+    return [builder.add(op)]
+
+
+# Running
+
+
+@legalizes("cumsum", "cumprod")
+def legalize_running(builder: Pt2Legalizer) -> Results:
+    """Running sums and products."""
+    x = builder.cast(builder.input(), builder.element())
+    if not rank_of(x):
+        return [x]
+    kind = {"cumsum": "sum", "cumprod": "prod"}[builder.name]
+    return [builder.add(CumulativeOp(kind, x, builder.axis(builder.integer("dim"), rank_of(x))))]
+
+
+# Order
+
+
+@legalizes("topk")
+def legalize_topk(builder: Pt2Legalizer) -> Results:
+    """The k largest or smallest, in order."""
+    x = builder.input()
+    if not rank_of(x):
+        builder.refuse("a scalar", "a tensor with dimensions")
+    op = TopKOp(x, builder.expr("k"), builder.dim(), builder.flag("largest"))
+    return list(builder.insert(op))
+
+
+@legalizes("sort", "argsort", "msort")
+def legalize_sort(builder: Pt2Legalizer) -> Results:
+    """All elements in order; equal ones keep theirs."""
+    x = builder.input()
+    if not rank_of(x):
+        builder.refuse("a scalar", "a tensor with dimensions")
+    axis = 0 if builder.name == "msort" else builder.axis(builder.integer("dim"), rank_of(x))
+    descending = builder.flag("descending") if builder.has("descending") else False
+    results = list(builder.insert(TopKOp(x, dims_of(x)[axis], axis, descending)))
+    if builder.name == "argsort":
+        return [results[1]]
+    return results[:1] if builder.name == "msort" else results
+
+
+@legalizes("kthvalue", "median")
+def legalize_kth(builder: Pt2Legalizer) -> Results:
+    """One place of the order; the median is the lower one, or NaN."""
+    x = builder.input()
+    if builder.name == "median" and not builder.has("dim"):
+        x, axis, keep = builder.reshape(x, [product(dims_of(x))]), 0, False
+    else:
+        axis, keep = builder.axis(builder.integer("dim"), rank_of(x)), builder.flag("keepdim")
+    dim = dims_of(x)[axis]
+    k = (dim - 1) // 2 if builder.name == "median" else builder.expr("k") - 1
+    values, places = builder.insert(TopKOp(x, dim, axis, False))
+    results: list[SSAValue] = []
+    for part in (values, places):
+        one = builder.slice_axis(part, axis, k, 1)
+        results.append(one if keep else builder.squeeze(one, [axis]))
+    if builder.name == "median" and is_float(element_type(x)):
+        top = builder.slice_axis(values, axis, dim - 1, 1)
+        last = TensorValue(builder, top if keep else builder.squeeze(top, [axis]))
+        results[0] = last.ne(last).where(last, TensorValue(builder, results[0])).value
+    return results[: len(builder.op.results)]
+
+
+@legalizes("quantile")
+def legalize_quantile(builder: Pt2Legalizer) -> Results:
+    """Between two neighbors of the order."""
+    x = builder.input()
+    if not isinstance(builder.get("q"), float):
+        builder.refuse("several quantiles", "one number")
+    keep = builder.flag("keepdim")
+    rank = rank_of(x)
+    if builder.get("dim") is None:
+        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
+    else:
+        axis = builder.dim()
+    dim = dims_of(x)[axis].value
+    if dim is None or builder.text("interpolation", "linear") != "linear":
+        builder.refuse("a quantile of an open size or of another interpolation", "linear")
+    values = builder.insert(TopKOp(x, dim, axis, False))[0]
+    place = float(builder.number("q")) * (dim - 1)
+    low = math.floor(place)
+    high = min(low + 1, dim - 1)
+    a, b = (TensorValue(builder, builder.slice_axis(values, axis, k, 1)) for k in (low, high))
+    found = a + (b - a) * (place - low)
+    last = TensorValue(builder, builder.slice_axis(values, axis, dim - 1, 1))
+    found = last.ne(last).where(last, found)
+    if keep and builder.get("dim") is None:
+        return [builder.reshape(found.value, [Expr.const(1)] * rank)]
+    return [found.value if keep else builder.squeeze(found.value, [axis])]

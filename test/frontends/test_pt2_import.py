@@ -1,0 +1,112 @@
+"""Archives of torch.export: what is read, what is remembered, and what is broken."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, i8, i16, i64, ui8
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.frontends import load_model
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.passes.legalize.pt2.framework import Pt2Walk
+from lowerdeck.passes.legalize.pt2.promotion import promoted, promoted_elements
+
+from .pt2_archives import counter, meta, node, write  # noqa: TID251
+
+X = np.array([[1, -2]], np.float32)
+
+
+def test_a_write_through_a_view_changes_the_buffer_which_lives_on(tmp_path: Path) -> None:
+    module = load_model(counter(tmp_path / "m.pt2"))
+    for call in (Calls(module), _legal(module)):
+        found = [np.asarray(call({"x": X})["y"]).tolist() for _ in range(2)]
+        assert found == [[[2, 1]], [[2, 0]]]
+
+
+def _legal(module: ModuleOp) -> Calls:
+    copy = module.clone()
+    (main,) = copy.body.block.ops
+    assert isinstance(main, func.FuncOp)
+    Pt2Walk(main).run()
+    return Calls(copy)
+
+
+def test_the_number_of_rows_is_open(tmp_path: Path) -> None:
+    found = Calls(load_model(counter(tmp_path / "m.pt2")))({"x": np.ones((3, 2), np.float32)})
+    assert np.asarray(found["y"]).tolist() == [[2, 9]] * 3
+
+
+def test_a_transposed_weight_of_a_shared_storage(tmp_path: Path) -> None:
+    weight = meta("f4", [2, 3]) | {
+        "strides": [{"as_int": 1}, {"as_int": 2}],
+        "storage_offset": {"as_int": 1},
+    }
+    tensors = {"w": weight, "x": meta("f4", [2, 3]), "y": meta("f4", [2, 3])}
+    storage = np.arange(8, dtype=np.float32)
+    path = write(
+        tmp_path / "m.pt2",
+        [node("mul.Tensor", "y", self="x", other="w")],
+        tensors,
+        ["x"],
+        ["y"],
+        {"w": storage},
+    )
+    found = Calls(load_model(path))({"x": np.ones((2, 3), np.float32)})
+    assert np.asarray(found["y"]).tolist() == [[1, 3, 5], [2, 4, 6]]
+
+
+def test_all_unknown_operators_are_named(tmp_path: Path) -> None:
+    nodes = [node("no_such.default", "a", self="x"), node("other.Tensor", "b", self="x")]
+    tensors = {name: meta("f4", [2]) for name in "xab"}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["b"], {})
+    with pytest.raises(FrontendError) as error:
+        load_model(path)
+    assert "aten.no_such.default" in str(error.value)
+    assert "aten.other.Tensor" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [(ui8, i8, i16), (i1, ui8, ui8), (f16, bf16, f32), (i64, f16, f16), (f32, f64, f64)],
+)
+def test_promotion_of_elements(one: Attribute, other: Attribute, expected: Attribute) -> None:
+    assert promoted_elements(one, other) == promoted_elements(other, one) == expected
+
+
+def test_numbers_count_by_their_category() -> None:
+    assert promoted([True, 2]) == i64
+    assert promoted([1, 2.0]) == f32
+
+
+def test_damaged_archives_end_in_a_message(tmp_path: Path) -> None:
+    data = counter(tmp_path / "good.pt2").read_bytes()
+    path = tmp_path / "m.pt2"
+    words = [(place, word) for place in range(4, len(data) - 4, 211) for word in (0, 0x7FFFFFF0)]
+    texts = [data[:size] for size in range(1, len(data), 401)]
+    texts += [data[:p] + struct.pack("<I", w) + data[p + 4 :] for p, w in words]
+    texts.append(data.replace(b'"as_int": 1}', b'"as_int":-9}'))
+    texts.append(data.replace(b'"sizes"', b'"sises"'))
+    messages: set[str] = set()
+    for text in texts:
+        path.write_bytes(text)
+        try:
+            load_model(path)
+        except FrontendError as error:
+            messages.add(str(error))
+    assert all(str(path) in message for message in messages)
+
+
+def test_other_archives_are_told_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("m/constants.pkl", b"")
+    with pytest.raises(FrontendError, match="TorchScript"):
+        load_model(path)
