@@ -63,8 +63,7 @@ def joined(states: list[SSAValue]) -> SSAValue:
 X = {"x": floats(STEPS, BATCH, WIDTH)}
 
 
-@pytest.mark.parametrize("gates", ["iofg", "ifog", "igfo", "gofi"])
-@pytest.mark.parametrize("forget", [0.0, 1.0])
+@pytest.mark.parametrize(("gates", "forget"), [("iofg", 0.0), ("igfo", 1.0), ("gofi", 1.0)])
 def test_order_of_gates(tmp_path: Path, gates: str, forget: float) -> None:
     """Caffe's is i, f, o, g; `cont` is 0 at the first step only."""
     types = check(tmp_path, X, lambda x: joined(lstm(x, gates, forget=forget)[0]))
