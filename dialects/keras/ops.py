@@ -120,10 +120,11 @@ class KerasOp(Operation, FrameworkOp):
             case StringAttr():
                 return attribute.data
             case ArrayAttr():
-                return [self._plain(item) for item in cast("ArrayAttr[Attribute]", attribute)]
+                items = cast(Any, attribute).data
+                return [self._plain(item) for item in items]
             case DictionaryAttr():
                 if set(attribute.data) == {_OPERAND}:
-                    return self.operands[self._plain(attribute.data[_OPERAND])]
+                    return cast(Any, self.operands[self._plain(attribute.data[_OPERAND])])
                 return {name: self._plain(item) for name, item in attribute.data.items()}
             case _:
                 raise VerifyException(f"a configuration with {attribute}")

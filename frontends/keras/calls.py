@@ -58,7 +58,7 @@ def _old(node: list[Any], known: Mapping[str, Layer]) -> Call:
     """A call as Keras 2 writes it: `[layer, node, tensor, arguments by name]`, or a list."""
     entries = [node] if _is_entry(node) else [entry for entry in node if _is_entry(entry)]
     values = [_entry(entry) for entry in entries]
-    keywords = entries[0][3] if entries and len(entries[0]) > 3 else {}
+    keywords: dict[str, Any] = entries[0][3] if entries and len(entries[0]) > 3 else {}
     first = values[0] if len(values) == 1 else values
     return [first], {name: _keyword(value, known) for name, value in keywords.items()}
 

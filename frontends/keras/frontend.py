@@ -20,10 +20,10 @@ def _load(request: Request) -> ModuleOp:
 
 
 def _inventory(request: Request) -> Iterator[Use]:
-    from lowerdeck.frontends.keras.layers import leaves, root
-    from lowerdeck.frontends.keras.storage import open_model
+    from lowerdeck.frontends.keras.import_ import read_model
+    from lowerdeck.frontends.keras.layers import leaves
 
-    for layer in leaves(root(open_model(request.path))):
+    for layer in leaves(read_model(request.path)[1]):
         if layer.class_name != "InputLayer":
             yield Use(layer.op_type, layer.name)
 

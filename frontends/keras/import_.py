@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects import func
@@ -61,10 +61,25 @@ def import_model(
     Arguments are the model's inputs, then its states; results its outputs, or the first results of
     the layers `outputs`, then its states. FrontendError lists everything that prevents the import.
     """
+    stored, model = read_model(path)
+    importer = _Importer(stored)
+    return _reading(path, lambda: importer.run(model, outputs, input_shapes or {}))
+
+
+def read_model(path: str) -> tuple[Stored, Layer]:
+    """The contents of a file, and the layers of its model."""
     stored = open_model(path)
+    return stored, _reading(path, lambda: root(stored))
+
+
+T = TypeVar("T")
+
+
+def _reading(path: str, read: Callable[[], T]) -> T:
+    """What a function reads; FrontendError for what the configuration lacks or has otherwise."""
     try:
-        return _Importer(stored).run(root(stored), outputs, input_shapes or {})
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        return read()
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         message = f"its configuration cannot be read: {type(error).__name__}: {error}"
         raise FrontendError.of_file(path, message) from None
 
@@ -144,7 +159,9 @@ class _Importer:
         """Report all layers that are not known, or would run code of the file."""
         for child in layer.children.values():
             self._check(child)
-        if layer.class_name in _UNSAFE:
+        if layer.is_operation and layer.class_name in INACTIVE:
+            self._report(layer, "the function is not known; compute it outside of the model")
+        elif layer.class_name in _UNSAFE:
             self._report(layer, "it holds code, which is never run; write it as layers of Keras")
         elif layer.is_foreign:
             self._report(layer, "found a class that is not Keras' own, expected layers of Keras")
@@ -276,6 +293,9 @@ class _Importer:
 
     def call(self, layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
         """What a layer gives for arguments."""
+        if kwargs.get("training") is True and self.stored.version < 3:
+            self._report(layer, "found a call as in training, expected one as in inference")
+            return args[0]
         kwargs = {name: value for name, value in kwargs.items() if name != "training"}
         match layer.class_name:
             case _ if layer.is_model:
@@ -289,10 +309,6 @@ class _Importer:
                 return self._cells(layer, args, kwargs)
             case name if name in _RECURRENT:
                 return self._recurrent(layer, layer.class_name, layer.config, args, kwargs)
-            case "Dropout" | "Identity" | "GaussianNoise" | "SpatialDropout1D":
-                return args[0]
-            case _ if layer.class_name in INACTIVE:
-                return args[0]
             case _:
                 kwargs = self.masks.arguments(layer, args, kwargs)
                 results = self._number_of_results(layer, kwargs)
@@ -526,8 +542,10 @@ class _Importer:
         if layer in self.states:
             return [state.after for state in self.states[layer]]
         batch = self._batch_size()
-        if class_name not in _STATES or batch is None:
-            self._report(layer, "found states of a size that is not known, expected a fixed batch")
+        policy = config.get("dtype", "float32")
+        name = policy if isinstance(policy, str) else policy["config"]["name"]
+        if class_name not in _STATES or batch is None or name != "float32":
+            self._report(layer, "found a state that is not known, expected floats of a fixed batch")
             return []
         states: list[_State] = []
         for number in range(_STATES[class_name]):
@@ -567,7 +585,7 @@ def _numbered(value: Any, tensors: list[SSAValue]) -> Any:
     """Arguments in which each value is an `Operand`."""
     match value:
         case SSAValue():
-            tensors.append(value)
+            tensors.append(cast("SSAValue", value))
             return Operand(len(tensors) - 1)
         case list() | tuple():
             return [_numbered(item, tensors) for item in cast("list[Any]", value)]
@@ -607,7 +625,7 @@ def _flat(value: Any) -> list[SSAValue]:
     """The values in lists and dicts, in order; those of a dict by their names."""
     match value:
         case SSAValue():
-            return [value]
+            return [cast("SSAValue", value)]
         case list() | tuple():
             return [leaf for item in cast("list[Any]", value) for leaf in _flat(item)]
         case dict():

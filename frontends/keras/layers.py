@@ -75,7 +75,9 @@ def _layer(entry: Mapping[str, Any], path: str, depth: int) -> Layer:
     config = entry.get("config")
     class_name = str(entry["class_name"])
     inner = cast("list[Any]", config) if isinstance(config, list) else None
-    settings: dict[str, Any] = {"layers": inner} if inner is not None else dict(config or {})
+    settings: dict[str, Any] = {"layers": inner}
+    if inner is None:
+        settings = dict(cast("dict[str, Any]", config or {}))
     layer = Layer(
         class_name,
         str(entry.get("name") or settings.get("name") or class_name.lower()),
@@ -125,7 +127,11 @@ def _add_directions(layer: Layer, depth: int) -> None:
         settings["go_backwards"] = not settings.get("go_backwards", False)
         backward = {**forward, "config": settings}
     for name, entry in (("forward_layer", forward), ("backward_layer", backward)):
-        layer.children[name] = _layer(entry, f"{layer.path}/{name}", depth + 1)
+        child = _layer(entry, f"{layer.path}/{name}", depth + 1)
+        # A direction does not repeat its last output where a mask does not hold.
+        zeros = {"zero_output_for_mask": bool(child.config.get("return_sequences"))}
+        child.config = {**child.config, **zeros}
+        layer.children[name] = child
 
 
 def _snake(name: str) -> str:

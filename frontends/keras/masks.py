@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.frontends.keras.layers import Layer
 
 _PASS = frozenset(
@@ -36,7 +37,7 @@ class Masks:
         """The mask of a value, or of the first of several."""
         while isinstance(value, list) and value:
             value = cast("list[Any]", value)[0]
-        return self._masks.get(value) if isinstance(value, SSAValue) else None
+        return self._masks.get(cast("SSAValue", value)) if isinstance(value, SSAValue) else None
 
     def set(self, value: SSAValue, mask: SSAValue | None) -> None:
         """Let a value have a mask."""
@@ -81,7 +82,7 @@ class Masks:
                 (differs,) = self.add("NotEqual", f"{layer.name}/mask", [args[0], float(value)])
                 config = {"axis": -1, "keepdims": False}
                 self.set(result, self.add("Any", f"{layer.name}/mask", [differs], {}, config)[0])
-            case name if name in _PASS and not layer.is_operation:
+            case name if name in _PASS | INACTIVE and not layer.is_operation:
                 self.set(result, self._joined(layer, args[0] if args else None))
             case _:
                 pass
@@ -93,11 +94,30 @@ class Masks:
         items = cast("list[Any]", value)
         if layer.class_name in ("Attention", "AdditiveAttention"):
             return self.of(items[0])
+        if layer.class_name == "Concatenate" and any(self.of(item) for item in items):
+            return self._concatenated(layer, items)
         masks = list(dict.fromkeys(mask for item in items if (mask := self.of(item)) is not None))
-        total: SSAValue | None = None
-        for mask in masks:
-            name = "LogicalAnd" if self.version < 3 else "LogicalOr"
-            total = (
-                mask if total is None else self.add(name, f"{layer.name}/mask", [total, mask])[0]
-            )
+        return self._all(layer, masks)
+
+    def _concatenated(self, layer: Layer, items: list[Any]) -> SSAValue | None:
+        """
+        The mask of concatenated values: along time, their masks one after the other; else, in Keras
+        2, where all hold, and in Keras 3 where one does (one without a mask always does).
+        """
+        masks = [self.of(item) for item in items]
+        known = list(dict.fromkeys(mask for mask in masks if mask is not None))
+        if layer.config.get("axis", -1) == 1:
+            if len(known) < len(set(masks)):
+                raise ValueError(f"'{layer.name}' concatenates values with and without a mask")
+            return self.add("Concatenate", f"{layer.name}/mask", [masks], {}, {"axis": 1})[0]
+        if self.version > 2 and None in masks:
+            return None
+        return self._all(layer, known)
+
+    def _all(self, layer: Layer, masks: list[SSAValue]) -> SSAValue | None:
+        """Where all masks hold; in Keras 3, where one of them does."""
+        name = "LogicalAnd" if self.version < 3 else "LogicalOr"
+        total = masks[0] if masks else None
+        for mask in masks[1:]:
+            (total,) = self.add(name, f"{layer.name}/mask", [total, mask])
         return total

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,6 +22,22 @@ from lowerdeck.frontends.errors import FrontendError
 
 _LARGEST = 1 << 30
 """Bytes of a configuration."""
+
+_BROKEN = (
+    OSError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    EOFError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
+"""What readers raise for files that are damaged."""
+
+_RATIO = 2000
+"""How many bytes of an array a byte of the file may stand for."""
 
 Array = NDArray[Any]
 
@@ -51,8 +68,8 @@ def open_model(path: str) -> Stored:
         if zipfile.is_zipfile(path):
             return _zipped(path, h5py)
         with h5py.File(path, "r") as file:
-            return _plain(path, file)
-    except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
+            return _plain(path, file, h5py)
+    except _BROKEN as error:
         message = f"is not a valid model of Keras, or is damaged: {error}; get a fresh copy"
         raise FrontendError.of_file(path, message) from None
 
@@ -91,39 +108,53 @@ def _folders(h5py: Any, group: Any, prefix: str) -> Iterator[tuple[str, list[Arr
         return
     arrays: dict[int, Array] = {}
     for name in group:
-        item = group.get(name)
         path = f"{prefix}/{name}".lstrip("/")
+        item = _item(h5py, group, name)
         if isinstance(item, h5py.Group):
             yield from _folders(h5py, item, path)
         elif isinstance(item, h5py.Dataset) and name.isdecimal():
-            arrays[int(name)] = np.asarray(item)
+            arrays[int(name)] = _array(item)
         elif isinstance(item, h5py.Dataset) and "quantiz" not in name:
             raise ValueError(f"an array '{path}'")
     if arrays:
         yield prefix, [arrays[number] for number in sorted(arrays)]
 
 
-def _plain(path: str, file: Any) -> Stored:
+def _item(h5py: Any, group: Any, path: str) -> Any:
+    """What a group has at a path, without links to other places or files."""
+    for name in path.split("/"):
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"no '{path}', or a link to somewhere else")
+        group = group[name]
+    return group
+
+
+def _array(dataset: Any) -> Array:
+    """The elements of a dataset, which have to be numbers and in the file itself."""
+    if dataset.external or dataset.is_virtual or dataset.dtype.kind not in "biufV":
+        raise ValueError(f"an array '{dataset.name}' of {dataset.dtype} that is not in the file")
+    if dataset.nbytes > 4096 + _RATIO * dataset.id.get_storage_size():
+        raise ValueError(f"an array '{dataset.name}' of {dataset.nbytes} bytes")
+    return np.asarray(dataset)
+
+
+def _plain(path: str, file: Any, h5py: Any) -> Stored:
     if "model_config" not in file.attrs:
-        if (
-            "layer_names" in file.attrs
-            or "layers" in file
-            or "_layer_checkpoint_dependencies" in (file)
-        ):
+        if "layer_names" in file.attrs or "layers" in file:
             raise FrontendError.of_file(
                 path,
                 "has weights, but no model; build the model and save all of it (model.save)",
             )
         raise FrontendError.of_file(path, "has no attribute 'model_config', expected a model")
     config = json.loads(_text(file.attrs["model_config"]))
-    weights = file["model_weights"]
+    weights = _item(h5py, file, "model_weights")
     version = _text(file.attrs.get("keras_version", weights.attrs.get("keras_version", "1")))
     groups: dict[str, list[Array]] = {}
     names: dict[str, list[str]] = {}
     for layer in _listed(weights.attrs, "layer_names"):
-        group = weights[layer]
+        group = _item(h5py, weights, layer)
         names[layer] = _listed(group.attrs, "weight_names")
-        groups[layer] = [np.asarray(group[name]) for name in names[layer]]
+        groups[layer] = [_array(_item(h5py, group, name)) for name in names[layer]]
     numbers = [int(part) if part.isdecimal() else 0 for part in version.split(".")[:2]]
     is_old = numbers < [2, 3]
     return Stored(path, _model(path, config), _major(version), is_old, groups, names)

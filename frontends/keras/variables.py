@@ -65,7 +65,9 @@ def _attention(prefix: str) -> Callable[[Config], list[Variable]]:
 
 
 def _scaled(config: Config) -> list[Variable]:
-    return [Variable("scale")] if config.get("use_scale", False) else []
+    scale = [Variable("scale")] if config.get("use_scale", False) else []
+    is_concat = config.get("score_mode") == "concat"
+    return [*scale, *([Variable("concat_score_weight")] if is_concat else [])]
 
 
 def _additive(config: Config) -> list[Variable]:
@@ -79,8 +81,10 @@ def _normalization(config: Config) -> list[Variable]:
     return [Variable(name, False) for name in names]
 
 
-_KERNELS = "Dense Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose Conv3DTranspose"
-_KERNELS += " DepthwiseConv1D DepthwiseConv2D"
+_KERNELS = """
+    Dense Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose Conv3DTranspose DepthwiseConv1D
+    DepthwiseConv2D
+"""
 
 _VARIABLES: Mapping[str, Callable[[Config], list[Variable]]] = {
     **dict.fromkeys(_KERNELS.split(), _with),

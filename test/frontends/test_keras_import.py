@@ -33,7 +33,7 @@ def _layer(class_name: str, *nodes: Any, **config: Any) -> dict[str, Any]:
     """A layer as Keras 3 writes it; each node has the arguments of a call."""
     name = config.setdefault("name", class_name.lower())
     module = config.pop("module", "keras.layers")
-    calls = [{"args": list(args), "kwargs": {}} for args in nodes]
+    calls: list[Any] = [{"args": list(args), "kwargs": {}} for args in nodes]
     return {
         "module": module,
         "class_name": class_name,
@@ -79,7 +79,9 @@ def _zip(path: Path, config: Mapping[str, Any], weights: Arrays) -> str:
     return str(path)
 
 
-def _old(path: Path, config: Mapping[str, Any], weights: Mapping[str, Arrays]) -> str:
+def _old(
+    path: Path, config: Mapping[str, Any], weights: Mapping[str, Mapping[str, NDArray[Any]]]
+) -> str:
     """A file of Keras 2; the weights of each layer by their names."""
     with _h5().File(path, "w") as file:
         file.attrs["model_config"] = json.dumps(config)
@@ -169,8 +171,8 @@ def test_keras_2(tmp_path: Path) -> None:
     config = {"class_name": "Sequential", "config": [nested, last]}
     gamma, beta, center, kernel = (_values(*s) for s in ((3,), (3,), (3,), (3, 2)))
     spread = np.abs(_values(3, seed=3)) + 1
-    weights: Arrays = {
-        "bn/gamma:0": gamma,  # type: ignore[dict-item]
+    weights = {
+        "bn/gamma:0": gamma,
         "bn/beta:0": beta,
         "d/kernel:0": kernel,
         "bn/moving_mean:0": center,
@@ -227,4 +229,90 @@ def test_missing_variables(tmp_path: Path) -> None:
     )
     path = _zip(tmp_path / "m.keras", config, {"dense": [_values(2, 3)]})
     with pytest.raises(FrontendError, match="the file has no variable 'bias'"):
+        import_model(path)
+
+
+def _sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    return 1 / (1 + np.exp(-x))
+
+
+def test_masked_sequences(tmp_path: Path) -> None:
+    """A mask that begins at an embedding holds the state of an LSTM, and is not counted."""
+    rnn = {"units": 2, "activation": "tanh", "recurrent_activation": "sigmoid", "use_bias": True}
+    layers = [
+        _input("ids", None, 4),
+        _layer("Embedding", [_ref("ids")], input_dim=5, output_dim=3, mask_zero=True),
+        _layer("Dropout", [_ref("embedding")], rate=0.5),
+        _layer("LSTM", [_ref("dropout")], return_sequences=False, **rnn),
+        _layer("GlobalAveragePooling1D", [_ref("dropout")], name="mean"),
+    ]
+    layers[0]["config"]["dtype"] = "int32"
+    table, w, u, b = (_values(*s, seed=k) for k, s in enumerate(((5, 3), (3, 8), (2, 8), (8,))))
+    config = _functional(layers, ["ids"], [["lstm", 0, 0], ["mean", 0, 0]])
+    path = _zip(tmp_path / "m.keras", config, {"embedding": [table], "lstm/cell": [w, u, b]})
+    ids = np.array([[3, 1, 0, 2], [0, 4, 4, 0]], np.int32)
+    last, mean = _run(path, ids=ids)
+    for row, (state, average) in enumerate(zip(last, mean, strict=True)):
+        taken = [table[k] for k in ids[row] if k]
+        h = c = np.zeros(2, np.float32)
+        for x in taken:
+            i, f, g, o = np.split(x @ w + h @ u + b, 4)
+            c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+            h = _sigmoid(o) * np.tanh(c)
+        np.testing.assert_allclose(state, h, 1e-4, 1e-5)
+        np.testing.assert_allclose(average, np.mean(taken, axis=0), 1e-4, 1e-5)
+
+
+def test_stateful(tmp_path: Path) -> None:
+    """A state lives on from call to call."""
+    layers = [
+        _input("x", 1, 2, 1),
+        _layer("SimpleRNN", [_ref("x")], units=1, activation="linear", stateful=True),
+    ]
+    one = np.ones((1, 1), np.float32)
+    path = _zip(
+        tmp_path / "m.keras",
+        _functional(layers, ["x"], [["simplernn", 0, 0]]),
+        {"simple_rnn/cell": [one, one, np.zeros(1, np.float32)]},
+    )
+    legal, _ = import_and_lower(path, "legal", CompileOptions())
+    calls = Calls(legal)
+    x = np.ones((1, 2, 1), np.float32)
+    found = [np.asarray(calls({"x": x})["simplernn"]) for _ in range(2)]
+    assert [value.item() for value in found] == [2, 4]
+
+
+def test_functions(tmp_path: Path) -> None:
+    """Operators of keras.ops, and TensorFlow's functions in files of Keras 2."""
+    ops = "keras.src.ops.numpy"
+    whole = {"class_name": "__slice__", "config": {"start": None, "stop": None, "step": None}}
+    layers = [
+        _input("x", None, 3),
+        _layer("Subtract", [1.0, _ref("x")], module=ops),
+        _layer("GetItem", [_ref("subtract"), [whole, 1]], name="second", module=ops),
+    ]
+    path = _zip(tmp_path / "m.keras", _functional(layers, ["x"], [["second", 0, 0]]), {})
+    x = _values(2, 3)
+    np.testing.assert_array_equal(_run(path, x=x)[0], 1 - x[:, 1])
+    entries: list[dict[str, Any]] = [
+        {"class_name": "InputLayer", "config": {"name": "x", "batch_input_shape": [None, 3]}},
+        {"class_name": "TFOpLambda", "config": {"name": "f", "function": "math.multiply"}},
+    ]
+    nodes: list[Any] = [[], [["x", 0, 0, {"y": ["x", 0, 0], "name": None}]]]
+    for entry, calls in zip(entries, nodes, strict=True):
+        entry |= {"name": entry["config"]["name"], "inbound_nodes": calls}
+    model = {"layers": entries, "input_layers": [["x", 0, 0]], "output_layers": [["f", 0, 0]]}
+    path = _old(tmp_path / "m.h5", {"class_name": "Model", "config": model}, {"x": {}, "f": {}})
+    np.testing.assert_array_equal(_run(path, x=x)[0], x * x)
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """A link to another file is no variable."""
+    layers: list[Any] = [{"class_name": "ReLU", "config": {}}]
+    config: dict[str, Any] = {"class_name": "Sequential", "config": layers}
+    path = _old(tmp_path / "m.h5", config, {})
+    with _h5().File(path, "a") as file:
+        file["model_weights"].attrs["layer_names"] = [b"re_lu"]
+        file["model_weights/re_lu"] = _h5().ExternalLink("/tmp/other.h5", "/x")
+    with pytest.raises(FrontendError, match="a link to somewhere else"):
         import_model(path)

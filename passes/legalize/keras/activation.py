@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, SqrtOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.types import f16
+from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.passes.legalize.common import activation as common
 from lowerdeck.passes.legalize.common.special import apply, log1p
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
@@ -32,6 +35,13 @@ def tanh(x: TensorValue) -> TensorValue:
 def softmax(x: TensorValue, axis: int = -1) -> TensorValue:
     """exp(x) / sum(exp(x)) along the axis"""
     return TensorValue(x.builder, x.builder.add(SoftmaxOp(x.value, axis % len(x.dims))))
+
+
+def masked(scores: TensorValue, mask: TensorValue | None, half: float) -> TensorValue:
+    """Scores that are lowered where a mask does not hold: by 1e9, of half precision by `half`."""
+    if mask is None:
+        return scores
+    return scores + (~mask).cast(scores.element) * (-half if scores.element == f16 else -1e9)
 
 
 def gelu(x: TensorValue, approximate: bool = False) -> TensorValue:
@@ -144,23 +154,30 @@ def legalize_activation(builder: KerasLegalizer) -> Results:
     return finished(builder, builder.input())
 
 
+@legalizes(*INACTIVE)
+def legalize_inactive(builder: KerasLegalizer) -> Results:
+    """Nothing is done but in training."""
+    builder.ignore_configuration()
+    return [builder.input()]
+
+
 @legalizes("LeakyReLU")
 def legalize_leaky_relu(builder: KerasLegalizer) -> Results:
     """Below zero another slope, `alpha` in Keras 2."""
-    slope = builder.config("negative_slope", builder.config("alpha", 0.3))
-    return [common.leaky_relu(builder.x(), float(slope)).value]
+    slope = builder.real("negative_slope", builder.real("alpha", 0.3))
+    return [common.leaky_relu(builder.x(), slope).value]
 
 
 @legalizes("ELU")
 def legalize_elu(builder: KerasLegalizer) -> Results:
     """Below zero alpha * (exp(x) - 1)."""
-    return [common.elu(builder.x(), float(builder.config("alpha", 1.0))).value]
+    return [common.elu(builder.x(), builder.real("alpha", 1.0)).value]
 
 
 @legalizes("ThresholdedReLU")
 def legalize_thresholded_relu(builder: KerasLegalizer) -> Results:
     """Zero up to a threshold."""
-    return [common.thresholded_relu(builder.x(), float(builder.config("theta", 1.0))).value]
+    return [common.thresholded_relu(builder.x(), builder.real("theta", 1.0)).value]
 
 
 @legalizes("PReLU")
@@ -191,11 +208,14 @@ def legalize_softmax(builder: KerasLegalizer) -> Results:
     x = builder.x()
     mask = builder.argument(1, "mask")
     if mask is not None:
-        builder.refuse("a mask", "none")
+        truth = TensorValue(builder, builder.input(1, "mask"))
+        x = masked(x, truth if truth.element == i1 else truth.ne(0), 3e4)
     axis = builder.config("axis", -1)
+    if not isinstance(axis, int | list):
+        builder.refuse(f"the axis {axis}", "an axis or several")
     if isinstance(axis, int):
         return [softmax(x, axis).value]
-    axes = builder.axes(axis, len(x.dims))
+    axes = builder.axes(cast("list[int]", axis), len(x.dims))
     if len(axes) == 1:
         return [softmax(x, axes[0]).value]
     shifted = (x - x.reduce("max", axes, True)).exp()

@@ -109,7 +109,7 @@ def legalize_conv(builder: KerasLegalizer) -> Results:
     x, is_first = _image(builder, count)
     groups = int(builder.config("groups", 1) or 1)
     sizes, channels = builder.numbers("kernel_size", count), dims_of(x)[1].value
-    filters = int(builder.config("filters"))
+    filters = builder.integer("filters")
     own = None if channels is None else channels // groups
     builder.require_shape("kernel", *sizes, own, filters)
     kernel = first_kernel(builder, builder.require_weight("kernel"))

@@ -79,7 +79,12 @@ class KerasLegalizer(Legalizer):
             if entry.get("class_name") not in ("DTypePolicy", "Policy", "FloatDTypePolicy"):
                 self.refuse(f"the policy {entry.get('class_name')}", "one without quantization")
             policy = entry["config"]["name"]
-        return _POLICIES.get(str(policy))
+        found = _POLICIES.get(str(policy))
+        if found is None and not str(policy).startswith(("int", "uint", "bool")):
+            self.refuse(f"the policy {policy}", "one of " + ", ".join(_POLICIES))
+        if str(policy).startswith("int") and "_" in str(policy):
+            self.refuse(f"the policy {policy}", "one without quantization")
+        return found
 
     def _computed(self, value: SSAValue) -> SSAValue:
         """A value in the type in which the layer computes."""
@@ -114,7 +119,7 @@ class KerasLegalizer(Legalizer):
         found = self._argument(index, name)
         if not isinstance(found, SSAValue):
             self.refuse(f"{found} as argument {index}", "a tensor")
-        return self._computed(found)
+        return self._computed(cast("SSAValue", found))
 
     def x(self, index: int = 0, name: str = "") -> TensorValue:
         """An argument for arithmetic."""
@@ -122,7 +127,7 @@ class KerasLegalizer(Legalizer):
 
     def operands(self) -> list[SSAValue]:
         """The tensors of a call with a list of them, or with several."""
-        first = self._args[0]
+        first = self._args[0] if self._args else None
         values = cast("list[Any]", first) if isinstance(first, list) else self._args
         if not all(isinstance(value, SSAValue) for value in values):
             self.refuse("arguments that are no tensors", "tensors")
@@ -131,7 +136,7 @@ class KerasLegalizer(Legalizer):
     def number_like(self, value: Any, like: SSAValue | None) -> SSAValue:
         """An argument that is a tensor, or a number for one of the type of another."""
         if isinstance(value, SSAValue):
-            return value
+            return cast("SSAValue", value)
         if isinstance(value, dict) and "array" in value:
             entry = cast("dict[str, Any]", value)
             return self.tensor(np.array(entry["array"], np.dtype(entry["dtype"])))
@@ -155,6 +160,24 @@ class KerasLegalizer(Legalizer):
         """A part of the configuration."""
         self._read.add(name)
         return self._config.get(name, default)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """A part of the configuration that is an integer."""
+        value = self.config(name, default)
+        if not isinstance(value, int):
+            self.refuse(f"'{name}' is {value}", "an integer")
+        return value
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """A part of the configuration that is a number."""
+        value = self.config(name, default)
+        if not isinstance(value, int | float):
+            self.refuse(f"'{name}' is {value}", "a number")
+        return float(value)
+
+    def ignore_configuration(self) -> None:
+        """State that the configuration has no influence on the results."""
+        self._read.update(self._config)
 
     def ignore(self, *names: str) -> None:
         """State that parts of the configuration have no influence."""
@@ -220,10 +243,12 @@ class KerasLegalizer(Legalizer):
         value = self.config(name)
         if value is None:
             return [default] * count
-        items = [value] * count if isinstance(value, int) else list(value)
-        if len(items) != count:
+        items: list[Any] = [value] * count if isinstance(value, int) else value
+        if not isinstance(value, int | list) or len(items) != count:
             self.refuse(f"'{name}' is {items}", f"{count} numbers")
-        return [int(item) for item in items]
+        if not all(isinstance(item, int) for item in items):
+            self.refuse(f"'{name}' is {items}", "integers")
+        return items
 
     def positional(self) -> list[Any]:
         """The arguments without names."""

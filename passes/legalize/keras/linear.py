@@ -25,7 +25,7 @@ def biased(builder: KerasLegalizer, value: SSAValue, name: str = "bias") -> SSAV
 def legalize_dense(builder: KerasLegalizer) -> Results:
     """The product of the last dimension and the kernel."""
     builder.ignore("use_bias")
-    units = int(builder.config("units"))
+    units = builder.integer("units")
     x, kernel = builder.input(), builder.require_weight("kernel")
     builder.require_shape("kernel", dims_of(x)[-1].value, units)
     builder.require_shape("bias", units)
@@ -51,7 +51,7 @@ def legalize_embedding(builder: KerasLegalizer) -> Results:
     """Rows of a table; numbers that are no integers are rounded toward zero."""
     builder.ignore("mask_zero", "output_dim")
     table = builder.require_weight("embeddings")
-    builder.require_shape("embeddings", None, int(builder.config("output_dim")))
+    builder.require_shape("embeddings", None, builder.integer("output_dim"))
     indices = builder.input()
     if is_float(element_type(indices)):
         indices = builder.cast(indices, i32)

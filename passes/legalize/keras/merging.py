@@ -54,7 +54,7 @@ def _widened(builder: KerasLegalizer, value: SSAValue, rank: int) -> SSAValue:
 def legalize_concatenate(builder: KerasLegalizer) -> Results:
     """One after the other along an axis."""
     values = common_type(builder, builder.operands())
-    axis = builder.axis(int(builder.config("axis", -1)), rank_of(values[0]))
+    axis = builder.axis(builder.integer("axis", -1), rank_of(values[0]))
     return [builder.add(ConcatOp(values, axis)) if len(values) > 1 else values[0]]
 
 

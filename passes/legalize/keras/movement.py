@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.dims import ExprLike, product
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
@@ -46,9 +46,10 @@ def legalize_reshape(builder: KerasLegalizer) -> Results:
     if shape is not None:
         return [reshaped(builder, x, [-1 if s is None else int(s) for s in shape], 1)]
     shape = builder.config("newshape", builder.argument(1, "newshape"))
-    if not isinstance(shape, list) or any(not isinstance(s, int | None) for s in shape):
+    sizes = cast("list[Any]", shape) if isinstance(shape, list) else [shape]
+    if any(not isinstance(size, int | None) for size in sizes):
         builder.refuse("a shape that is computed", "numbers")
-    return [reshaped(builder, x, [-1 if s is None else s for s in shape], 0)]
+    return [reshaped(builder, x, [-1 if size is None else size for size in sizes], 0)]
 
 
 @legalizes("Permute")
@@ -60,7 +61,7 @@ def legalize_permute(builder: KerasLegalizer) -> Results:
 @legalizes("RepeatVector")
 def legalize_repeat_vector(builder: KerasLegalizer) -> Results:
     """[N, C] as [N, n, C]."""
-    x, count = builder.x(), int(builder.config("n"))
+    x, count = builder.x(), builder.integer("n")
     batch, size = x.dims
     return [x.reshape([batch, 1, size]).broadcast([batch, count, size]).value]
 
@@ -177,12 +178,6 @@ def legalize_unfold_time(builder: KerasLegalizer) -> Results:
 def legalize_masking(builder: KerasLegalizer) -> Results:
     """Steps in which everything has one value are zero."""
     x = builder.x()
-    value = float(builder.config("mask_value", 0.0))
+    value = builder.real("mask_value", 0.0)
     counts = x.ne(value).reduce("max", [len(x.dims) - 1], True)
     return [(x * counts.cast(x.element)).value]
-
-
-def constant_dims(dims: tuple[Expr, ...]) -> list[int] | None:
-    """Dimensions as numbers, if they are."""
-    found = [dim.value for dim in dims]
-    return None if None in found else [size for size in found if size is not None]

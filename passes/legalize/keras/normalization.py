@@ -55,9 +55,7 @@ def legalize_batch_normalization(builder: KerasLegalizer) -> Results:
     axes = _axes(builder, len(x.dims))
     center = _along(builder, "moving_mean", x, axes)
     variance = _along(builder, "moving_variance", x, axes)
-    spread = TensorValue(
-        builder, deviation(builder, variance.value, float(builder.config("epsilon", 1e-3)))
-    )
+    spread = TensorValue(builder, deviation(builder, variance.value, builder.real("epsilon", 1e-3)))
     y = _scaled(builder, (x - center) / spread, axes)
     return [builder.cast(y.value, given)]
 
@@ -69,7 +67,7 @@ def legalize_layer_normalization(builder: KerasLegalizer) -> Results:
     given = builder.input()
     x = builder.cast(given, wide_element(given))
     axes = _axes(builder, rank_of(x))
-    epsilon = float(builder.config("epsilon", 1e-3))
+    epsilon = builder.real("epsilon", 1e-3)
     if builder.config("rms_scaling", False):
         y = _root_mean_square(builder, TensorValue(builder, x), axes, epsilon)
     else:
@@ -91,7 +89,7 @@ def legalize_rms_normalization(builder: KerasLegalizer) -> Results:
     """By the root of the mean of squares."""
     x = builder.x()
     axes = _axes(builder, len(x.dims))
-    y = _root_mean_square(builder, x, axes, float(builder.config("epsilon", 1e-6)))
+    y = _root_mean_square(builder, x, axes, builder.real("epsilon", 1e-6))
     return [(y * _along(builder, "scale", x, axes)).value]
 
 
@@ -103,13 +101,13 @@ def legalize_group_normalization(builder: KerasLegalizer) -> Results:
     rank = len(x.dims)
     (axis,) = _axes(builder, rank)
     channels = x.dims[axis]
-    groups = int(builder.config("groups", 32))
+    groups = builder.integer("groups", 32)
     count = channels if groups == -1 else channels * 0 + groups
     dims = list(x.dims)
     grouped = x.reshape([*dims[:axis], count, channels // count, *dims[axis + 1 :]])
     axes = [k for k in range(1, rank + 1) if k != axis]
     _, rest, variance = moments(builder, grouped.value, axes)
-    spread = deviation(builder, variance, float(builder.config("epsilon", 1e-3)))
+    spread = deviation(builder, variance, builder.real("epsilon", 1e-3))
     y = (TensorValue(builder, rest) / TensorValue(builder, spread)).reshape(dims)
     return [_scaled(builder, y, [axis]).value]
 
@@ -129,6 +127,8 @@ def legalize_normalization(builder: KerasLegalizer) -> Results:
     axis = builder.config("axis")
     axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
     axes = builder.axes(axes, len(x.dims))
+    if axes != sorted(axes):
+        builder.refuse(f"the axes {axes}", "axes in order")
     center, variance = (_statistic(builder, name, x, axes) for name in ("mean", "variance"))
     spread = apply(SqrtOp, variance).maximum(1e-7)
     if builder.config("invert", False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import i1
@@ -52,7 +52,8 @@ def pair(builder: KerasLegalizer) -> tuple[TensorValue, TensorValue]:
 
 def both(builder: KerasLegalizer, first: Any, second: Any) -> tuple[TensorValue, TensorValue]:
     """Two tensors, or a tensor and a number, in one type."""
-    like = next((v for v in (first, second) if isinstance(v, SSAValue)), None)
+    found = [cast("SSAValue", v) for v in (first, second) if isinstance(v, SSAValue)]
+    like = found[0] if found else None
     values = [builder.number_like(value, like) for value in (first, second)]
     one, other = common_type(builder, values)
     return TensorValue.of(builder, one), TensorValue.of(builder, other)

@@ -98,7 +98,7 @@ def _prepared(
 ) -> tuple[TensorValue, SSAValue, int]:
     """The products of all steps of the input, the recurrent weights, and the number of units."""
     builder.ignore("use_bias")
-    units = int(builder.config("units"))
+    units = builder.integer("units")
     x = builder.x()
     builder.require_rank(x.value, 3, "the input")
     builder.require_shape("kernel", x.dims[2].value, gates * units)
@@ -121,7 +121,7 @@ def legalize_conv_lstm(builder: KerasLegalizer) -> Results:
     builder.require_rank(x, count + 3, "the input")
     if builder.is_first():
         builder.refuse("channels_first", "channels_last")
-    filters = int(builder.config("filters"))
+    filters = builder.integer("filters")
     sizes, strides = builder.numbers("kernel_size", count), builder.numbers("strides", count)
     dilations = builder.numbers("dilation_rate", count)
     padding = str(builder.config("padding", "valid"))

@@ -1,0 +1,198 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import AddOp
+from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.passes.legalize.common.linear import einsum
+from lowerdeck.passes.legalize.keras.activation import masked, softmax, tanh
+from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
+from lowerdeck.passes.legalize.keras.movement import repeated
+from lowerdeck.passes.legalize.keras.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _projected(builder: KerasLegalizer, x: SSAValue, name: str) -> TensorValue:
+    """[..., D] by a kernel [D, heads, size], with a bias."""
+    kernel = builder.require_weight(f"{name}_dense/kernel")
+    letters = _LETTERS[: rank_of(x) - 1]
+    value = TensorValue(builder, einsum(builder, f"{letters}x,xyz->{letters}yz", [x, kernel]))
+    bias = builder.weight(f"{name}_dense/bias")
+    return value if bias is None else value + TensorValue(builder, bias)
+
+
+def _combined(builder: KerasLegalizer, x: SSAValue, name: str) -> SSAValue:
+    """[..., heads, size] by a kernel [heads, size, ...], with a bias."""
+    kernel = builder.require_weight(f"{name}_dense/kernel")
+    letters = _LETTERS[: rank_of(x) - 2]
+    more = "uvw"[: rank_of(kernel) - 2]
+    value = einsum(builder, f"{letters}yz,yz{more}->{letters}{more}", [x, kernel])
+    bias = builder.weight(f"{name}_dense/bias")
+    return value if bias is None else builder.add(AddOp(value, bias))
+
+
+def _truth(builder: KerasLegalizer, value: Any) -> TensorValue:
+    if not isinstance(value, SSAValue):
+        builder.refuse("a mask that is no tensor", "a tensor")
+    x = TensorValue(builder, cast("SSAValue", value))
+    return x if x.element == i1 else x.ne(0)
+
+
+def _both(first: TensorValue | None, second: TensorValue) -> TensorValue:
+    return second if first is None else first & second
+
+
+@legalizes("MultiHeadAttention")
+def legalize_multi_head(builder: KerasLegalizer) -> Results:
+    """Scaled products of queries and keys, by heads, over one axis or several."""
+    builder.ignore("use_bias", "output_shape", "value_dim", "num_heads")
+    builder.ignore("flash_attention", "query_shape", "key_shape", "value_shape")
+    query, value = builder.input(0, "query"), builder.input(1, "value")
+    key = builder.input(2, "key") if builder.has(2, "key") else value
+    rank = rank_of(query)
+    axes = builder.config("attention_axes")
+    axes = list(range(1, rank - 1)) if axes is None else [axes] if isinstance(axes, int) else axes
+    axes = builder.axes(axes, rank)
+    q, k = _projected(builder, query, "query"), _projected(builder, key, "key")
+    v = _projected(builder, value, "value")
+    q = q * (1 / math.sqrt(builder.integer("key_dim")))
+    batch = [axis for axis in range(rank - 1) if axis not in axes]
+    names = {axis: _LETTERS[axis] for axis in range(rank - 1)}
+    left = "".join(names[axis] for axis in range(rank - 1))
+    targets = {axis: _LETTERS[axis].upper() for axis in axes}
+    right = "".join(targets.get(axis, names[axis]) for axis in range(rank - 1))
+    shape = "".join(names[axis] for axis in batch) + "y"
+    rows = "".join(names[axis] for axis in axes)
+    columns = "".join(targets[axis] for axis in axes)
+    equation = f"{left}yz,{right}yz->{shape}{rows}{columns}"
+    scores = TensorValue(builder, einsum(builder, equation, [q.value, k.value]))
+    mask = _attention_mask(builder, query, value, axes, len(batch))
+    scores = masked(scores, mask, 3e4)
+    weights = _softmax_over(scores, len(axes))
+    equation = f"{shape}{rows}{columns},{right}yz->{left}yz"
+    result = _combined(builder, einsum(builder, equation, [weights.value, v.value]), "output")
+    returned = builder.keyword("return_attention_scores")
+    return [result, weights.value] if returned else [result]
+
+
+def _softmax_over(scores: TensorValue, count: int) -> TensorValue:
+    """Over the last `count` dimensions together."""
+    if count == 1:
+        return softmax(scores)
+    rank = len(scores.dims)
+    axes = list(range(rank - count, rank))
+    shifted = (scores - scores.reduce("max", axes, True)).exp()
+    return shifted / shifted.reduce("sum", axes, True)
+
+
+def _attention_mask(
+    builder: KerasLegalizer, query: SSAValue, value: SSAValue, axes: list[int], batches: int
+) -> TensorValue | None:
+    """What each query may look at, for [batch..., heads, queries, keys]."""
+    found: TensorValue | None = None
+    given = {
+        name: builder.keyword(name)
+        for name in ("query_mask", "value_mask", "key_mask", "attention_mask")
+    }
+    causal = builder.keyword("use_causal_mask")
+    if all(mask is None for mask in given.values()) and not causal:
+        return None
+    if given["attention_mask"] is not None and len(builder.positional()) > 3:
+        builder.refuse("an attention mask without its name", "attention_mask=")
+    if axes != [1] or batches != 1:
+        if causal or any(given[name] is not None for name in given if name != "attention_mask"):
+            builder.refuse("masks of several axes", "one axis")
+    if given["query_mask"] is not None:
+        mask = _truth(builder, given["query_mask"])
+        found = _both(found, mask.reshape([*mask.dims, 1]))
+    for name in ("value_mask", "key_mask"):
+        if given[name] is not None:
+            mask = _truth(builder, given[name])
+            found = _both(found, mask.reshape([mask.dims[0], 1, mask.dims[1]]))
+    if causal:
+        found = _both(found, _causal(builder, query, value))
+    if given["attention_mask"] is not None:
+        found = _both(found, _truth(builder, given["attention_mask"]))
+    assert found is not None
+    dims = found.dims
+    wanted = batches + 1 + 2 * len(axes)
+    if len(dims) < wanted:
+        split = len(dims) - 2 * len(axes)
+        found = found.reshape([*dims[:split], *[1] * (wanted - len(dims)), *dims[split:]])
+    return found
+
+
+def _causal(builder: KerasLegalizer, query: SSAValue, value: SSAValue) -> TensorValue:
+    """True where a key is not after its query."""
+    rows = index_vector(builder, dims_of(query)[1], 3, 1)
+    columns = index_vector(builder, dims_of(value)[1], 3, 2)
+    return rows.ge(columns)
+
+
+@legalizes("GroupQueryAttention")
+def legalize_group_query(builder: KerasLegalizer) -> Results:
+    """Attention in which several heads of queries share one of keys and values."""
+    builder.ignore("use_bias", "flash_attention")
+    query, value = builder.input(0, "query"), builder.input(1, "value")
+    key = builder.input(2, "key") if builder.has(2, "key") else value
+    for name in ("query_mask", "value_mask", "key_mask", "attention_mask", "use_causal_mask"):
+        if builder.keyword(name):
+            builder.refuse(f"'{name}' of grouped queries", "none")
+    times = builder.integer("num_query_heads") // builder.integer("num_key_value_heads")
+    q = _projected(builder, query, "_query") * (1 / math.sqrt(builder.integer("head_dim")))
+    k = repeated(_projected(builder, key, "_key"), 2, times)
+    v = repeated(_projected(builder, value, "_value"), 2, times)
+    scores = TensorValue(builder, einsum(builder, "btnh,bsnh->bnts", [q.value, k.value]))
+    weights = softmax(scores)
+    found = einsum(builder, "bnts,bsnh->btnh", [weights.value, v.value])
+    result = _combined(builder, found, "_output")
+    returned = builder.keyword("return_attention_scores")
+    return [result, weights.value] if returned else [result]
+
+
+@legalizes("Attention", "AdditiveAttention")
+def legalize_attention(builder: KerasLegalizer) -> Results:
+    """Of queries, values and perhaps keys; scores are products, or sums of tanh."""
+    builder.ignore("use_scale")
+    values = [TensorValue(builder, v) for v in builder.operands()]
+    q, v = values[:2]
+    k = values[2] if len(values) > 2 else v
+    scale = builder.weight("scale")
+    if builder.op_type == "Attention" and builder.config("score_mode", "dot") == "dot":
+        product = einsum(builder, "btd,bsd->bts", [q.value, k.value])
+        scores = TensorValue(builder, product)
+        scores = scores if scale is None else scores * TensorValue(builder, scale)
+    else:
+        queries = q.reshape([q.dims[0], q.dims[1], 1, q.dims[2]])
+        keys = k.reshape([k.dims[0], 1, k.dims[1], k.dims[2]])
+        total, share = queries + keys, builder.weight("concat_score_weight")
+        number = None if scale is None else TensorValue(builder, scale)
+        if share is None:
+            total = tanh(total) if number is None else tanh(total) * number
+            scores = total.reduce("sum", [3])
+        else:
+            total = tanh(total if number is None else total * number)
+            scores = total.reduce("sum", [3]) * TensorValue(builder, share)
+    masks = cast("list[Any]", builder.argument(1, "mask") or [])
+    allowed: TensorValue | None = None
+    if len(masks) > 1 and masks[1] is not None:
+        mask = _truth(builder, masks[1])
+        allowed = mask.reshape([mask.dims[0], 1, mask.dims[1]])
+    if builder.config("causal", False) or builder.keyword("use_causal_mask"):
+        allowed = _both(allowed, _causal(builder, q.value, v.value))
+    scores = masked(scores, allowed, 65504.0)
+    weights = softmax(scores)
+    result = TensorValue(builder, einsum(builder, "bts,bsd->btd", [weights.value, v.value]))
+    if masks and masks[0] is not None:
+        mask = _truth(builder, masks[0]).cast(result.element)
+        result = result * mask.reshape([*mask.dims, 1])
+    returned = builder.keyword("return_attention_scores")
+    return [result.value, weights.value] if returned else [result.value]
