@@ -22,64 +22,66 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.applied import applied
 
 _UNARY: Mapping[str, str] = {
-    "nn.relu": "Relu",
-    "nn.relu6": "Relu6",
-    "nn.elu": "Elu",
-    "nn.selu": "Selu",
-    "math.abs": "Abs",
-    "math.ceil": "Ceil",
-    "math.cos": "Cos",
-    "math.exp": "Exp",
-    "math.floor": "Floor",
-    "math.log": "Log",
-    "math.log1p": "Log1p",
-    "math.logical_not": "LogicalNot",
-    "math.negative": "Neg",
-    "math.reciprocal": "Reciprocal",
-    "math.round": "Round",
-    "math.rsqrt": "Rsqrt",
-    "math.sigmoid": "Sigmoid",
-    "math.sign": "Sign",
-    "math.sin": "Sin",
-    "math.softplus": "Softplus",
-    "math.sqrt": "Sqrt",
-    "math.square": "Square",
-    "math.tanh": "Tanh",
+    "relu": "Relu",
+    "relu6": "Relu6",
+    "elu": "Elu",
+    "selu": "Selu",
+    "abs": "Abs",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "exp": "Exp",
+    "floor": "Floor",
+    "log": "Log",
+    "log1p": "Log1p",
+    "logical_not": "LogicalNot",
+    "negative": "Neg",
+    "reciprocal": "Reciprocal",
+    "round": "Round",
+    "rsqrt": "Rsqrt",
+    "sigmoid": "Sigmoid",
+    "sign": "Sign",
+    "sin": "Sin",
+    "softplus": "Softplus",
+    "sqrt": "Sqrt",
+    "square": "Square",
+    "tanh": "Tanh",
     "identity": "Identity",
     "stop_gradient": "Identity",
 }
 
 _BINARY: Mapping[str, str] = {
-    "__operators__.add": "AddV2",
-    "math.add": "AddV2",
-    "math.subtract": "Sub",
-    "math.multiply": "Mul",
-    "math.truediv": "RealDiv",
-    "math.divide": "RealDiv",
-    "math.floordiv": "FloorDiv",
-    "math.floormod": "FloorMod",
-    "math.maximum": "Maximum",
-    "math.minimum": "Minimum",
-    "math.pow": "Pow",
-    "math.squared_difference": "SquaredDifference",
-    "math.equal": "Equal",
-    "math.not_equal": "NotEqual",
-    "math.greater": "Greater",
-    "math.greater_equal": "GreaterEqual",
-    "math.less": "Less",
-    "math.less_equal": "LessEqual",
-    "math.logical_and": "LogicalAnd",
-    "math.logical_or": "LogicalOr",
+    "add": "AddV2",
+    "add": "AddV2",
+    "subtract": "Sub",
+    "multiply": "Mul",
+    "truediv": "RealDiv",
+    "divide": "RealDiv",
+    "floordiv": "FloorDiv",
+    "floormod": "FloorMod",
+    "maximum": "Maximum",
+    "minimum": "Minimum",
+    "pow": "Pow",
+    "squared_difference": "SquaredDifference",
+    "equal": "Equal",
+    "not_equal": "NotEqual",
+    "greater": "Greater",
+    "greater_equal": "GreaterEqual",
+    "less": "Less",
+    "less_equal": "LessEqual",
+    "logical_and": "LogicalAnd",
+    "logical_or": "LogicalOr",
 }
 
-_SAME = {"nn.sigmoid": "math.sigmoid", "nn.tanh": "math.tanh", "nn.softplus": "math.softplus"}
+_MODULES = frozenset({"", "math", "nn", "linalg", "compat.v1", "__operators__"})
+"""Where the functions are; each name has one meaning in all of these."""
 
 
 @legalizes("TFOpLambda")
 def legalize_function(builder: KerasLegalizer) -> Results:
     """A function by its name in the module `tensorflow`."""
-    name = str(builder.config("function"))
-    name = _SAME.get(name, name)
+    module, _, name = str(builder.config("function")).rpartition(".")
+    if module not in _MODULES:
+        builder.refuse(f"the function tf.{module}.{name}", "one that is known, or layers")
     if name in _UNARY:
         return applied(builder, _UNARY[name], builder.input(0, "x"))
     if name in _BINARY:
@@ -89,8 +91,8 @@ def legalize_function(builder: KerasLegalizer) -> Results:
         return applied(builder, _BINARY[name], first.value, second.value)
     if name in _OTHERS:
         return [_OTHERS[name](builder)]
-    if name.startswith("math.reduce_") and name[len("math.reduce_") :] in _REDUCTIONS:
-        return [_reduced(builder, name[len("math.reduce_") :])]
+    if name.startswith("reduce_") and name[len("reduce_") :] in _REDUCTIONS:
+        return [_reduced(builder, name[len("reduce_") :])]
     builder.refuse(f"the function tf.{name}", "one that is known, or layers")
 
 
@@ -214,18 +216,16 @@ _OTHERS: Mapping[str, Callable[[KerasLegalizer], SSAValue]] = {
     "stack": _stack,
     "reshape": _reshape,
     "transpose": _transpose,
-    "compat.v1.transpose": _transpose,
     "expand_dims": _expand,
     "squeeze": _squeeze,
-    "compat.v1.squeeze": _squeeze,
     "cast": _cast,
     "clip_by_value": _clip,
-    "linalg.matmul": _matmul,
-    "nn.softmax": _softmax,
-    "nn.leaky_relu": _leaky,
-    "nn.gelu": _gelu,
-    "nn.silu": _silu,
-    "nn.swish": _silu,
+    "matmul": _matmul,
+    "softmax": _softmax,
+    "leaky_relu": _leaky,
+    "gelu": _gelu,
+    "silu": _silu,
+    "swish": _silu,
     "tile": _tile,
 }
 
@@ -233,7 +233,7 @@ _OTHERS: Mapping[str, Callable[[KerasLegalizer], SSAValue]] = {
 @legalizes("SlicingOpLambda")
 def legalize_slicing(builder: KerasLegalizer) -> Results:
     """Python's `x[key]`."""
-    if builder.config("function") != "__operators__.getitem":
+    if not str(builder.config("function")).endswith("getitem"):
         builder.refuse(f"the function {builder.config('function')}", "an index")
     keys = builder.keyword("slice_spec")
     listed = cast("list[Any]", keys) if isinstance(keys, list) else [keys]
