@@ -51,7 +51,6 @@ _UNARY: Mapping[str, str] = {
 
 _BINARY: Mapping[str, str] = {
     "add": "AddV2",
-    "add": "AddV2",
     "subtract": "Sub",
     "multiply": "Mul",
     "truediv": "RealDiv",
@@ -91,9 +90,9 @@ def legalize_function(builder: KerasLegalizer) -> Results:
         return applied(builder, _BINARY[name], first.value, second.value)
     if name in _OTHERS:
         return [_OTHERS[name](builder)]
-    if name.startswith("reduce_") and name[len("reduce_") :] in _REDUCTIONS:
-        return [_reduced(builder, name[len("reduce_") :])]
-    builder.refuse(f"the function tf.{name}", "one that is known, or layers")
+    if name.startswith("reduce_") and (kind := name.removeprefix("reduce_")) in _REDUCTIONS:
+        return [_reduced(builder, kind)]
+    builder.refuse(f"the function tf.{module}.{name}", "one that is known, or layers")
 
 
 _REDUCTIONS = {"mean", "sum", "max", "min", "prod"}
