@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import STATES, named
-from lowerdeck.dialects.core.types import MAX_RANK, f64, i1, i64, tensor
+from lowerdeck.dialects.core.types import MAX_RANK, dims_of, f64, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.pt2.ops import Given, Pt2Op, op_class, plain_attribute
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
@@ -150,6 +150,8 @@ class _Importer:
         self.location = FileLineColLoc(StringAttr(self.file), IntAttr(0), IntAttr(0))
         self.problems: list[Problem] = []
         self.symbols = Symbols()
+        self.sources: dict[Expr, tuple[SSAValue, int]] = {}
+        """Where each size of an input is."""
         self.changed = set(changed)
         module = archive.program["graph_module"]
         self.graph: Mapping[str, Any] = module["graph"]
@@ -277,6 +279,8 @@ class _Importer:
                 dims = [*given]
             type_ = tensor(element(meta["dtype"]), dims)
         argument = scope.block.insert_arg(type_, len(scope.block.args))
+        for axis, dim in enumerate(dims_of(argument)):
+            self.sources.setdefault(dim, (argument, axis))
         argument.location = NameLoc(StringAttr(name), self.location)
         argument.name_hint = name if name.isidentifier() else None
         scope.names[name] = Alias.of(argument)
@@ -640,11 +644,19 @@ class _Importer:
     def _zeros(self, name: str, node: Mapping[str, Any], scope: _Scope) -> SSAValue:
         """A tensor of the type that the file states for a result."""
         meta = scope.graph["tensor_values"][name]
-        sizes = [size_of(size, self.symbols).value for size in meta["sizes"]]
-        if None in sizes:
-            self._report(node_name(node), target_of(node), f"a result '{name}' of open size")
-            sizes = []
-        given = {"size": plain_attribute(sizes)}
+        sizes: list[SSAValue | None] = []
+        for size in (size_of(size, self.symbols) for size in meta["sizes"]):
+            source = self.sources.get(size)
+            if size.value is not None:
+                sizes.append(self._number(size.value, scope).value)
+            elif source is not None:
+                axis = plain_attribute(source[1])
+                given: dict[str, Given] = {"self": source[0], "dim": axis}
+                sizes.append(self._call("aten.sym_size.int", given, i64, node, scope.block))
+            else:
+                text = f"found a result '{name}' whose size {size} is that of no input"
+                self._report(node_name(node), target_of(node), text)
+        given = {"size": sizes}
         return self._call("aten.zeros.default", given, element(meta["dtype"]), node, scope.block)
 
     def _call(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lowerdeck.dialects.core.elementwise import SinhOp, UnaryOp
+from lowerdeck.dialects.core.elementwise import ErfOp, SinhOp, SqrtOp, UnaryOp
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -83,3 +83,98 @@ def _chebyshev(t: TensorValue, coefficients: tuple[float, ...]) -> TensorValue:
     for coefficient in reversed(others):
         value, after = twice * value - after + coefficient, value
     return (twice * value + first) * 0.5 - after
+
+
+def erfinv(x: TensorValue) -> TensorValue:
+    """The inverse of the error function: an approximation, and two steps of Newton's."""
+    a = 0.147
+    log = ((1 - x) * (1 + x)).log()
+    half = log * 0.5 + 2 / (math.pi * a)
+    root = apply(SqrtOp, (apply(SqrtOp, half * half - log * (1 / a)) - half).maximum(0.0))
+    y = x.lt(0).where(-root, root)
+    for _ in range(3):
+        slope = (-(y * y)).exp() * (2 / math.sqrt(math.pi))
+        # Near the ends the complement tells small differences.
+        gap = y.abs().lt(1).where(apply(ErfOp, y) - x, _gap(x, y))
+        step = gap / slope
+        y = step.abs().lt(math.inf).where(y - step / (1 + y * step), y)
+    return x.abs().eq(1).where(x * math.inf, y)
+
+
+def _gap(x: TensorValue, y: TensorValue) -> TensorValue:
+    """erf(y) - x by the complements of their sizes."""
+    gap = (1 - x.abs()) - erfc(y.abs())
+    return x.lt(0).where(-gap, gap)
+
+
+_LANCZOS = (
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
+
+
+def lgamma(x: TensorValue) -> TensorValue:
+    """log |gamma(x)|, by Lanczos' sum; below a half by reflection."""
+    size = x.lt(0.5).where(1 - x, x) - 1
+    total = size * 0 + 0.99999999999980993
+    for number, coefficient in enumerate(_LANCZOS, 1):
+        total = total + coefficient / (size + number)
+    t = size + (len(_LANCZOS) - 0.5)
+    large = (size + 0.5) * t.log() - t + total.log() + 0.5 * math.log(2 * math.pi)
+    sine = ((x - x.floor()) * math.pi).sin()
+    low = math.log(math.pi) - sine.abs().log() - large
+    found = x.lt(0.5).where(low, large)
+    return x.abs().eq(math.inf).where(x.abs(), found)
+
+
+def digamma(x: TensorValue) -> TensorValue:
+    """The derivative of log gamma: an asymptotic series behind ten steps, and reflection."""
+    is_low = x.lt(0.0)
+    y = is_low.where(1 - x, x)
+    before = y * 0
+    for number in range(10):
+        before = before - 1 / (y + number)
+    z = 1 / (y + 10)
+    square = z * z
+    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240))))
+    value = before + (y + 10).log() - z * 0.5 - series
+    part = (x - x.floor()) * math.pi
+    reflected = value - part.cos() / part.sin() * math.pi
+    pole = is_low & x.eq(x.floor())
+    return pole.where(x * math.nan, is_low.where(reflected, value))
+
+
+_NEAR = (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813)
+_FAR = (
+    0.39894228,
+    0.01328592,
+    0.00225319,
+    -0.00157565,
+    0.00916281,
+    -0.02057706,
+    0.02635537,
+    -0.01647633,
+    0.00392377,
+)
+
+
+def bessel_i0(x: TensorValue) -> TensorValue:
+    """The modified Bessel function of order zero, to seven digits."""
+    size = x.abs()
+    inner = _polynomial(size * size * (1 / 3.75**2), _NEAR)
+    large = size.maximum(3.75)
+    outer = large.exp() / apply(SqrtOp, large) * _polynomial(3.75 / large, _FAR)
+    return size.lt(3.75).where(inner, outer)
+
+
+def _polynomial(x: TensorValue, coefficients: tuple[float, ...]) -> TensorValue:
+    total = x * 0 + coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        total = total * x + coefficient
+    return total

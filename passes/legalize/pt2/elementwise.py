@@ -31,7 +31,17 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common import activation
-from lowerdeck.passes.legalize.common.special import apply, erfc, expm1, log1p
+from lowerdeck.passes.legalize.common.recurrent import run_steps
+from lowerdeck.passes.legalize.common.special import (
+    apply,
+    bessel_i0,
+    digamma,
+    erfc,
+    erfinv,
+    expm1,
+    lgamma,
+    log1p,
+)
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.promotion import Number
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
@@ -184,12 +194,23 @@ def _zero(x: TensorValue) -> TensorValue:
 
 @legalizes("bitwise_left_shift", "bitwise_right_shift", "__lshift__", "__rshift__")
 def legalize_shift(builder: Pt2Legalizer) -> Results:
-    """Shifts of integers."""
+    """Shifts of integers, which keep the sign to the right; too far is zero, or the sign."""
     a, b = _operands(builder, "self", "other")
-    if is_float(a.element):
-        builder.refuse("shifted floats", "integers")
-    is_left = "left" in builder.name or builder.name == "__lshift__"
-    return [builder.add((core.ShlOp if is_left else core.ShrOp)(a.value, b.value))]
+    if not is_integer(a.element):
+        builder.refuse(f"shifts of {a.element}", "integers")
+    last = bit_width(a.element) - 1
+    is_inside = b.ge(0) & b.le(last)
+    near = is_inside.where(b, b * 0 + last)
+    if "left" in builder.name or builder.name == "__lshift__":
+        moved = TensorValue(builder, builder.add(core.ShlOp(a.value, near.value)))
+        return [is_inside.where(moved, moved * 0).value]
+    if is_unsigned(a.element):
+        moved = TensorValue(builder, builder.add(core.ShrOp(a.value, near.value)))
+        return [is_inside.where(moved, moved * 0).value]
+    # Of what is not negative, all kinds of shifts are one.
+    size = a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(a.value))), a)
+    moved = TensorValue(builder, builder.add(core.ShrOp(size.value, near.value)))
+    return [a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(moved.value))), moved).value]
 
 
 @legalizes("bitwise_not", "logical_not")
@@ -289,6 +310,9 @@ _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "atanh": lambda x: apply(core.AtanhOp, x),
     "erf": lambda x: apply(core.ErfOp, x),
     "erfc": erfc,
+    "erfinv": erfinv,
+    "lgamma": lgamma,
+    "digamma": digamma,
     "sigmoid": lambda x: apply(core.SigmoidOp, x),
     "silu": lambda x: x * apply(core.SigmoidOp, x),
     "mish": lambda x: x * apply(core.TanhOp, activation.softplus(x)),
@@ -337,7 +361,12 @@ def legalize_sign(builder: Pt2Legalizer) -> Results:
         builder.refuse("complex numbers", "real ones")
     if is_unsigned(x.element):
         return [x.value if builder.name == "abs" or x.element == i1 else x.minimum(1).value]
-    return [builder.add((core.AbsOp if builder.name == "abs" else core.SignOp)(x.value))]
+    if builder.name == "abs":
+        return [x.abs().value]
+    sign = builder.add(core.SignOp(x.value))
+    if is_float(x.element):  # that of NaN is zero
+        sign = builder.select(x.ne(x).value, builder.scalar(0, x.value), sign)
+    return [sign]
 
 
 @legalizes("floor", "ceil", "trunc", "fix", "frac", "round")
@@ -538,6 +567,31 @@ def legalize_ldexp(builder: Pt2Legalizer) -> Results:
     return [(a * _power(2.0, b)).value]
 
 
+@legalizes("nextafter")
+def legalize_next(builder: Pt2Legalizer) -> Results:
+    """
+    The neighbor of an f32 in the direction of another: in f64, a little more than half of its
+    distance away, and rounded.
+    """
+    a, b = (builder.stated(name) for name in ("self", "other"))
+    if a.element != f32:
+        builder.refuse(f"{a.element}", "f32")
+    x, y = a.cast(f64), b.cast(f64)
+    step = (x.abs() * (1.25 * 2.0**-24)).maximum(2.0**-149)
+    moved = y.gt(x).where(x + step, x - step).cast(f32)
+    largest = (2 - 2.0**-23) * 2.0**127
+    moved = a.eq(math.inf).where(_filled(a, largest), moved)
+    moved = a.eq(-math.inf).where(_filled(a, -largest), moved)
+    found = a.eq(b).where(b, moved)
+    return [(a.ne(a) | b.ne(b)).where(a + b, found).value]
+
+
+def _filled(x: TensorValue, number: float) -> TensorValue:
+    """A number in the type and of the shape of a value."""
+    like = TensorValue.number(x.builder, number, x.element)
+    return like.broadcast(x.dims)
+
+
 @legalizes("lerp")
 def legalize_lerp(builder: Pt2Legalizer) -> Results:
     """Between two tensors."""
@@ -553,6 +607,41 @@ def legalize_addc(builder: Pt2Legalizer) -> Results:
     term = a * b if builder.name == "addcmul" else a / b
     return [(x + term * builder.operand("value", x.element)).value]
 
+
+@legalizes("special_i0", "i0")
+def legalize_bessel(builder: Pt2Legalizer) -> Results:
+    """The modified Bessel function; in f64 its digits would be too few."""
+    x = builder.floating()
+    if x.element == f64:
+        builder.refuse("f64", "f32")
+    return [bessel_i0(x.cast(f32)).cast(x.element).value]
+
+
+@legalizes("gcd", "lcm")
+def legalize_divisor(builder: Pt2Legalizer) -> Results:
+    """The greatest common divisor by Euclid's steps, of which there are at most 92."""
+    a, b = _operands(builder, "self", "other")
+    dims = _broadcast_dims(a, b)
+
+    def step(inner: Pt2Legalizer, number: Expr, state: tuple[TensorValue, ...]) -> Any:
+        del number
+        x, y = state
+        is_done = y.eq(0)
+        divisor = is_done.where(x * 0 + 1, y)
+        rest = TensorValue(inner, inner.add(core.RemOp(x.value, divisor.value)))
+        return (is_done.where(x, y), is_done.where(y, rest)), ()
+
+    sides = [builder.broadcast(side.value, dims) for side in (a, b)]
+    found = TensorValue(builder, run_steps(builder, Expr.const(_STEPS), sides, step)[0][0])
+    found = found if is_unsigned(found.element) else found.abs()
+    if builder.name == "gcd":
+        return [found.value]
+    quotient = TensorValue(builder, builder.add(core.DivOp(sides[0], found.maximum(1).value)))
+    product_ = quotient * b
+    return [(product_ if is_unsigned(found.element) else product_.abs()).value]
+
+
+_STEPS = 92
 
 # Types and copies
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.reduce import CumulativeOp
 from lowerdeck.dialects.core.tensor import (
     GatherElementsOp,
     GatherNdOp,
@@ -16,6 +17,7 @@ from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
     element_type,
+    f32,
     i1,
     i64,
     is_float,
@@ -24,10 +26,12 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.onnx.applied import applied
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.movement import scattered_rows
 from lowerdeck.passes.legalize.pt2.promotion import promoted_elements
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
@@ -303,3 +307,125 @@ def legalize_isin(builder: Pt2Legalizer) -> Results:
     x, flat = x.cast(element), others.cast(element).reshape([product(others.dims)])
     found = x.reshape([*x.dims, 1]).eq(flat).reduce("max", [len(x.dims)])
     return [(~found if builder.flag("invert") else found).value]
+
+
+@legalizes("repeat_interleave.Tensor", "repeat_interleave.self_Tensor")
+def legalize_repeat(builder: Pt2Legalizer) -> Results:
+    """Each number, or each row, as often as a vector says."""
+    repeats = TensorValue.of(builder, builder.input("repeats")).cast(i64)
+    ends = TensorValue(builder, builder.add(CumulativeOp("sum", repeats.value, 0)))
+    count = size_of(builder, repeats.reduce("sum", [0]).value, "the number of repeats")
+    place = TensorValue.iota(builder, count).reshape([count, 1])
+    index = ends.le(place).cast(i64).reduce("sum", [1])
+    if not builder.has("self"):
+        return [index.cast(builder.element()).value]
+    x = builder.input()
+    if builder.get("dim") is None:
+        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
+    else:
+        axis = builder.dim()
+    return [builder.add(GatherOp(x, index.value, axis))]
+
+
+@legalizes("max_unpool2d")
+def legalize_unpool(builder: Pt2Legalizer) -> Results:
+    """Elements at their places in a plane of zeros."""
+    x, index = builder.input(), builder.input("indices")
+    lead = dims_of(x)[:-2]
+    size = builder.exprs_of("output_size")
+    flat = [*lead, product(dims_of(x)[-2:])]
+    zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
+    x, index = builder.reshape(x, flat), builder.reshape(index, flat)
+    found = builder.add(ScatterElementsOp(zeros, index, x, len(lead)))
+    return [builder.reshape(found, [*lead, *size])]
+
+
+@legalizes("masked_scatter")
+def legalize_masked_scatter(builder: Pt2Legalizer) -> Results:
+    """The elements of the source, in order, where a mask holds."""
+    x, mask = builder.input(), builder.input("mask")
+    dims = broadcast([dims_of(x), dims_of(mask)])
+    x, mask = builder.broadcast(x, dims), builder.broadcast(mask, dims)
+    source = builder.input("source")
+    source = builder.reshape(source, [product(dims_of(source))])
+    flags = builder.cast(builder.reshape(mask, [product(dims)]), i64)
+    number = TensorValue(builder, builder.add(CumulativeOp("sum", flags, 0))) - 1
+    number = number.maximum(0).minimum(TensorValue.dim(builder, dims_of(source)[0] - 1))
+    values = builder.reshape(builder.add(GatherOp(source, number.value, 0)), dims)
+    return [builder.select(mask, values, x)]
+
+
+@legalizes("index_reduce")
+def legalize_index_reduce(builder: Pt2Legalizer) -> Results:
+    """Whole rows combined."""
+    x, axis = builder.input(), builder.dim()
+    index = TensorValue.of(builder, builder.input("index"))
+    source = builder.input("source")
+    wide = index.cast(i64).column(rank_of(x), axis).broadcast(dims_of(source))
+    kind = builder.text("reduce")
+    if kind == "mean" or not builder.flag("include_self"):
+        return [_excluding(builder, x, wide.value, source, axis, kind)]
+    return [builder.add(ScatterElementsOp(x, wide.value, source, axis, _REDUCTIONS[kind]))]
+
+
+@legalizes("torchvision.nms")
+def legalize_suppression(builder: Pt2Legalizer) -> Results:
+    """The boxes that no better one overlaps too much, by descending score."""
+    boxes, scores = builder.input("dets"), builder.input("scores")
+    count = TensorValue.dim(builder, dims_of(boxes)[0]).value
+    limit = builder.scalar(builder.number("iou_threshold"), f32)
+    found = applied(
+        builder,
+        "NonMaxSuppression",
+        builder.unsqueeze(boxes, [0]),
+        builder.unsqueeze(scores, [0, 1]),
+        builder.reshape(count, [1]),
+        builder.reshape(limit, [1]),
+    )[0]
+    return [builder.squeeze(builder.slice_axis(found, 1, 2, 1), [1])]
+
+
+@legalizes("_embedding_bag", "embedding_bag")
+def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
+    """Sums, means or maxima of rows between offsets; an empty bag is zero."""
+    weight, offsets = builder.input("weight"), builder.value("offsets")
+    indices = builder.value("indices")
+    padding = builder.get("padding_idx")
+    if len(indices.dims) != 1 or padding not in (None, -1):
+        builder.refuse("a matrix of indices or padding", "a vector and offsets")
+    mode = builder.integer("mode")
+    bags = offsets.dims[0] - int(builder.flag("include_last_offset"))
+    starts = offsets.cast(i64)
+    place = TensorValue.iota(builder, indices.dims[0]).reshape([indices.dims[0], 1])
+    begun = TensorValue(builder, builder.slice_axis(starts.value, 0, 0, bags)).le(place)
+    bag = begun.cast(i64).reduce("sum", [1]) - 1
+    rows = TensorValue(builder, builder.add(GatherOp(weight, indices.value, 0)))
+    if (factors := builder.optional("per_sample_weights")) is not None:
+        rows = rows * TensorValue.of(builder, factors).column(2, 0)
+    last = starts.pick(0, bags) if builder.flag("include_last_offset") else None
+    width = dims_of(weight)[1]
+    index = bag.column(2, 0).broadcast(rows.dims)
+    fill = builder.scalar(-np.inf if mode == _MAX else 0, weight)
+    start = builder.broadcast(fill, [bags, width])
+    inside = None if last is None else place.lt(last)
+    if inside is not None:
+        rows = TensorValue(builder, builder.select(inside.value, rows.value, fill))
+    kind = "max" if mode == _MAX else "add"
+    total = TensorValue(
+        builder, builder.add(ScatterElementsOp(start, index.value, rows.value, 0, kind))
+    )
+    one = builder.broadcast(builder.scalar(1, i64), indices.dims)
+    if inside is not None:
+        one = inside.cast(i64).reshape(indices.dims).value
+    zeros = builder.broadcast(builder.scalar(0, i64), [bags])
+    count = builder.add(ScatterElementsOp(zeros, bag.value, one, 0, "add"))
+    counts = TensorValue(builder, count).column(2, 0)
+    if mode == _MEAN:
+        total = total / counts.maximum(1).cast(total.element)
+    elif mode == _MAX:
+        zero = builder.scalar(0, weight)
+        total = TensorValue(builder, builder.select(counts.eq(0).value, zero, total.value))
+    return [total.value, None, None, None]
+
+
+_MEAN, _MAX = 1, 2

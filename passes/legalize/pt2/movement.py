@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterNdOp
+from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
+    element_type,
     f64,
     i64,
     is_float,
@@ -25,6 +26,7 @@ from lowerdeck.passes.legalize.pt2.promotion import promoted
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, is_nonnegative
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
+from lowerdeck.passes.legalize.tf1.applied import applied
 
 # Shapes
 
@@ -47,8 +49,6 @@ def resolved(builder: Pt2Legalizer, dims: Sequence[Expr], shape: Sequence[Expr])
 @legalizes("view", "reshape", "_unsafe_view")
 def legalize_view(builder: Pt2Legalizer) -> Results:
     """Another shape."""
-    if builder.has("dtype"):
-        builder.refuse("the bytes of elements as another type", "a cast")
     x = builder.input()
     shape = builder.exprs_of("shape" if builder.name == "reshape" else "size")
     return [builder.reshape(x, resolved(builder, dims_of(x), shape))]
@@ -679,3 +679,58 @@ def legalize_block_diag(builder: Pt2Legalizer) -> Results:
         rows.append(pad(builder, value, left, right, zero))
         before = before + width
     return [concat(builder, rows, 0)]
+
+
+@legalizes("im2col", "col2im")
+def legalize_columns(builder: Pt2Legalizer) -> Results:
+    """Windows as columns, and the sum of columns where they lie in the image."""
+    x = builder.input()
+    single = rank_of(x) == (3 if builder.name == "im2col" else 2)
+    x = builder.unsqueeze(x, [0]) if single else x
+    kernel, dilation, padding, stride = (
+        builder.ints_of(name, 2) for name in ("kernel_size", "dilation", "padding", "stride")
+    )
+    pads = [Expr.const(0), Expr.const(0), *map(Expr.const, padding)]
+    is_read = builder.name == "im2col"
+    size = list(dims_of(x)[2:]) if is_read else builder.exprs_of("output_size")
+    wide = [dim + 2 * pad_ for dim, pad_ in zip(size, padding, strict=True)]
+    counts = [
+        (dim - d * (k - 1) - 1) // s + 1
+        for dim, d, k, s in zip(wide, dilation, kernel, stride, strict=True)
+    ]
+    rows, columns = (
+        (TensorValue(builder, np.arange(k, dtype=np.int64) * d).reshape([k, 1]))
+        + TensorValue.iota(builder, count).reshape([1, count]) * s
+        for k, d, count, s in zip(kernel, dilation, counts, stride, strict=True)
+    )
+    place = rows.reshape([kernel[0], 1, counts[0], 1]) * TensorValue.dim(builder, wide[1])
+    place = place + columns.reshape([1, kernel[1], 1, counts[1]])
+    batch, area = dims_of(x)[0], product(wide)
+    flat = place.reshape([product(place.dims)])
+    if is_read:
+        channels = dims_of(x)[1]
+        padded = builder.reshape(
+            pad(builder, x, pads, pads, builder.scalar(0, x)), [batch, channels, area]
+        )
+        found = builder.add(GatherOp(padded, flat.value, 2))
+        shape = [batch, channels * kernel[0] * kernel[1], product(counts)]
+    else:
+        channels = dims_of(x)[1] // (kernel[0] * kernel[1])
+        source = builder.reshape(x, [batch, channels, product(flat.dims)])
+        zeros = builder.broadcast(builder.scalar(0, x), [batch, channels, area])
+        index = flat.reshape([1, 1, flat.dims[0]]).broadcast(dims_of(source))
+        found = builder.add(ScatterElementsOp(zeros, index.value, source, 2, "add"))
+        found = builder.reshape(found, [batch, channels, *wide])
+        found = builder.slice(found, pads, [batch, channels, *size])
+        shape = list(dims_of(found))
+    result = builder.reshape(found, shape)
+    return [builder.squeeze(result, [0]) if single else result]
+
+
+@legalizes("view.dtype")
+def legalize_bits(builder: Pt2Legalizer) -> Results:
+    """The same bytes as elements of another type, of the same width."""
+    x, element = builder.input(), builder.element()
+    if numpy_dtype(element_type(x)).itemsize != numpy_dtype(element).itemsize:
+        builder.refuse(f"the bytes of {element_type(x)} as {element}", "types of one width")
+    return applied(builder, "Bitcast", x, type=element)

@@ -32,6 +32,11 @@ def legalize_batch_norm(builder: Pt2Legalizer) -> Results:
     x = builder.input("input")
     if builder.has("training") and builder.flag("training"):
         builder.refuse("batch_norm in training", "evaluation", "call model.eval(), or decompose")
+    return [normalized(builder, x), None, None]
+
+
+def normalized(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
+    """By the moments that are given."""
     element = element_type(x)
     wide = builder.cast(x, wide_element(x))
     op = BatchNormOp(
@@ -42,7 +47,7 @@ def legalize_batch_norm(builder: Pt2Legalizer) -> Results:
         _channels(builder, "running_var", 1.0, wide),
         float(builder.number("eps")),
     )
-    return [builder.cast(builder.add(op), element), None, None]
+    return builder.cast(builder.add(op), element)
 
 
 @legalizes(
@@ -53,7 +58,7 @@ def legalize_batch_moments(builder: Pt2Legalizer) -> Results:
     x = builder.input("input")
     is_instance = builder.name == "instance_norm"
     if is_instance and not builder.flag("use_input_stats"):
-        builder.refuse("instance_norm with the moments of the training", "its own")
+        return [normalized(builder, x)]
     if not is_instance and not builder.flag("training"):
         builder.refuse("moments of the training", "those of the batch")
     axes = [k for k in range(rank_of(x)) if k != 1 and not (is_instance and k == 0)]

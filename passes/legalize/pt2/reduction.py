@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import PowOp, SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
-from lowerdeck.dialects.core.tensor import TopKOp
+from lowerdeck.dialects.core.tensor import GatherOp, TopKOp
 from lowerdeck.dialects.core.types import (
     bf16,
     dims_of,
@@ -22,11 +23,13 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tf1.applied import applied
 
 
 def _axes(builder: Pt2Legalizer, x: SSAValue) -> tuple[list[int], bool]:
@@ -248,6 +251,44 @@ def legalize_running(builder: Pt2Legalizer) -> Results:
         return [x]
     kind = {"cumsum": "sum", "cumprod": "prod"}[builder.name]
     return [builder.add(CumulativeOp(kind, x, builder.axis(builder.integer("dim"), rank_of(x))))]
+
+
+@legalizes("logcumsumexp")
+def legalize_running_logsumexp(builder: Pt2Legalizer) -> Results:
+    """Running log(sum(exp(x)))."""
+    x = builder.floating().value
+    axis = builder.tensor(np.array(builder.axis(builder.integer("dim"), rank_of(x)), np.int32))
+    return applied(builder, "CumulativeLogsumexp", x, axis)
+
+
+@legalizes("cummax", "cummin")
+def legalize_running_extremum(builder: Pt2Legalizer) -> Results:
+    """The extremum so far, and where the last one is; NaN is more than all."""
+    x = builder.value()
+    rank = len(x.dims)
+    axis = builder.axis(builder.integer("dim"), rank)
+    order = [axis, *(k for k in range(rank) if k != axis)]
+    rows = x.transpose(order).value
+    length, rest = dims_of(rows)[0], dims_of(rows)[1:]
+    is_max = builder.name == "cummax"
+
+    def step(inner: Pt2Legalizer, number: Expr, state: State) -> tuple[State, State]:
+        index = inner.dims([number], [])
+        row = TensorValue(inner, inner.add(GatherOp(rows, index, 0, inside=True)))
+        best, where = state
+        better = row.ge(best) if is_max else row.le(best)
+        if is_float(row.element):
+            better = (better & best.eq(best)) | row.ne(row)
+        better = better | TensorValue(inner, index).eq(0)
+        best = better.where(row, best)
+        where = better.where(TensorValue(inner, inner.broadcast(index, rest)), where)
+        return (best, where), (best, where)
+
+    first = builder.broadcast(builder.scalar(0, rows), rest)
+    nowhere = builder.broadcast(builder.scalar(0, i64), rest)
+    _, results = run_steps(builder, length, [first, nowhere], step)
+    back = [order.index(k) for k in range(rank)]
+    return [builder.transpose(value, back) for value in results]
 
 
 # Order

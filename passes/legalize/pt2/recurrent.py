@@ -1,0 +1,108 @@
+"""LSTM, GRU and plain recurrent layers: one layer and direction after the other, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
+from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+
+_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+@legalizes(*(f"{name}.input" for name in _GATES))
+def legalize_recurrent(builder: Pt2Legalizer) -> Results:
+    """The outputs of the last layer, and the last states of all layers and directions."""
+    if builder.flag("train") and builder.number("dropout"):
+        builder.refuse("random numbers", "dropout 0", "call model.eval()")
+    x = builder.input("input")
+    states = builder.inputs("hx") if builder.name == "lstm" else [builder.input("hx")]
+    single = rank_of(x) == 2
+    if single:
+        x = builder.unsqueeze(x, [1])
+        states = [builder.unsqueeze(state, [1]) for state in states]
+    elif builder.flag("batch_first"):
+        x = builder.transpose(x, [1, 0, 2])
+    directions = 2 if builder.flag("bidirectional") else 1
+    params = builder.inputs("params")
+    layers = builder.integer("num_layers")
+    each = len(params) // (layers * directions)
+    finals: list[list[TensorValue]] = []
+    for layer in range(layers):
+        outputs: list[SSAValue] = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            first = [
+                builder.squeeze(builder.slice_axis(state, 0, place, 1), [0]) for state in states
+            ]
+            weights = params[place * each : (place + 1) * each]
+            source = _reversed(builder, x) if direction else x
+            after, output = _direction(builder, source, first, weights)
+            outputs.append(_reversed(builder, output) if direction else output)
+            finals.append([TensorValue(builder, value) for value in after])
+        x = concat(builder, outputs, 2)
+    lasts = [stack(list(values), 0).value for values in zip(*finals, strict=True)]
+    if single:
+        return [builder.squeeze(value, [1]) for value in (x, *lasts)]
+    x = builder.transpose(x, [1, 0, 2]) if builder.flag("batch_first") else x
+    return [x, *lasts]
+
+
+def _reversed(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
+    """The steps from the last to the first."""
+    dims = dims_of(x)
+    starts = [dims[0] - 1, *[Expr.const(0)] * (len(dims) - 1)]
+    return builder.slice(x, starts, dims, [-1, *[1] * (len(dims) - 1)])
+
+
+def _direction(
+    builder: Pt2Legalizer, x: SSAValue, states: Sequence[SSAValue], weights: Sequence[SSAValue]
+) -> tuple[list[SSAValue], SSAValue]:
+    """The last states, and the outputs of all steps [time, batch, hidden]."""
+    has_biases = builder.flag("has_biases")
+    w, r = (builder.transpose(weight, [1, 0]) for weight in weights[:2])
+    biases = [TensorValue.of(builder, bias) for bias in weights[2:4]] if has_biases else []
+    rest = list(weights[4:] if has_biases else weights[2:])
+    project = builder.transpose(rest[0], [1, 0]) if rest else None
+    hidden = dims_of(r)[1] // _GATES[builder.name]
+    inputs = times(TensorValue(builder, x), w)
+    inputs = inputs + biases[0] if biases else inputs
+    length = dims_of(x)[0]
+
+    def step(inner: Pt2Legalizer, number: Expr, state: State) -> tuple[State, State]:
+        row = inner.add(GatherOp(inputs.value, inner.dims([number], []), 0, inside=True))
+        ahead = times(state[0], r)
+        ahead = ahead + biases[1] if biases else ahead
+        following = _cell(builder.name, TensorValue(inner, row), ahead, state, hidden)
+        if project is not None:
+            following = (times(following[0], project), *following[1:])
+        return following, (following[0],)
+
+    after, outputs = run_steps(builder, length, states, step)
+    return after, outputs[0]
+
+
+def _cell(name: str, x: TensorValue, ahead: TensorValue, state: State, hidden: Expr) -> State:
+    """The next states: gates i, f, g, o of an LSTM and r, z, n of a GRU, reset after."""
+    if name == "lstm":
+        i, f, g, o = parts(x + ahead, 4, hidden)
+        kept = apply(SigmoidOp, f) * state[1]
+        cell = kept + apply(SigmoidOp, i) * apply(TanhOp, g)
+        return apply(SigmoidOp, o) * apply(TanhOp, cell), cell
+    if name == "gru":
+        (xr, xz, xn), (hr, hz, hn) = (parts(value, 3, hidden) for value in (x, ahead))
+        reset, update = apply(SigmoidOp, xr + hr), apply(SigmoidOp, xz + hz)
+        new = apply(TanhOp, xn + reset * hn)
+        return (new + update * (state[0] - new),)
+    total = x + ahead
+    return (apply(TanhOp, total) if name == "rnn_tanh" else total.maximum(0),)
