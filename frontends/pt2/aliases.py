@@ -109,6 +109,8 @@ def name_of(op: Pt2Op) -> str:
 def _put(block: Block, op: Pt2Op, base: SSAValue, new: SSAValue) -> SSAValue:
     """What a view has been taken of, after `new` has been written into the view."""
     name = name_of(op)
+    if op.op_type == "aten.view.dtype":
+        raise AliasError("a write to the bytes of elements of another type")
     if name in _SCATTERS:
         target = f"aten.{_SCATTERS[name]}.default"
         if name == "select":

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     UnrankedTensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
@@ -59,6 +60,18 @@ _PLAIN = frozenset(
 )
 _SYMBOLIC = {"as_sym_int": i64, "as_sym_bool": i1, "as_sym_float": f64}
 
+_BROKEN = (
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    VerifyException,
+)
+"""What is raised where a program lacks something, or has it in another form."""
+
 _DEEPEST = 32
 """Graphs inside of one another."""
 
@@ -89,9 +102,9 @@ def import_model(
             changed |= importer.changed
     except (ArchiveError, OSError) as error:
         raise FrontendError.of_file(file, f"the file is broken: {error}") from None
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
-        if isinstance(error, FrontendError):
-            raise
+    except FrontendError:
+        raise
+    except _BROKEN as error:
         text = f"the program is broken: {type(error).__name__} {error}"
         raise FrontendError.of_file(file, text[:500]) from None
 
@@ -410,6 +423,8 @@ class _Importer:
                     scope.names[_first_name(node)] = scope.names[name]
             else:
                 scope.names[name] = Alias.of(result)
+                if source is not None and base in VIEWS:
+                    scope.names[name].storage.unclear = source.storage.unclear
 
     def _source(self, node: Mapping[str, Any], scope: _Scope) -> Alias | None:
         """The tensor that an operator looks at or writes to, if it is one."""

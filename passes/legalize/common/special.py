@@ -146,6 +146,7 @@ def digamma(x: TensorValue) -> TensorValue:
     value = before + (y + 10).log() - z * 0.5 - series
     part = (x - x.floor()) * math.pi
     reflected = value - part.cos() / part.sin() * math.pi
+    value = x.eq(math.inf).where(x, value)
     pole = is_low & x.eq(x.floor())
     return pole.where(x * math.nan, is_low.where(reflected, value))
 

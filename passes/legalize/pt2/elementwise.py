@@ -548,7 +548,7 @@ def legalize_hypot(builder: Pt2Legalizer) -> Results:
     large, small = a.maximum(b), a.minimum(b)
     ratio = large.eq(0).where(large * 0 + 0 * small, small / large)
     length = large * apply(core.SqrtOp, ratio * ratio + 1)
-    return [(a.eq(math.inf) | b.eq(math.inf)).where(large * 0 + math.inf, length).value]
+    return [(a.eq(math.inf) | b.eq(math.inf)).where(_filled(length, math.inf), length).value]
 
 
 @legalizes("copysign")

@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     numpy_dtype,
     rank_of,
+    ui8,
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.selection import nonzero
@@ -118,6 +119,8 @@ class _Places:
         self.builder = builder
         given: list[SSAValue | None] = []
         for value in builder.get("indices"):
+            if value is not None and element_type(value) == ui8:
+                builder.refuse("bytes as a mask", "truth values")
             if value is not None and element_type(value) == i1:
                 if not rank_of(value):
                     builder.refuse("a truth value as index", "a mask with dimensions")

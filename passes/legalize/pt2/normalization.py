@@ -59,6 +59,8 @@ def legalize_batch_moments(builder: Pt2Legalizer) -> Results:
     is_instance = builder.name == "instance_norm"
     if is_instance and not builder.flag("use_input_stats"):
         return [normalized(builder, x)]
+    if is_instance and builder.optional("running_mean") is not None:
+        builder.refuse("instance_norm in training", "evaluation", "call model.eval()")
     if not is_instance and not builder.flag("training"):
         builder.refuse("moments of the training", "those of the batch")
     axes = [k for k in range(rank_of(x)) if k != 1 and not (is_instance and k == 0)]

@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
@@ -47,18 +48,19 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
     axes, keep = _axes(builder, x)
     if builder.name == "mean":
         return [mean(builder, x, axes, keep)]
+    x = builder.cast(x, wide_element(x))  # half precision is added up in f32
     if builder.name == "prod":
-        return [builder.reduce("prod", x, axes, keep)]
+        return [builder.cast(builder.reduce("prod", x, axes, keep), builder.element())]
     value = TensorValue.of(builder, x)
     if builder.name.startswith("nan"):
         is_nan = value.ne(value)
         value = TensorValue(builder, builder.select(is_nan.value, builder.scalar(0, x), x))
         total = value.reduce("sum", axes, keep)
         if builder.name == "nanmean":
-            count = (~is_nan).cast(builder.element()).reduce("sum", axes, keep)
+            count = (~is_nan).cast(total.element).reduce("sum", axes, keep)
             total = total / count
-        return [total.value]
-    return [builder.reduce("sum", x, axes, keep)]
+        return [total.cast(builder.element()).value]
+    return [builder.cast(builder.reduce("sum", x, axes, keep), builder.element())]
 
 
 @legalizes("amax", "amin")
@@ -250,7 +252,9 @@ def legalize_running(builder: Pt2Legalizer) -> Results:
     if not rank_of(x):
         return [x]
     kind = {"cumsum": "sum", "cumprod": "prod"}[builder.name]
-    return [builder.add(CumulativeOp(kind, x, builder.axis(builder.integer("dim"), rank_of(x))))]
+    axis = builder.axis(builder.integer("dim"), rank_of(x))
+    found = builder.add(CumulativeOp(kind, builder.cast(x, wide_element(x)), axis))
+    return [builder.cast(found, builder.element())]
 
 
 @legalizes("logcumsumexp")
