@@ -67,6 +67,7 @@ _BROKEN = (
     IndexError,
     ValueError,
     OverflowError,
+    StopIteration,
     RecursionError,
     VerifyException,
 )
