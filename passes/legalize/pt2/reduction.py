@@ -80,8 +80,17 @@ def legalize_max(builder: Pt2Legalizer) -> Results:
     axes, keep = _axes(builder, x)
     if not axes:
         return [x, builder.scalar(0, i64)]
-    place = builder.add(ArgReduceOp(builder.name, x, axes[0], keep))
+    place = builder.add(ArgReduceOp(builder.name, _ranked(builder, x, builder.name), axes[0], keep))
     return [builder.reduce(builder.name, x, axes, keep), place]
+
+
+def _ranked(builder: Pt2Legalizer, x: SSAValue, kind: str) -> SSAValue:
+    """What is compared: NaN comes before all other numbers, be it the largest or the smallest."""
+    if not is_float(element_type(x)):
+        return x
+    value = TensorValue.of(builder, x)
+    first = builder.scalar(math.inf if kind == "max" else -math.inf, x)
+    return builder.select(value.ne(value).value, first, x)
 
 
 @legalizes("aminmax")
@@ -100,6 +109,7 @@ def legalize_arg(builder: Pt2Legalizer) -> Results:
     kind, keep = builder.name[3:], builder.flag("keepdim")
     if element_type(x) == i1:
         x = builder.cast(x, i64)
+    x = _ranked(builder, x, kind)
     if builder.get("dim") is None:
         flat = builder.reshape(x, [product(dims_of(x))])
         found = builder.add(ArgReduceOp(kind, flat, 0))
