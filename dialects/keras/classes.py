@@ -25,9 +25,9 @@ OPERATIONS = """
     Exp ExpandDims Expm1 Floor FloorDivide GetItem Greater GreaterEqual Isfinite Isinf Isnan Less
     LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr LogicalXor Logsumexp Matmul Max Mean Min Mod
     Negative NotEqual OnesLike Pad Power Prod Reciprocal Relu Relu6 Repeat Round Rsqrt Shape Sigmoid
-    Sign Silu Sin Sinh Softplus Softsign Split Sqrt Square Squeeze Stack Std Sum SwapAxes Swapaxes
+    Sign Silu Sin Sinh Softplus Softsign Split Sqrt Square Squeeze Stack Std Sum Swapaxes
     Tan Tanh Take Tensordot Tile Transpose TrueDivide Divide Var Where ZerosLike BroadcastTo
-    Gelu Elu Selu LeakyRelu HardSigmoid HardSilu LogSoftmax LogSigmoid Reverse Flip
+    Erf Gelu Elu Selu LeakyRelu HardSigmoid HardSilu LogSoftmax LogSigmoid Reverse Flip
 """.split()
 """What `keras.ops` has, beside the classes of the same name as a layer's."""
 

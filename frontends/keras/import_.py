@@ -40,7 +40,7 @@ from lowerdeck.frontends.keras.calls import Tensor, inputs_of, nodes_of, outputs
 from lowerdeck.frontends.keras.layers import CELLS, Layer, leaves, root
 from lowerdeck.frontends.keras.masks import Masks
 from lowerdeck.frontends.keras.storage import Array, Stored, open_model
-from lowerdeck.frontends.keras.variables import variables_of
+from lowerdeck.frontends.keras.variables import Variable, variables_of
 from lowerdeck.frontends.symbols import Symbols
 
 _UNSAFE = frozenset({"Lambda", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer"})
@@ -98,6 +98,7 @@ class _State:
 class _Importer:
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
+        self.model: Layer
         self.location = FileLineColLoc(StringAttr(stored.path), IntAttr(0), IntAttr(0))
         self.problems: list[Problem] = []
         self.block = Block()
@@ -111,6 +112,7 @@ class _Importer:
     def run(
         self, model: Layer, wanted: Sequence[str] | None, shapes: Mapping[str, Sequence[int]]
     ) -> ModuleOp:
+        self.model = model
         self._check(model)
         self._raise()
         self._place(model)
@@ -247,8 +249,9 @@ class _Importer:
             arrays = self._arrays.get(layer, [])
             if self.stored.names is None:
                 counts: Counter[str] = Counter()
+                path = self._folder_of(layer, variables)
                 for variable in variables:
-                    folder = "/".join(filter(None, [layer.path, variable.folder, "vars"]))
+                    folder = "/".join(filter(None, [path, variable.folder, "vars"]))
                     rows = self.stored.groups.get(folder, [])
                     if counts[folder] >= len(rows):
                         self._report(layer, f"the file has no variable '{variable.name}'")
@@ -261,6 +264,27 @@ class _Importer:
                 self.block.add_op(op)
                 self._weights[layer][variable.name.removeprefix("cell/")] = op.result
         return self._weights[layer]
+
+    def _folder_of(self, layer: Layer, variables: Sequence[Variable]) -> str:
+        """
+        The folder of a layer in a `.keras` file. One that several models share is written once,
+        where it is found first; then there is one layer of its name and configuration.
+        """
+
+        def has(path: str) -> bool:
+            folders = {"/".join(filter(None, [path, v.folder, "vars"])) for v in variables}
+            return folders <= self.stored.groups.keys()
+
+        if has(layer.path):
+            return layer.path
+        same = [
+            other.path
+            for other in leaves(self.model)
+            if other.class_name == layer.class_name
+            and _identity(other) == _identity(layer)
+            and has(other.path)
+        ]
+        return same[0] if len(same) == 1 else layer.path
 
     # Calls
 
@@ -564,6 +588,13 @@ class _Importer:
 
 
 _ANY = element_of(np.dtype(np.float32))
+
+
+def _identity(layer: Layer) -> tuple[str, dict[str, Any]]:
+    """The name and the configuration of a layer, without its policy, in which there are numbers."""
+    settings = _settings(layer.config)
+    settings.pop("dtype", None)
+    return layer.name, settings
 
 
 def _is_trained(layer: Layer) -> bool:

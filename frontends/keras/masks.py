@@ -23,7 +23,7 @@ _PASS = frozenset(
 _MASKED = frozenset({"GlobalAveragePooling1D", "Softmax"})
 """Layers that take a mask, beside the recurrent ones."""
 
-_ATTENTION = {"MultiHeadAttention": ("query", "value", "key"), "GroupQueryAttention": ()}
+_ATTENTION = dict.fromkeys(["MultiHeadAttention", "GroupQueryAttention"], ("query", "value", "key"))
 
 
 class Masks:
@@ -96,7 +96,10 @@ class Masks:
             return self.of(items[0])
         if layer.class_name == "Concatenate" and any(self.of(item) for item in items):
             return self._concatenated(layer, items)
-        masks = list(dict.fromkeys(mask for item in items if (mask := self.of(item)) is not None))
+        found = [self.of(item) for item in items]
+        if self.version > 2 and None in found:
+            return None
+        masks = list(dict.fromkeys(mask for mask in found if mask is not None))
         return self._all(layer, masks)
 
     def _concatenated(self, layer: Layer, items: list[Any]) -> SSAValue | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -316,3 +317,31 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         file["model_weights/re_lu"] = _h5().ExternalLink("/tmp/other.h5", "/x")
     with pytest.raises(FrontendError, match="a link to somewhere else"):
         import_model(path)
+
+
+def test_without_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said, and how it is installed."""
+    path = _zip(tmp_path / "m.keras", _functional([_input("x", 1)], ["x"], [["x", 0, 0]]), {})
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(FrontendError, match=r"needs the package h5py; install lowerdeck\[hdf5\]"):
+        import_model(path)
+
+
+def test_shared_among_models(tmp_path: Path) -> None:
+    """A layer that two models share is in the file once, where it is found first."""
+    dense = {"name": "d", "units": 2, "use_bias": False}
+    inner = _functional(
+        [_input("a", None, 2), _layer("Dense", [_ref("a")], **dense)],
+        ["a"],
+        [["d", 0, 0]],
+        [_ref("x")],
+        name="inner",
+    )
+    layers = [_input("x", None, 2), inner, _layer("Dense", [_ref("inner")], **dense)]
+    kernel, x = _values(2, 2), _values(3, 2)
+    path = _zip(
+        tmp_path / "m.keras",
+        _functional(layers, ["x"], [["d", 0, 0]]),
+        {"functional/layers/dense": [kernel]},
+    )
+    np.testing.assert_allclose(_run(path, x=x)[0], x @ kernel @ kernel, 1e-4, 1e-5)

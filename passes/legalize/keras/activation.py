@@ -104,7 +104,6 @@ _FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "log_softmax": lambda x: common.log_softmax(x, len(x.dims) - 1),
     "softmax": softmax,
     "exponential": lambda x: x.exp(),
-    "threshold": lambda x: x.gt(0).where(x, 0),
 }
 
 _OLD: Mapping[str, Callable[[TensorValue], TensorValue]] = {

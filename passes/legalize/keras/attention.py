@@ -143,15 +143,12 @@ def legalize_group_query(builder: KerasLegalizer) -> Results:
     builder.ignore("use_bias", "flash_attention")
     query, value = builder.input(0, "query"), builder.input(1, "value")
     key = builder.input(2, "key") if builder.has(2, "key") else value
-    for name in ("query_mask", "value_mask", "key_mask", "attention_mask", "use_causal_mask"):
-        if builder.keyword(name):
-            builder.refuse(f"'{name}' of grouped queries", "none")
     times = builder.integer("num_query_heads") // builder.integer("num_key_value_heads")
     q = _projected(builder, query, "_query") * (1 / math.sqrt(builder.integer("head_dim")))
     k = repeated(_projected(builder, key, "_key"), 2, times)
     v = repeated(_projected(builder, value, "_value"), 2, times)
     scores = TensorValue(builder, einsum(builder, "btnh,bsnh->bnts", [q.value, k.value]))
-    weights = softmax(scores)
+    weights = softmax(masked(scores, _attention_mask(builder, query, value, [1], 1), 3e4))
     found = einsum(builder, "bnts,bsnh->btnh", [weights.value, v.value])
     result = _combined(builder, found, "_output")
     returned = builder.keyword("return_attention_scores")

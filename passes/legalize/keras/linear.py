@@ -30,6 +30,7 @@ def legalize_dense(builder: KerasLegalizer) -> Results:
     builder.require_shape("kernel", dims_of(x)[-1].value, units)
     builder.require_shape("bias", units)
     dims = dims_of(x)
+    x = builder.cast(x, kernel)
     rows = builder.reshape(x, [product(dims[:-1]), dims[-1]]) if len(dims) > 2 else x
     value = builder.add(MatmulOp(rows, kernel))
     value = builder.reshape(value, [*dims[:-1], units]) if len(dims) > 2 else value

@@ -68,12 +68,11 @@ def legalize_layer_normalization(builder: KerasLegalizer) -> Results:
     x = builder.cast(given, wide_element(given))
     axes = _axes(builder, rank_of(x))
     epsilon = builder.real("epsilon", 1e-3)
-    if builder.config("rms_scaling", False):
-        y = _root_mean_square(builder, TensorValue(builder, x), axes, epsilon)
-    else:
-        _, rest, variance = moments(builder, x, axes)
-        spread = deviation(builder, variance, epsilon)
-        y = TensorValue(builder, rest) / TensorValue(builder, spread)
+    _, rest, variance = moments(builder, x, axes)
+    spread = deviation(builder, variance, epsilon)
+    # What is called RMS scaling divides by the deviation from the mean, too, but leaves the mean.
+    dividend = x if builder.config("rms_scaling", False) else rest
+    y = TensorValue(builder, dividend) / TensorValue(builder, spread)
     return [builder.cast(_scaled(builder, y, axes).value, given)]
 
 

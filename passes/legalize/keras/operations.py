@@ -71,6 +71,24 @@ def legalize_float_function(builder: KerasLegalizer) -> Results:
     return [_FLOATS[builder.op_type](_float(builder.x())).value]
 
 
+_OF_TENSORFLOW = {
+    "Arccos": "Acos",
+    "Arcsin": "Asin",
+    "Arctan": "Atan",
+    "Cosh": "Cosh",
+    "Erf": "Erf",
+    "Expm1": "Expm1",
+    "Sign": "Sign",
+    "Sinh": "Sinh",
+}
+
+
+@legalizes(*_OF_TENSORFLOW)
+def legalize_function_of_tensorflow(builder: KerasLegalizer) -> Results:
+    """Of floats; TensorFlow has the same."""
+    return applied(builder, _OF_TENSORFLOW[builder.op_type], _float(builder.x()).value)
+
+
 @legalizes(*_PLAIN)
 def legalize_plain_function(builder: KerasLegalizer) -> Results:
     """Of any numbers."""
@@ -280,6 +298,26 @@ def legalize_transpose(builder: KerasLegalizer) -> Results:
     axes = builder.config("axes")
     order = list(reversed(range(rank_of(x)))) if axes is None else builder.axes(axes, rank_of(x))
     return [builder.transpose(x, order)]
+
+
+@legalizes("Swapaxes")
+def legalize_swapped(builder: KerasLegalizer) -> Results:
+    """Two dimensions in each other's place."""
+    x = builder.input()
+    order = list(range(rank_of(x)))
+    first, second = (builder.axis(builder.integer(f"axis{k}"), len(order)) for k in (1, 2))
+    order[first], order[second] = second, first
+    return [builder.transpose(x, order)]
+
+
+@legalizes("Tile")
+def legalize_tile(builder: KerasLegalizer) -> Results:
+    """Repeated along each dimension."""
+    x, times = builder.input(), builder.config("repeats")
+    listed = cast("list[Any]", times) if isinstance(times, list) else [times]
+    if len(listed) != rank_of(x) or not all(isinstance(time, int) for time in listed):
+        builder.refuse(f"{times} repetitions", "a number for each dimension")
+    return applied(builder, "Tile", x, builder.tensor(np.array(listed, np.int32)))
 
 
 @legalizes("ExpandDims")
