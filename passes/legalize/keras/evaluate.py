@@ -1,44 +1,6 @@
-"""
-The interpreter of the keras dialect: an op gives what the ops of core give that it becomes.
+"""The interpreter of the keras dialect."""
 
-All operands are constants, so that whatever decides shapes is known.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import Any, cast
-
-import numpy as np
-from numpy.typing import NDArray
-from xdsl.dialects import func
-from xdsl.ir import Block, Operation, Region
-
-from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.errors import CompileError
-from lowerdeck.dialects.interpret import Value, run_function
-from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.passes.legalize.common.evaluate import interpreter_by
 from lowerdeck.passes.legalize.keras.framework import KerasWalk
 
-
-def run_op(
-    op: Operation, arguments: Sequence[Value], run_region: Callable[..., list[Value]]
-) -> list[Value]:
-    """The results of an op for the values of its operands."""
-    del run_region
-    block = Block()
-    constants = [ConstantOp.of(np.asarray(cast("NDArray[Any]", value))) for value in arguments]
-    block.add_ops(constants)
-    values = [constant.result for constant in constants]
-    copy = op.clone(dict(zip(op.operands, values, strict=True)))
-    # An operand that is used twice has one constant.
-    copy.operands = values
-    block.add_op(copy)
-    block.add_op(func.ReturnOp(*copy.results))
-    types = [result.type for result in copy.results]
-    function = func.FuncOp("op", ([], types), Region(block))
-    try:
-        KerasWalk(function).run()
-    except CompileError as error:
-        raise InterpretError(str(error)) from None
-    return run_function(function, [])
+run_op = interpreter_by(KerasWalk)

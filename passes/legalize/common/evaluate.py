@@ -1,0 +1,52 @@
+"""
+Interpreters of dialects by legalization: an op gives what the ops of core give that it becomes.
+
+All operands are constants, so that whatever decides shapes is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.ir import Block, Operation, Region
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.interpret import Value, run_function
+from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.passes.legalize.walk import FunctionWalk
+
+RunOp: TypeAlias = (
+    "Callable[[Operation, Sequence[Value], Callable[..., list[Value]]], list[Value]]"
+)
+
+
+def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
+    """The results of an op for the values of its operands, by the legalization of a dialect."""
+
+    def run_op(
+        op: Operation, arguments: Sequence[Value], run_region: Callable[..., list[Value]]
+    ) -> list[Value]:
+        del run_region
+        block = Block()
+        constants = [ConstantOp.of(np.asarray(cast("NDArray[Any]", value))) for value in arguments]
+        block.add_ops(constants)
+        values = [constant.result for constant in constants]
+        copy = op.clone(dict(zip(op.operands, values, strict=True)))
+        # An operand that is used twice has one constant.
+        copy.operands = values
+        block.add_op(copy)
+        block.add_op(func.ReturnOp(*copy.results))
+        types = [result.type for result in copy.results]
+        function = func.FuncOp("op", ([], types), Region(block))
+        try:
+            walk(function).run()
+        except CompileError as error:
+            raise InterpretError(str(error)) from None
+        return run_function(function, [])
+
+    return run_op
