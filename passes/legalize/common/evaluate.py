@@ -20,9 +20,7 @@ from lowerdeck.dialects.interpret import Value, run_function
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
-RunOp: TypeAlias = (
-    "Callable[[Operation, Sequence[Value], Callable[..., list[Value]]], list[Value]]"
-)
+RunOp: TypeAlias = "Callable[[Operation, Sequence[Value], Callable[..., list[Value]]], list[Value]]"
 
 
 def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
