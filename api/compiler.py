@@ -537,6 +537,18 @@ class Model:
         names = [entry["before"] for entry in self._states]
         return dict(zip(names, self._held, strict=True))
 
+    @state.setter
+    def state(self, arrays: Mapping[str, Array]) -> None:
+        """
+        What it is to remember instead: arrays by name, those that are missing stay as they are.
+
+        ValueError for a name that is none of the state's.
+        """
+        names = [entry["before"] for entry in self._states]
+        if unknown := [name for name in arrays if name not in names]:
+            raise ValueError(f"{unknown} are no states; the states are {names}")
+        self._held = [arrays.get(name, held) for name, held in zip(names, self._held, strict=True)]
+
     def reset(self) -> None:
         """Forget all calls: the state is that before the first one."""
         count = len(self._states)

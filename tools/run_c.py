@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from lowerdeck.binding import RunError
+from lowerdeck.binding import RunError, read_metadata
 from lowerdeck.compiler import build_artifact, load
 from lowerdeck.tools.compare import Results
 
@@ -45,12 +45,22 @@ def run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]], threads: int)
     return answer
 
 
+def _results(folder: str, inputs: dict[str, NDArray[Any]], threads: int) -> Results:
+    """The outputs, and what a model remembers, under the names that they have in the module."""
+    model = load(folder, threads=threads)
+    states: list[dict[str, str]] = read_metadata(folder).get("states", [])
+    names = [entry["before"] for entry in states]
+    model.state = {name: inputs.pop(name) for name in names if name in inputs}
+    found = dict(model(inputs))
+    return {**found, **{entry["after"]: model.state[entry["before"]] for entry in states}}
+
+
 def _send_results(
     folder: str, inputs: dict[str, NDArray[Any]], threads: int, sender: Connection
 ) -> None:
     """Run the model in a folder."""
     try:
-        answer: Results | str = dict(load(folder, threads=threads)(inputs))
+        answer: Results | str = _results(folder, inputs, threads)
     except (RunError, ValueError) as error:
         answer = str(error)
     sender.send(answer)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+import lowerdeck
 from lowerdeck import plugins
 from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.lowering.targets import obstacle, target_names
@@ -253,3 +254,16 @@ def test_c_that_crashes(
     assert run_c.run_c is not crash
     assert main(["check", str(onnx(tmp_path))]) == check.DIFFERENT
     assert "the C cannot be run: it crashes with exit code -11" in capsys.readouterr().out
+
+
+def test_models_that_remember(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their states are inputs and outputs of what is compared."""
+    model = Path(__file__).parents[1] / "frontends" / "tflite_models" / "counter.tflite"
+    assert main(["check", str(model)]) == 0
+    assert "the interpreter and the C agree in 4 numbers" in capsys.readouterr().out
+    compiled = lowerdeck.compile(model)
+    (name, first), *_ = compiled.state.items()
+    compiled.state = {name: first + 2}
+    np.testing.assert_array_equal(compiled.state[name], first + 2)
+    with pytest.raises(ValueError, match=r"\['other'\] are no states"):
+        compiled.state = {"other": np.zeros(1, np.float32)}
