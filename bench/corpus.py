@@ -50,8 +50,37 @@ REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
 """What is raised for models that cannot be compiled or exported."""
 
 
+class PlainCase:
+    """What ways of running ask of a case, as it is where nothing is said of it."""
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the right answer is an error message."""
+        return False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is said of the model besides its file."""
+        return {}
+
+    @property
+    def is_stateful(self) -> bool:
+        """True if samples are calls in a row, each from the state that the last one left."""
+        return False
+
+    def may_refuse(self, message: str) -> bool:
+        """True if a refusal that names nothing but certain operators is right as well."""
+        del message
+        return False
+
+    def named(self, inputs: Arrays, names: Sequence[str]) -> Arrays:
+        """Inputs by the names that the model has."""
+        del names
+        return inputs
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(PlainCase):
     """One case of the corpus."""
 
     name: str

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from corpus import compiled, exported, interpreted, run_case
+from corpus import PlainCase, compiled, exported, interpreted, run_case
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.interpret import run_module
@@ -22,7 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(PlainCase):
     """One graph with what TensorFlow computed."""
 
     name: str
@@ -36,16 +36,6 @@ class Recorded:
     def outputs(self) -> list[str]:
         """The names of the tensors that are compared."""
         return sorted(next(self.samples())[1])
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What is said of the model besides its file."""
-        return {}
-
-    @property
-    def is_stateful(self) -> bool:
-        """Whether samples are calls in a row."""
-        return False
 
     def samples(self) -> Iterator[tuple[Arrays, Arrays]]:
         """Inputs and expected outputs by name."""
