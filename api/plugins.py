@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from xdsl.passes import ModulePass
@@ -191,12 +192,25 @@ def _loaded_by_user(spec: str) -> _Found:
     return _loaded(f"plugin '{spec}'", where, name)
 
 
+class _Source(SourceFileLoader):
+    """
+    Reads the source and no bytecode, which counts as that of the source if both are of one second
+    and size: a file that is being worked on is run as it is.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _module_of_file(path: str) -> ModuleType:
     path = os.path.abspath(path)
     if path in _FILES:
         return _FILES[path]
     stem = os.path.splitext(os.path.basename(path))[0]
-    spec = spec_from_file_location(f"_lowerdeck_plugin_{len(_FILES)}_{stem}", path)
+    name = f"_lowerdeck_plugin_{len(_FILES)}_{stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is not None and isinstance(spec.loader, SourceFileLoader):
+        spec = spec_from_file_location(name, path, loader=_Source(name, path))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded")
     module = module_from_spec(spec)
