@@ -520,7 +520,7 @@ def test_plugins_are_in_the_key_of_the_cache(
 ) -> None:
     """With another meaning of its operator, a model is another one."""
     monkeypatch.setenv("LOWERDECK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # the files differ in no time or size
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     model = model_of(tmp_path / "m.onnx", node("Twice", "x", "y"), rank=2)
     for sign, expected in (("+", 2 * X), ("-", 0 * X)):
         source = f"""
@@ -536,7 +536,7 @@ PLUGIN = Plugin(operators=[CustomOperator(
 )])
 """
         (tmp_path / "twice.py").write_text(source)
-        os.utime(tmp_path / "twice.py", (10**9, 10**9))
+        os.utime(tmp_path / "twice.py", ns=(10**18, 10**18 + ord(sign)))  # of one second
         with plugins.temporarily():
             lowerdeck.load_plugin(tmp_path / "twice.py")
             for _ in range(2):
