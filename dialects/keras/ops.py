@@ -12,15 +12,9 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    BoolAttr,
     DictionaryAttr,
-    FloatAttr,
     IntegerAttr,
-    StringAttr,
-    UnitAttr,
-    i1,
 )
-from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import traits_def
 from xdsl.traits import Pure
@@ -28,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.keras.classes import CLASSES
+from lowerdeck.dialects.plain import attribute_of, value_of
 
 _ARGUMENTS, _NAMES, _VERSION = "arguments", "weights", "version"
 _OPERAND = "operand"
@@ -74,9 +69,9 @@ class KerasOp(Operation, FrameworkOp):
             operands=[*tensors, *weights.values()],
             result_types=result_types,
             properties={
-                _ARGUMENTS: attribute_of([list(arguments[0]), dict(arguments[1])]),
-                _NAMES: attribute_of(list(weights)),
-                "config": attribute_of(dict(config)),
+                _ARGUMENTS: config_attribute([list(arguments[0]), dict(arguments[1])]),
+                _NAMES: config_attribute(list(weights)),
+                "config": config_attribute(dict(config)),
                 _VERSION: IntegerAttr(version, 64),
             },
         )
@@ -110,15 +105,6 @@ class KerasOp(Operation, FrameworkOp):
 
     def _plain(self, attribute: Attribute) -> Any:
         match attribute:
-            case UnitAttr():
-                return None
-            case IntegerAttr():
-                number = attribute.value.data
-                return bool(number) if attribute.type == i1 else number
-            case FloatAttr():
-                return attribute.value.data
-            case StringAttr():
-                return attribute.data
             case ArrayAttr():
                 items = cast(Any, attribute).data
                 return [self._plain(item) for item in items]
@@ -127,7 +113,7 @@ class KerasOp(Operation, FrameworkOp):
                     return cast(Any, self.operands[self._plain(attribute.data[_OPERAND])])
                 return {name: self._plain(item) for name, item in attribute.data.items()}
             case _:
-                raise VerifyException(f"a configuration with {attribute}")
+                return value_of(attribute)
 
     def verify_(self) -> None:
         count = len(self.operands) - len(self._plain(self.properties[_NAMES]))
@@ -149,26 +135,18 @@ def _operands_in(attribute: Attribute) -> Iterator[int]:
             yield from _operands_in(item)
 
 
-def attribute_of(value: Any) -> Attribute:
+def config_attribute(value: Any) -> Attribute:
     """The attribute of a value of a configuration: what JSON has."""
     match value:
-        case None:
-            return UnitAttr()
-        case bool():
-            return BoolAttr.from_bool(value)
-        case int():
-            return IntegerAttr(value, 64)
-        case float():
-            return FloatAttr(value, builtin_f64)
-        case str():
-            return StringAttr(value)
+        case None | bool() | int() | float() | str():
+            return attribute_of(value)
         case Operand():
             return DictionaryAttr({_OPERAND: IntegerAttr(value.number, 64)})
         case dict():
             items = cast("dict[str, Any]", value)
-            return DictionaryAttr({name: attribute_of(item) for name, item in items.items()})
+            return DictionaryAttr({name: config_attribute(item) for name, item in items.items()})
         case _:
-            return ArrayAttr([attribute_of(item) for item in value])
+            return ArrayAttr([config_attribute(item) for item in value])
 
 
 @cache

@@ -14,16 +14,10 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    BoolAttr,
     DenseArrayBase,
     DictionaryAttr,
-    FloatAttr,
-    IntegerAttr,
-    StringAttr,
     UnitAttr,
-    i1,
 )
-from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import traits_def
@@ -31,6 +25,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.frameworks import FrameworkOp
+from lowerdeck.dialects.plain import attribute_of, value_of
 from lowerdeck.dialects.pt2.schema import Schema, schemas
 
 Given: TypeAlias = "SSAValue | Sequence[SSAValue | None] | Attribute"
@@ -122,37 +117,20 @@ def plain_attribute(value: Any) -> Attribute:
     match value:
         case Attribute():
             return value
-        case None:
-            return UnitAttr()
-        case bool():
-            return BoolAttr.from_bool(value)
-        case int():
-            return IntegerAttr(value, 64)
-        case float():
-            return FloatAttr(value, builtin_f64)
-        case str():
-            return StringAttr(value)
+        case None | bool() | int() | float() | str():
+            return attribute_of(value)
         case _:
             return ArrayAttr(plain_attribute(item) for item in value)
 
 
 def _plain(attribute: Attribute) -> Any:
     match attribute:
-        case UnitAttr():
-            return None
-        case IntegerAttr():
-            number = attribute.value.data
-            return bool(number) if attribute.type == i1 else number
-        case FloatAttr():
-            return attribute.value.data
-        case StringAttr():
-            return attribute.data
         case ArrayAttr():
             return [_plain(item) for item in attribute]
         case TypeAttribute():
             return attribute
         case _:
-            raise VerifyException(f"an argument {attribute}")
+            return value_of(attribute)
 
 
 @cache

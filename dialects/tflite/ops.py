@@ -14,13 +14,9 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    BoolAttr,
     DenseArrayBase,
-    FloatAttr,
-    IntegerAttr,
     StringAttr,
     UnitAttr,
-    i1,
 )
 from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.dialects.builtin import i64 as builtin_i64
@@ -30,6 +26,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.frameworks import FrameworkOp
+from lowerdeck.dialects.plain import attribute_of, value_of
 from lowerdeck.dialects.tflite.quantization import Quantization, QuantizationAttr
 from lowerdeck.dialects.tflite.schema import builtins, schema
 
@@ -153,14 +150,8 @@ def _entries(found: Attribute | None) -> Sequence[Attribute] | None:
 def option_attribute(value: Any) -> Attribute:
     """The attribute of an option: a bool, a number, a text, or a list of numbers."""
     match value:
-        case bool():
-            return BoolAttr.from_bool(value)
-        case int():
-            return IntegerAttr(value, 64)
-        case float():
-            return FloatAttr(value, builtin_f64)
-        case str():
-            return StringAttr(value)
+        case bool() | int() | float() | str():
+            return attribute_of(value)
         case _:
             items = list(value)
             is_real = any(isinstance(item, float) for item in items)
@@ -170,17 +161,10 @@ def option_attribute(value: Any) -> Attribute:
 
 def _plain(attribute: Attribute) -> Any:
     match attribute:
-        case IntegerAttr():
-            number = attribute.value.data
-            return bool(number) if attribute.type == i1 else number
-        case FloatAttr():
-            return attribute.value.data
-        case StringAttr():
-            return attribute.data
         case DenseArrayBase():
             return list(cast(Any, attribute).get_values())
         case _:
-            raise VerifyException(f"an option {attribute}")
+            return value_of(attribute)
 
 
 def _quantization_attribute(value: Quantization | None) -> Attribute:
