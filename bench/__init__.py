@@ -1,1 +1,1 @@
-"""Benchmarks: compile time, code size, memory and run time per model."""
+"""Measurements of models: time, size and memory, beside others and beside other versions."""

@@ -1,7 +1,7 @@
 """
 Models as nets of Caffe, read back by this compiler and by OpenCV.
 
-    python bench/caffe_exports.py [MODEL.onnx ...] [--corpus FOLDER] [--filter REGEX] [--json F]
+    python -m bench.caffe_exports [MODEL.onnx ...] [--corpus FOLDER] [--filter REGEX] [--json F]
 
 Each case of the corpus (see `corpus.py`), and each ONNX file that has inputs beside it (NAME.npz,
 arrays "input:<tensor>", and "output:<tensor>" or else what onnxruntime makes of them), is exported
@@ -30,17 +30,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from caffe_peer import MISSING, MOST, difference
-from corpus import REFUSALS, corpus_folder, load_cases
 from google.protobuf import text_format
 from numpy.typing import NDArray
-from peer_runs import load_onnxruntime
-from reference import recorded_inputs, recorded_outputs
 
 import lowerdeck
+from bench.caffe_peer import MISSING, MOST, difference
+from bench.peer_runs import load_onnxruntime
+from bench.reference import recorded_inputs, recorded_outputs
 from lowerdeck.compiler import CompileOptions
 from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter, NetParameter
 from lowerdeck.exporting import export_with
+from models.corpus import REFUSALS, corpus_folder, load_cases
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 

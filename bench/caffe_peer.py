@@ -1,7 +1,7 @@
 """
 Nets of Caffe at full size beside OpenCV.
 
-    python bench/caffe_peer.py FOLDER [NAME ...] [--threads N ...] [--time SECONDS] [--json F]
+    python -m bench.caffe_peer FOLDER [NAME ...] [--threads N ...] [--time SECONDS] [--json F]
 
 Writes each net of `caffe_detectors.NETWORKS` (or those named) to FOLDER with generated weights,
 compiles and runs it on random inputs with each number of threads (1 and 2), and compares the
@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from caffe_detectors import NETWORKS, build
-from caffe_nets import NetBuilder
-from measuring import alternate, geometric_mean, plan_for, text_table, timed
 from numpy.typing import NDArray
 
 import lowerdeck
+from bench.measuring import alternate, geometric_mean, plan_for, text_table, timed
+from models.caffe_detectors import NETWORKS, build
+from models.caffe_nets import NetBuilder
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Result: TypeAlias = "Mapping[str, Any]"

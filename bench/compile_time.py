@@ -1,7 +1,7 @@
 """
 Where the time of compilations goes: by model, by pass and by function.
 
-    python bench/compile_time.py [NAME ...] [--before TREE] [--repeats N] [--functions N] [--cc]
+    python -m bench.compile_time [NAME ...] [--before TREE] [--repeats N] [--functions N] [--cc]
                                  [--target T] [--folder F]
 
 Twelve small models, twelve large ones and `programs`, random programs of `core` one after the other
@@ -19,7 +19,6 @@ import argparse
 import cProfile
 import json
 import math
-import os
 import pstats
 import resource
 import subprocess
@@ -34,36 +33,36 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from measuring import MEGABYTE, memory_status, text_table
+from bench.measuring import MEGABYTE, memory_status, text_table
+from bench.processes import ROOT, command_of, environment_for
 
-_ROOT = Path(__file__).resolve().parent.parent
 _PROGRAMS = "programs"
 
 
 def _digits(name: str, _folder: Path) -> Path:
-    return _ROOT / "examples" / "digits" / name
+    return ROOT / "examples" / "digits" / name
 
 
 def _chain(kind: str, length: int, folder: Path) -> Path:
-    from scaling import model_of
+    from bench.scaling import model_of
 
     return _save(model_of(kind, length), folder)
 
 
 def _exported(name: str, folder: Path) -> Path:
-    from export_networks import networks
+    from models.export_networks import networks
 
     return _save(networks()[name][0], folder)
 
 
 def _recurrent(cell: str, folder: Path) -> Path:
-    from recurrent import Network, operator
+    from models.recurrent import Network, operator
 
     return _save(operator(Network(cell, 16, 1, 32, 32, True)), folder)
 
 
 def _caffe(name: str, folder: Path) -> Path:
-    from caffe_detectors import build
+    from models.caffe_detectors import build
 
     return build(name).write(folder, "model")
 
@@ -161,8 +160,7 @@ def measure(model: str, target: str, *, cc: bool, profiled: bool) -> Times:
 
 
 def _compile_programs(folder: str, options: Any) -> None:
-    from core_programs import random_program
-
+    from fuzz.core_programs import random_program
     from lowerdeck.compiler import generate
     from lowerdeck.dialects.errors import LowerdeckError
 
@@ -188,10 +186,15 @@ def _own_times(profile: cProfile.Profile) -> dict[str, float]:
 def run(tree: Path, model: str, options: argparse.Namespace, *, profiled: bool = False) -> Times:
     """One compilation in a process of its own, by the product of a checkout."""
     python = tree / ".venv" / "bin" / "python"
-    command = [str(python) if python.exists() else sys.executable, __file__, "--measure", model]
+    command = command_of(
+        "bench.compile_time",
+        "--measure",
+        model,
+        python=python if python.exists() else sys.executable,
+    )
     command += ["--target", options.target, *(["--cc"] if options.cc else [])]
     command += ["--functions", "1"] if profiled else []
-    environment = {**os.environ, "PYTHONPATH": str(tree / "typings")}
+    environment = environment_for(tree)
     # As it is for a user: bytecode is kept.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONPYCACHEPREFIX"] = str(Path(options.folder, "bytecode"))
@@ -246,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="compile-time-") as scratch:
         options.folder = options.folder or scratch
-        trees = [_ROOT, *([Path(options.before).resolve()] if options.before else [])]
+        trees = [ROOT, *([Path(options.before).resolve()] if options.before else [])]
         found = [dict[str, Times]() for _ in (0, 1)]
         functions = Counter[str]()
         for name in options.names or [*SMALL, *LARGE, _PROGRAMS]:
@@ -258,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for side, own in zip(found, runs, strict=False):
                 side[name] = best(own)
             if options.functions:
-                functions.update(run(_ROOT, model, options, profiled=True).functions)
+                functions.update(run(ROOT, model, options, profiled=True).functions)
             print(f"{name} done", file=sys.stderr, flush=True)
     now, before = found
     print(model_table(now, before), end="\n\n")

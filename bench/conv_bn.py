@@ -1,7 +1,7 @@
 """
 What it is worth to fold batch normalization into convolutions.
 
-    python bench/conv_bn.py [MODEL.onnx] [--runs N] [--threads N] [--json F]
+    python -m bench.conv_bn [MODEL.onnx] [--runs N] [--threads N] [--json F]
 
 Arms: as compiled by default; with the passes that fold linear ops into convolutions disabled; with
 those and the fusion of epilogues disabled, so that normalization is a kernel of its own. They take
@@ -24,13 +24,13 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
-from machine import description
-from measuring import Plan, alternate, gain, median_interval, text_table, timed
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from reference import recorded_inputs
 
 import lowerdeck
+from bench.machine import description
+from bench.measuring import Plan, alternate, gain, median_interval, text_table, timed
+from bench.reference import recorded_inputs
 from lowerdeck.lowering.pipeline import ALL_PASSES
 
 COPIES = 5

@@ -1,7 +1,7 @@
 """
 Estimated beside measured cycles, kernel by kernel: is the model of costs right?
 
-    python bench/estimates.py [FOLDER [NAME ...]] [--only REGEX] [--target T] [--seconds S]
+    python -m bench.estimates [FOLDER [NAME ...]] [--only REGEX] [--target T] [--seconds S]
                               [--candidates N] [--json F]
 
 FOLDER holds NAME.onnx and NAME.npz as for `peers.py`; without it, the forms of
@@ -33,13 +33,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import rank_correlation, text_table
 from numpy.typing import NDArray
-from operator_forms import forms
-from reference import recorded_inputs
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from bench.measuring import rank_correlation, text_table
+from bench.reference import recorded_inputs
 from lowerdeck.compiler import (
     CompileOptions,
     Model,
@@ -61,6 +60,7 @@ from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.structure import nameless_key
 from lowerdeck.tools.peak import MultiplyAdds
 from lowerdeck.tune import kernel_of
+from models.operator_forms import forms
 
 SHORTEST = 0.5e-6
 """Seconds of a kernel that tell more than the clock does."""

@@ -1,8 +1,8 @@
 """
 What `lowerdeck export` makes of ONNX models, beside the original and onnxsim.
 
-    python bench/export_sizes.py [FOLDER [NAME ...]] [--onnxsim PYTHON] [--time] [--operators]
-    python bench/export_sizes.py --corpus tf1|caffe
+    python -m bench.export_sizes [FOLDER [NAME ...]] [--onnxsim PYTHON] [--time] [--operators]
+    python -m bench.export_sizes --corpus tf1|caffe
 
 For each model: nodes of the original, of the export and of onnxsim's result, without constants and
 with those in subgraphs; what onnxruntime makes of the original and of the export; and the largest
@@ -31,11 +31,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
-from export_networks import networks
-from measuring import alternate, gain, plan_for, text_table, timed
 from numpy.typing import NDArray
-from peer_runs import load_onnxruntime
-from reference import recorded_inputs
+
+from bench.measuring import alternate, gain, plan_for, text_table, timed
+from bench.peer_runs import load_onnxruntime
+from bench.reference import recorded_inputs
+from models.export_networks import networks
 
 Arrays: TypeAlias = "dict[str, NDArray[Any]]"
 
@@ -203,10 +204,9 @@ def _time(original: Path, ours: Path, inputs: Arrays) -> tuple[float, float, flo
 
 
 def _count_corpus(framework: str) -> int:
-    from corpus import corpus_folder, load_cases
-
     from lowerdeck.compiler import CompileOptions
     from lowerdeck.exporting import export_with
+    from models.corpus import corpus_folder, load_cases
 
     folder, total = corpus_folder(), Counter[str]()
     if folder is None:

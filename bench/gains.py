@@ -1,7 +1,7 @@
 """
 What each optional pass gains: models with it beside the same models without it.
 
-    python bench/gains.py [FOLDER | MODEL | tf1 | caffe | forms=REGEX ...] [--only PASS,...]
+    python -m bench.gains [FOLDER | MODEL | tf1 | caffe | forms=REGEX ...] [--only PASS,...]
                           [--models N] [--threads N] [--seconds S] [--json F]
 
 The models are those of `passes.py`. Each is compiled with all passes to count the rewrites of each;
@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import Gain, alternate, gain, plan_for, text_table, timed
 from numpy.typing import NDArray
-from peer_runs import load_ours
-from rewrites import ALL, REFUSALS, RewriteCounter, Subject, default_models, subjects
 from xdsl.dialects.builtin import ModuleOp
 
+from bench.measuring import Gain, alternate, gain, plan_for, text_table, timed
+from bench.peer_runs import load_ours
+from bench.rewrites import ALL, REFUSALS, RewriteCounter, Subject, default_models, subjects
 from lowerdeck.compiler import CompileOptions, build_artifact, import_and_lower
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.pipeline import run_to_phase

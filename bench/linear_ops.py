@@ -1,7 +1,7 @@
 """
 Linear ops by constants that convolutions and matrix products have not taken over.
 
-    python bench/linear_ops.py [tf1|caffe|MODEL ...] [--corpus FOLDER] [--all]
+    python -m bench.linear_ops [tf1|caffe|MODEL ...] [--corpus FOLDER] [--all]
 
 For every model the batch normalizations, products and sums by constants that touch a convolution or
 product, directly or past ops that only move elements, along its channels: without the passes that
@@ -23,13 +23,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from corpus import corpus_folder, load_cases
-from measuring import text_table
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from bench.measuring import text_table
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp
@@ -39,6 +38,7 @@ from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.passes.linear.affine import Affine, linear_of
 from lowerdeck.passes.linear.factors import MOVERS, Move, after, before
 from lowerdeck.passes.machinery.provenance import describe
+from models.corpus import corpus_folder, load_cases
 
 FREE = "none"
 """The reason of an op that should not be left."""

@@ -1,7 +1,7 @@
 """
 Whole models through C, compared with onnxruntime: nodes, times, memory, error.
 
-    python bench/models.py FOLDER [NAME ...]
+    python -m bench.models FOLDER [NAME ...]
 
 FOLDER holds NAME.onnx and NAME.npz (arrays "input:<tensor>") for every model. Each is compiled in a
 process of its own, whose anonymous memory is sampled, and run on the recorded inputs. A second
@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from measuring import MEGABYTE, PeakMemory
 from numpy.typing import NDArray
+
+from bench.measuring import MEGABYTE, PeakMemory
+from bench.processes import command_of, environment_for
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -110,10 +112,12 @@ def measure(path: str, folder: str, outputs: Sequence[str] | None) -> None:
 
 
 def _compile(path: Path, folder: str, outputs: Sequence[str] | None) -> list[float]:
-    command = [sys.executable, __file__, "--measure", folder, str(path)]
+    command = command_of("bench.models", "--measure", folder, path)
     if outputs is not None:
         command += ["--outputs", *outputs]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment_for()
+    )
     if result.returncode:
         raise SystemExit(f"{path}: the compilation failed:\n{result.stderr}")
     return json.loads(result.stdout)

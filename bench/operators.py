@@ -1,7 +1,7 @@
 """
 Single operators beside onnxruntime: where is a form that nobody has made fast?
 
-    python bench/operators.py [--only REGEX] [--threads 1] [--seconds 0.2] [--jobs 2] [--json F]
+    python -m bench.operators [--only REGEX] [--threads 1] [--seconds 0.2] [--jobs 2] [--json F]
                               [--markdown F] [--chart F.svg] [--random COUNT --seed S] [--open]
 
 `operator_forms.py` has the forms; with `--random`, `random_forms.py` draws others. With `--open`,
@@ -32,7 +32,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from measuring import (
+from numpy.typing import NDArray
+
+from bench.measuring import (
     Summary,
     alternate,
     geometric_mean,
@@ -41,10 +43,9 @@ from measuring import (
     text_table,
     timed,
 )
-from numpy.typing import NDArray
-from operator_forms import Form, forms, opened
-from peer_runs import Loaded, load_onnxruntime, load_ours
-from random_forms import random_forms
+from bench.peer_runs import Loaded, load_onnxruntime, load_ours
+from models.operator_forms import Form, forms, opened
+from models.random_forms import random_forms
 
 LARGEST_ERROR = 1e-3
 SLOW = 0.9
@@ -152,7 +153,7 @@ def _compile(job: tuple[str, str, tuple[int, bool], tuple[int, int]]) -> str:
     path = Path(folder, f"{name}.onnx")
     path.write_bytes(model.SerializeToString())
     np.savez(path.with_suffix(".npz"), **cast(Any, inputs))
-    from peer_runs import compile_model
+    from bench.peer_runs import compile_model
 
     built = path.with_suffix("")
     built.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """
 What each optional pass does to models, and that it does not change their results.
 
-    python bench/passes.py [FOLDER | MODEL | tf1 | caffe | forms=REGEX ...]
+    python -m bench.passes [FOLDER | MODEL | tf1 | caffe | forms=REGEX ...]
                            [--only PASS,...] [--quick]
 
 For every model, and every optional pass that makes a rewrite in it: the outputs with that pass
@@ -33,9 +33,11 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from measuring import text_table
 from numpy.typing import NDArray
-from rewrites import (
+from xdsl.dialects.builtin import ModuleOp
+
+from bench.measuring import text_table
+from bench.rewrites import (
     ALL,
     CORE,
     FORM,
@@ -46,8 +48,6 @@ from rewrites import (
     default_models,
     subjects,
 )
-from xdsl.dialects.builtin import ModuleOp
-
 from lowerdeck.compiler import import_and_lower, load
 from lowerdeck.dialects.interpret import core_linear, run_module
 from lowerdeck.lowering import compile_to_c

@@ -1,7 +1,7 @@
 """
 The parts of `bench/peers.py` that run in processes of their own.
 
-    python bench/peer_runs.py PART '{"model": "m.onnx", ...}'
+    python -m bench.peer_runs PART '{"model": "m.onnx", ...}'
 
 Each prints its result as JSON. A process of its own keeps the memory and the threads of one
 measurement out of the next.
@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from measuring import Contender, Summary, alternate, memory_status, plan_for, timed
 from numpy.typing import NDArray
-from reference import recorded_inputs, recorded_outputs, widened
+
+from bench.measuring import Contender, Summary, alternate, memory_status, plan_for, timed
+from bench.reference import recorded_inputs, recorded_outputs, widened
 
 Arrays: TypeAlias = "dict[str, NDArray[Any]]"
 
@@ -136,8 +137,7 @@ def compile_model(
 
 def inspect(model: str, inputs: str) -> dict[str, Any]:
     """Multiply-adds."""
-    from workload import count_work
-
+    from bench.workload import count_work
     from lowerdeck.compiler import CompileOptions, import_and_lower
 
     shapes = {name: array.shape for name, array in recorded_inputs(inputs).items()}
@@ -157,8 +157,7 @@ def measure(
     peers: Sequence[str] = (ORT, OPENVINO),
 ) -> dict[str, Any]:
     """Times of all contenders in turn, errors, and the machine's peak before and after."""
-    from machine import Native
-
+    from bench.machine import Native
     from lowerdeck.tools.peak import MultiplyAdds
 
     arrays = recorded_inputs(inputs)

@@ -1,9 +1,9 @@
 """
 Our compiled models beside onnxruntime and OpenVINO.
 
-    python bench/peers.py FOLDER [NAME ...] [--quick] [--seconds S] [--json F] [--markdown F]
+    python -m bench.peers FOLDER [NAME ...] [--quick] [--seconds S] [--json F] [--markdown F]
                           [--before CHECKOUT]
-    python bench/peers.py --caffe FOLDER ...
+    python -m bench.peers --caffe FOLDER ...
 
 FOLDER holds NAME.onnx and NAME.npz (arrays "input:<tensor>") for every model. All contenders take
 turns in one process, on arrays that stay where they are, so that all of them see the same noise.
@@ -42,13 +42,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import caffe_peer
-from machine import ProgramError, busy_core, description, resident_of_example
-from measuring import MEGABYTE, geometric_mean, markdown_table, text_table
 from numpy.typing import NDArray
-from peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
-from reference import recorded_inputs
 
+from bench import caffe_peer
+from bench.machine import ProgramError, busy_core, description, resident_of_example
+from bench.measuring import MEGABYTE, geometric_mean, markdown_table, text_table
+from bench.peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
+from bench.processes import ROOT, command_of, environment_for
+from bench.reference import recorded_inputs
 from lowerdeck.binding import read_metadata
 from lowerdeck.compiler import CompileOptions, generate
 
@@ -70,8 +71,6 @@ _QUICK_SECONDS, _SECONDS = 1.0, 10.0
 
 INSTRUCTIONS = {"x86-64-v4": "AVX512_CORE", "x86-64-v3": "AVX2", "x86-64": "SSE41"}
 """By target, what OpenVINO calls the same instructions, or the next ones that it knows."""
-
-_HERE = Path(__file__).parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -187,7 +186,7 @@ def _reference(model: str, inputs: str, folder: Path) -> str:
     path = folder / f"{Path(model).stem}.f64.npz"
     newest = max(os.stat(file).st_mtime for file in (model, inputs))
     if not path.exists() or path.stat().st_mtime < newest:
-        _run([str(_HERE / "reference.py"), model, inputs, str(path)])
+        _run(command_of("bench.reference", model, inputs, path))
     return str(path)
 
 
@@ -227,19 +226,14 @@ def _open_sizes(metadata: Result, arrays: Mapping[str, NDArray[Any]]) -> list[in
     return list(sizes.values())
 
 
-def _part(part: str, checkout: Path = _HERE.parent, **options: Any) -> Result:
-    """A part by the sources of a checkout: its own script, with its own package."""
-    command = [str(checkout / "bench" / "peer_runs.py"), part, json.dumps(options)]
-    return json.loads(_run(command, {"PYTHONPATH": str(checkout / "typings")}))
+def _part(part: str, checkout: Path = ROOT, **options: Any) -> Result:
+    """A part by the product of a checkout."""
+    return json.loads(_run(command_of("bench.peer_runs", part, json.dumps(options)), checkout))
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+def _run(command: Sequence[str], checkout: Path = ROOT) -> str:
     done = subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(environment or {})},
+        command, capture_output=True, text=True, check=False, env=environment_for(checkout)
     )
     if done.returncode:
         raise PartError(f"{' '.join(command)} failed:\n{done.stderr}")

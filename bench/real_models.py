@@ -1,9 +1,9 @@
 """
 Models that others made, or that exporters make, compared with onnxruntime.
 
-    python bench/real_models.py install
-    python bench/real_models.py export
-    python bench/real_models.py run --time --json results.json
+    python -m bench.real_models install
+    python -m bench.real_models export
+    python -m bench.real_models run --time --json results.json
 
 `install` makes a virtual environment with the packages below, `export` writes NAME.onnx and sets of
 inputs NAME.npz, NAME.1.npz, ... (arrays "input:<tensor>", later sets in other sizes) with it,
@@ -39,11 +39,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from measuring import alternate, geometric_mean, markdown_table, plan_for
 from numpy.typing import NDArray
-from peer_runs import ORT, OURS, compile_model, load_ours
-from reference import recorded_inputs
-from rounding import cut, rounded_names, steps_apart, with_outputs
+
+from bench.measuring import alternate, geometric_mean, markdown_table, plan_for
+from bench.peer_runs import ORT, OURS, compile_model, load_ours
+from bench.processes import command_of, environment_for
+from bench.reference import recorded_inputs
+from bench.rounding import cut, rounded_names, steps_apart, with_outputs
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -292,9 +294,16 @@ def _thread_timed(call: Callable[[], object]) -> Callable[[], float]:
 
 def run_one(path: Path, seconds: float, timeout: float) -> Result:
     """`judge` in a process of its own; a process that ends otherwise has crashed."""
-    command = [sys.executable, __file__, "one", str(path), "--seconds", str(seconds)]
+    command = command_of("bench.real_models", "one", path, "--seconds", str(seconds))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env=environment_for(),
+        )
     except subprocess.TimeoutExpired:
         return Result(path.stem, reason=f"no result after {timeout:g} s")
     if done.returncode == 0:
@@ -364,8 +373,8 @@ def install(folder: Path) -> None:
 def export(folder: Path, names: Sequence[str]) -> int:
     """Write the models; the exit status of the script that does."""
     python = folder / "venv" / "bin" / "python"
-    script = Path(__file__).with_name("real_exports.py")
-    return subprocess.run([python, script, folder, *names], check=False).returncode
+    command = command_of("models.real_exports", folder.resolve(), *names, python=python)
+    return subprocess.run(command, check=False, env=environment_for()).returncode
 
 
 def run(options: argparse.Namespace) -> int:

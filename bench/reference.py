@@ -1,7 +1,7 @@
 """
 The outputs of a model in double precision: what an error is measured against.
 
-    python bench/reference.py MODEL INPUTS.npz OUTPUTS.npz
+    python -m bench.reference MODEL INPUTS.npz OUTPUTS.npz
 
 The legalized module is changed to f64 wherever it says f32, weights included, and the interpreter
 runs it, with matrix products of BLAS: in double precision the order of a sum is far below what is

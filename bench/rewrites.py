@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpus import corpus_folder, load_cases
 from numpy.typing import NDArray
-from operator_forms import forms
-from reference import recorded_inputs
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from bench.reference import recorded_inputs
 from lowerdeck.compiler import CompileOptions
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.pipeline import ALL_PASSES, Observer, passes_of_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.driver import PassGroup, PatternPass
+from models.corpus import corpus_folder, load_cases
+from models.operator_forms import forms
 
 REFUSALS = (FrontendError, LoweringError, PassFailedException)
 

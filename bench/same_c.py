@@ -1,8 +1,8 @@
 """
 Is the C the same? Digests of everything that is generated, before and after a change.
 
-    python bench/same_c.py write FILE MODEL ... [--targets T ...] [--threads N ...]
-    python bench/same_c.py compare BEFORE AFTER
+    python -m bench.same_c write FILE MODEL ... [--targets T ...] [--threads N ...]
+    python -m bench.same_c compare BEFORE AFTER
 
 `write` compiles every model to C for every target and number of threads, and writes a SHA-256 of
 each generated file (the C, the header, the weights, the description) into FILE, a JSON of

@@ -1,7 +1,7 @@
 """
 How compile time and memory grow with the number of ops, and with that of equal layers.
 
-    python bench/scaling.py [--convolutions N M] [--elementwise N M] [--layers N M L] [--repeats K]
+    python -m bench.scaling [--convolutions N M] [--elementwise N M] [--layers N M L] [--repeats K]
                             [--json F]
 
 Chains of two lengths are compiled, each in a process of its own that has compiled a small chain
@@ -31,10 +31,12 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
-from decoders import gpt2
-from machine import description
-from measuring import MEGABYTE, PeakMemory, memory_status, text_table
 from onnx import TensorProto, helper, numpy_helper
+
+from bench.machine import description
+from bench.measuring import MEGABYTE, PeakMemory, memory_status, text_table
+from bench.processes import command_of, environment_for
+from models.decoders import gpt2
 
 _KINDS = ("convolutions", "elementwise")
 _LAYERS = {"layers": False, "quantized layers": True}
@@ -115,9 +117,11 @@ def _run(kind: str, length: int, repeats: int) -> dict[str, Any]:
         path = os.path.join(folder, "chain.onnx")
         cast(Any, onnx).save(model_of(kind, length), path)
         cast(Any, onnx).save(model_of(kind, _WARM_UP), os.path.join(folder, "warm_up.onnx"))
-        command = [sys.executable, __file__, "--repeats", str(repeats), "--measure"]
+        command = command_of("bench.scaling", "--repeats", str(repeats), "--measure")
         command += [path, os.path.join(folder, "warm_up.onnx")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment_for()
+        )
     if done.returncode:
         raise SystemExit(f"{kind}: {length}: the compilation failed:\n{done.stderr}")
     return {"kind": kind, "length": length, **json.loads(done.stdout)}

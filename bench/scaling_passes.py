@@ -1,7 +1,7 @@
 """
 How the time of the passes of `core` grows with the number of ops.
 
-    python bench/scaling_passes.py [--ops 10000 100000] [--only KIND,...] [--json F]
+    python -m bench.scaling_passes [--ops 10000 100000] [--only KIND,...] [--json F]
 
 Modules of each kind go through `pre` and `opt`: a chain of maps with constants; many convolutions
 and products that read one value; and random programs of `core_programs` side by side, with all
@@ -25,13 +25,13 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from core_programs import Program, random_program
-from machine import description
-from measuring import text_table
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
+from bench.machine import description
+from bench.measuring import text_table
+from fuzz.core_programs import Program, random_program
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
-from corpus import PATH_VARIABLE, corpus_folder, load_cases
 
 from lowerdeck.plugins import temporarily
+from models.corpus import PATH_VARIABLE, corpus_folder, load_cases
 
 # Random programs are the same in every run; the first failure is printed as a blob that
 # reproduces it.

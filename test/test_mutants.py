@@ -1,23 +1,22 @@
 """The list of mutants is in step with the sources: every one applies, and is still a program."""
 
-import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from fuzz.mutants import Mutant, MutantError, load_mutants
+
 ROOT = Path(__file__).parents[1]
-BENCH = runpy.run_path(str(ROOT / "bench" / "mutants.py"))
-MUTANTS: list[Any] = BENCH["load_mutants"]()
+MUTANTS = load_mutants()
 
 
-def problem_of(mutant: Any, source: str) -> str | None:
+def problem_of(mutant: Mutant, source: str) -> str | None:
     """Why a mutant is none of a source, if it is none."""
     try:
         mutated = mutant.apply(source)
         if mutant.module:
             compile(mutated, mutant.file, "exec")
-    except (BENCH["MutantError"], SyntaxError) as error:
+    except (MutantError, SyntaxError) as error:
         return str(error)
     return f"{mutant.name}: nothing changes" if mutated == source else None
 
@@ -34,8 +33,8 @@ def test_selected_tests_are_there() -> None:
 
 
 def test_a_list_out_of_step_is_an_error() -> None:
-    mutant = BENCH["Mutant"]("m", "f.py", "a = 1", "a = 2", "a mistake", ("t",))
+    mutant = Mutant("m", "f.py", "a = 1", "a = 2", "a mistake", ("t",))
     assert mutant.apply("if b:\n    a = 1\n") == "if b:\n    a = 2\n"
     for source in ("a = 3\n", "a = 1\na = 1\n"):
-        with pytest.raises(BENCH["MutantError"], match="up to date"):
+        with pytest.raises(MutantError, match="up to date"):
             mutant.apply(source)

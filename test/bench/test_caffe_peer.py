@@ -10,18 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
-import caffe_detectors
-import caffe_exports
-import caffe_peer
 import numpy as np
-import peers
 import pytest
-from caffe_nets import NetBuilder
 from google.protobuf import text_format
 from onnx import helper
 
 import lowerdeck
+from bench import caffe_exports, caffe_peer, peers
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
+from models import caffe_detectors
+from models.caffe_nets import NetBuilder
 
 
 def small(net: NetBuilder) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compile_time import LARGE, SMALL, Times, best, measure, model_table, pass_table
+from bench.compile_time import LARGE, SMALL, Times, best, measure, model_table, pass_table
 
 ROOT = Path(__file__).parents[2]
 

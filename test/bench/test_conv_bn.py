@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from conv_bn import APART, DEFAULT, UNFOLDED, arms, one_convolution
 
 import lowerdeck
+from bench.conv_bn import APART, DEFAULT, UNFOLDED, arms, one_convolution
 
 
 def test_arms_follow_what_the_compiler_has() -> None:

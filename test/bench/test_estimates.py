@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimates import (
+
+from bench.estimates import (
     FAR,
     Compared,
     Measured,
@@ -18,10 +19,9 @@ from estimates import (
     render_measured,
     sample,
 )
-from measuring import rank_correlation
-from operator_forms import forms
-
+from bench.measuring import rank_correlation
 from lowerdeck.compiler import CompileOptions
+from models.operator_forms import forms
 
 
 def way(cycles: float, strategy: str = "direct") -> Way:

@@ -11,7 +11,7 @@ import pytest
 def test_table_has_the_best_model_of_each_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gains
+    from bench import gains
 
     file = tmp_path / "gains.json"
     only = ["--only", "fold-control-flow,fuse-quantized", "--models", "1", "--seconds", "0.05"]
@@ -25,7 +25,7 @@ def test_table_has_the_best_model_of_each_pass(
 
 
 def test_pass_that_fires_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
-    import gains
+    from bench import gains
 
     arguments = ["forms=control_if_constant", "--only", "fuse-attention", "--seconds", "0.05"]
     assert gains.main(arguments) == 1

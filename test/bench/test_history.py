@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from history.benchmarks import networks
-from history.benchmarks.networks import Networks
+
+from bench.history.benchmarks import networks
+from bench.history.benchmarks.networks import Networks
 
 MODEL, TARGET = "digits_lenet.prototxt", "c99"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from corpus import Case
-from linear_ops import FREE, count, linear_ops
 from xdsl.parser import Parser
 
+from bench.linear_ops import FREE, count, linear_ops
 from lowerdeck.compiler import CompileOptions
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.passes.machinery.context import LowerdeckContext
+from models.corpus import Case
 
 WINDOW = "strides [1] dilations [1] pads [0] [PAD] groups 1"
 TYPE = "tensor<1x2x5xf32>"

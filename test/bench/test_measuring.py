@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from measuring import (
+
+from bench.measuring import (
     Plan,
     Summary,
     alternate,

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from bench import passes
 from lowerdeck.dialects.core.elementwise import MaxOp, MinOp
 from lowerdeck.passes.linear.fuse_linear import FuseLinearPass
 
-
-def _script() -> Any:
-    """The script; by its path, for a folder has its name."""
-    path = Path(__file__).parents[2] / "bench" / "passes.py"
-    spec = spec_from_file_location("bench_passes", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for it there
-    spec.loader.exec_module(module)
-    return module
-
-
-passes = _script()
 DIGITS = str(Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx")
 
 

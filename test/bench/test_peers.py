@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pytest
-from measuring import markdown_table, text_table
-from peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
-from peers import is_exact, is_short, ratio, ratios, render, share_of_peak
 
+from bench.measuring import markdown_table, text_table
+from bench.peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
+from bench.peers import is_exact, is_short, ratio, ratios, render, share_of_peak
 from lowerdeck.tools.peak import MultiplyAdds
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from real_models import Result, bound_run, error_of, input_sets, summary, table
-from rounding import MADE, cut, rounded_names, steps_apart, with_outputs
+
+from bench.real_models import Result, bound_run, error_of, input_sets, summary, table
+from bench.rounding import MADE, cut, rounded_names, steps_apart, with_outputs
 
 
 def test_error_is_relative_to_the_largest_value() -> None:

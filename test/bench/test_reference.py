@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from peer_runs import largest_difference
-from reference import evaluate, main, recorded_inputs, recorded_outputs
+
+from bench.peer_runs import largest_difference
+from bench.reference import evaluate, main, recorded_inputs, recorded_outputs
 
 FLOAT = TensorProto.FLOAT
 

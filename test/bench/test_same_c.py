@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnx import TensorProto, helper
-from same_c import differences, read, write
+
+from bench.same_c import differences, read, write
 
 
 def model_at(path: Path, op: str) -> str:

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import onnx
 import pytest
-from decoders import gpt2
-from scaling import chain, growth, render, render_decoders
 
+from bench.scaling import chain, growth, render, render_decoders
 from lowerdeck.compiler import CompileOptions, generate, import_and_lower
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.interpret import find_function
+from models.decoders import gpt2
 
 
 @pytest.mark.parametrize("kind", ["convolutions", "elementwise"])

@@ -7,7 +7,8 @@ from pstats import Stats
 from typing import Any, cast
 
 import pytest
-from scaling_passes import KINDS, Measurement, growths, measure, render
+
+from bench.scaling_passes import KINDS, Measurement, growths, measure, render
 
 
 def calls(kind: str, count: int) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workload import Work, count_work
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+from bench.workload import Work, count_work
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.passes.machinery.context import LowerdeckContext

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from caffe_nets import NetBuilder
 from numpy.typing import NDArray
 
 import lowerdeck
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends.caffe.import_ import import_net
+from models.caffe_nets import NetBuilder
 
 Arrays = dict[str, NDArray[np.float32]]
 

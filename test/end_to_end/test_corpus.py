@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from corpus import Case, PlainCase, compiled, exported, exported_to_caffe, interpreted, run_case
-
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
+from models.corpus import (
+    Case,
+    PlainCase,
+    compiled,
+    exported,
+    exported_to_caffe,
+    interpreted,
+    run_case,
+)
 
 REFUSED: Mapping[str, frozenset[str]] = {
     "tf1": frozenset(),

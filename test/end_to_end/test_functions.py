@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from corpus import PlainCase, compiled, exported, interpreted, run_case
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends import load_model
+from models.corpus import PlainCase, compiled, exported, interpreted, run_case
 
 FOLDER = Path(__file__).parent / "functions"
 

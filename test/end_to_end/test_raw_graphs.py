@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzz_tf1 import check
 from google.protobuf import text_format
-from tf1_graphs import Program
 
+from fuzz.fuzz_tf1 import check
+from fuzz.tf1_graphs import Program
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from lowerdeck.frontends.tf1.import_ import import_graph

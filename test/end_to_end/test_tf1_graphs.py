@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from corpus import Case
-
 from lowerdeck.frontends import load_model
+from models.corpus import Case
 
 
 def test_outputs_are_found_where_nothing_reads_them(tf1_case: Case) -> None:

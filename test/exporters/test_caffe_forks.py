@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from caffe_nets import NetBuilder
 from google.protobuf import text_format
 
 import lowerdeck
@@ -15,6 +14,7 @@ from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporters.errors import ExportError
+from models.caffe_nets import NetBuilder
 
 SSD = {"Permute", "Normalize", "ReLU6"}
 FORKS = {"Axpy", "BN", "ConvolutionDepthwise", "Interp", "Mish", "ShuffleChannel", "Upsample"}

@@ -13,11 +13,11 @@ import onnx
 import onnx.parser
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
-from export_networks import networks
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from lowerdeck.exporting import export
+from models.export_networks import networks
 
 ort = cast(Any, onnxruntime)
 Array = NDArray[Any]

@@ -9,12 +9,12 @@ import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 from onnx import ModelProto, helper
-from signed_bytes import random_bytes
 from xdsl.context import Context
 
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
+from models.signed_bytes import random_bytes
 
 Array = NDArray[Any]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_harness import SANITIZERS, Limits, build, missing, run, write_harness
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 
+from fuzz.c_harness import SANITIZERS, Limits, build, missing, run, write_harness
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, scalar

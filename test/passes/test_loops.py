@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from recurrent import Network, dynamic_rnn, operator, outputs
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -28,6 +27,7 @@ from lowerdeck.frontends.tf1.import_ import import_graph
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext, recorder_of
 from lowerdeck.passes.machinery.pipeline import PASSES
+from models.recurrent import Network, dynamic_rnn, operator, outputs
 
 LOOPS = ("count-iterations", "loop-to-scan", "hoist-invariants", "hoist-products", "dce")
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from corpus import Case
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -27,6 +26,7 @@ from lowerdeck.frontends import load_model
 from lowerdeck.passes.control_flow import RaiseTf1ControlFlowPass
 from lowerdeck.passes.machinery.contracts import check_contract
 from lowerdeck.passes.machinery.provenance import source_location
+from models.corpus import Case
 
 from .tf1_functions import random_functions  # noqa: TID251
 from .tf1_programs import (  # noqa: TID251  (these are tests, not the folder of sources)

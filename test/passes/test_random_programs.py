@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core_programs import random_program
-from fuzz_passes import RANDOMS, Subject, bit_difference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +14,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from fuzz.core_programs import random_program
+from fuzz.fuzz_passes import RANDOMS, Subject, bit_difference
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp

@@ -6,10 +6,10 @@ from random import Random
 from typing import Any, cast
 
 import pytest
-from fuzz_tf1 import check, expected, imported, shrink, write
-from tf1_graphs import ALWAYS, Frame, Generator, Program, Size, Value, random_program
 from xdsl.context import Context
 
+from fuzz.fuzz_tf1 import check, expected, imported, shrink, write
+from fuzz.tf1_graphs import ALWAYS, Frame, Generator, Program, Size, Value, random_program
 from lowerdeck.frontends.tf1 import graph_pb2
 from lowerdeck.passes.control_flow import RaiseTf1ControlFlowPass
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
-from corpus import Case
 from google.protobuf import text_format
 from numpy.typing import NDArray
 from onnx import helper
@@ -23,6 +22,7 @@ from lowerdeck.dialects.interpret import caffe, run_module
 from lowerdeck.dialects.interpret.caffe_call import RULES
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.frontends import load_model
+from models.corpus import Case
 
 Array = NDArray[Any]
 

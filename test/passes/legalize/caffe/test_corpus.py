@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corpus import Case, interpreted, run_case
+from models.corpus import Case, interpreted, run_case
 
 
 def test_answers(caffe_case: Case) -> None:

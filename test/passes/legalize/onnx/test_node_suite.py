@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 import pytest
-from onnx_suite import load_cases, main, run_case
 
 from lowerdeck.dialects.errors import InternalError
+from models.onnx_suite import load_cases, main, run_case
 
 TOPICS = "conv|pool|lstm|gru|rnn|softmax|norm|reduce|einsum|gemm|matmul|quantize|cast|clip|elu"
 

@@ -11,12 +11,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import defs
-from onnx_suite import load_cases
 from xdsl.context import Context
 
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
+from models.onnx_suite import load_cases
 
 OPERATORS = (
     "Attention",

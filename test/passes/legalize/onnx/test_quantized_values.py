@@ -11,9 +11,9 @@ import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
 from onnx import helper
-from signed_bytes import random_bytes
 
 import lowerdeck
+from models.signed_bytes import random_bytes
 
 Array = NDArray[Any]
 

@@ -1,0 +1,1 @@
+"""Campaigns for faults: random programs, damaged files, hostile inputs, planted mistakes."""

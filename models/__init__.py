@@ -1,0 +1,1 @@
+"""What others measure and test with: networks, forms of operators, corpora, exports."""

@@ -1,0 +1,394 @@
+"""
+Models of other frameworks, with the answers that the frameworks gave, through C.
+
+    python -m models.corpus tf1|caffe|tflite|keras|pt2
+                           [--interpret | --export FORMAT | --every-way]
+                           [--filter REGEX] [--disable PASS | --disable-optional]
+
+The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite`, `keras` and `pt2`:
+`case.json`, the model, and samples of inputs and expected outputs. It is the one that `--corpus` or
+LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes if all its
+samples do: shapes and types are equal, floats within the case's tolerance, everything else exact;
+one that has to be refused, if it is. Another refused case is counted as such; a wrong number or a
+crash makes the exit status 1. `--every-way` goes through C and ONNX, each with all passes and
+without the optional ones, and through a net of Caffe that is read back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.exporters.errors import ExportError
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.lowering.errors import LoweringError
+
+Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
+Model: TypeAlias = "Callable[[Arrays], Arrays]"
+
+PATH_VARIABLE = "LOWERDECK_CORPUS"
+
+REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
+"""What is raised for models that cannot be compiled or exported."""
+
+
+class PlainCase:
+    """What ways of running ask of a case, as it is where nothing is said of it."""
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the right answer is an error message."""
+        return False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is said of the model besides its file."""
+        return {}
+
+    @property
+    def is_stateful(self) -> bool:
+        """True if samples are calls in a row, each from the state that the last one left."""
+        return False
+
+    def may_refuse(self, message: str) -> bool:
+        """True if a refusal that names nothing but certain operators is right as well."""
+        del message
+        return False
+
+    def named(self, inputs: Arrays, names: Sequence[str]) -> Arrays:
+        """Inputs by the names that the model has."""
+        del names
+        return inputs
+
+
+@dataclass(frozen=True)
+class Case(PlainCase):
+    """One case of the corpus."""
+
+    name: str
+    folder: Path
+    data: Mapping[str, Any]
+    """The contents of `case.json`."""
+
+    @property
+    def model(self) -> Path:
+        """The file to compile; a caffe net's weights are beside it."""
+        return self.folder / self.data.get("model", self.data.get("prototxt", ""))
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the tensors that are compared."""
+        return list(dict.fromkeys(output["name"] for output in self.data["outputs"]))
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """What numpy calls the element type of each output."""
+        return {output["name"]: output["dtype"] for output in self.data["outputs"]}
+
+    def samples(self) -> Iterator[tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]]:
+        """Inputs and expected outputs by name."""
+        for sample in self.data["samples"]:
+            expected = _arrays(self.folder / sample["expected"])
+            for key, form in (("state", "state {}"), ("inputs_after", "{}_next")):
+                if key in sample:
+                    found = _arrays(self.folder / sample[key])
+                    expected |= {form.format(name): array for name, array in found.items()}
+            yield _arrays(self.folder / sample["inputs"]), expected
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the right answer is an error message."""
+        return self.data.get("expect") == "refused" or bool(self.data.get("must_refuse"))
+
+    def may_refuse(self, message: str) -> bool:
+        """True if a refusal that names nothing but certain operators is right as well."""
+        allowed: list[str] = self.data.get("may_refuse", [])
+        lines = message.splitlines()
+        return bool(allowed) and all(any(f"({op})" in line for op in allowed) for line in lines)
+
+    def named(self, inputs: Arrays, names: Sequence[str]) -> Arrays:
+        """Inputs by the names that the model has; an only one may have been recorded by another."""
+        return {names[0]: value for value in inputs.values()} if len(inputs) == 1 else inputs
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is said of the model besides its file."""
+        key = self.data.get("signature")
+        return {} if key is None else {"signature": key}
+
+    @property
+    def is_stateful(self) -> bool:
+        """True if samples are calls in a row, each from the state that the last one left."""
+        return bool(self.data.get("stateful") or self.data.get("state"))
+
+    def difference(self, found: Mapping[str, Any], expected: Arrays) -> str:
+        """How outputs differ from the expected ones; empty if they do not."""
+        mutated = [f"{name}_next" for name in self.data.get("mutated_inputs", ())]
+        states = [name for name in expected if name.startswith("state ")]
+        for name in [*self.outputs, *mutated, *states]:
+            if name not in found:
+                return f"{name}: missing"
+            if difference := self._difference(np.asarray(found[name]), expected[name]):
+                return f"{name}: {difference}"
+        return ""
+
+    def _difference(self, found: NDArray[Any], expected: NDArray[Any]) -> str:
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            return f"found {found.dtype} {found.shape}, expected {expected.dtype} {expected.shape}"
+        if expected.dtype.kind != "f":
+            different = int((found != expected).sum())
+            return f"{different} of {expected.size} elements differ" if different else ""
+        rtol, atol = (self.data["tolerance"][key] for key in ("rtol", "atol"))
+        # In double precision, where the difference of large numbers does not overflow.
+        got, want = found.astype(np.float64), expected.astype(np.float64)
+        if np.allclose(got, want, rtol, atol, equal_nan=True):
+            return ""
+        largest = np.nanmax(np.abs(got - want))
+        return f"largest difference {largest:.3g} (rtol {rtol}, atol {atol})"
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def corpus_folder(given: str | None = None) -> Path | None:
+    """The corpus, or None if it is not here."""
+    beside = Path(__file__).parents[2] / "shared" / "corpus"
+    path = Path(given or os.environ.get(PATH_VARIABLE) or beside)
+    return path if path.is_dir() else None
+
+
+def load_cases(folder: Path, kind: str) -> list[Case]:
+    """The cases of a kind, by name."""
+    found = sorted((folder / kind).glob("*/case.json"))
+    return [Case(path.parent.name, path.parent, json.loads(path.read_text())) for path in found]
+
+
+# Ways to run a case
+
+
+def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The case's model through C."""
+    import lowerdeck
+
+    outputs = None if case.is_refused else case.outputs
+    model = lowerdeck.compile(
+        case.model, outputs=outputs, disable=disable, cache=False, **case.options
+    )
+
+    def run(inputs: Arrays) -> Arrays:
+        if not case.is_stateful:
+            model.reset()
+        found = model(case.named(inputs, [given.name for given in model.inputs]))
+        return {**found, **{f"state {name}": array for name, array in model.state.items()}}
+
+    return run
+
+
+def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The interpreter on the legalized module."""
+    from lowerdeck.compiler import CompileOptions, import_and_lower
+    from lowerdeck.dialects.core.names import value_names
+    from lowerdeck.dialects.interpret import find_function
+    from lowerdeck.dialects.interpret.calls import Calls
+
+    outputs = None if case.is_refused else case.outputs
+    options = CompileOptions(outputs=outputs, disable=disable, import_options=case.options)
+    module, _ = import_and_lower(str(case.model), "legal", options)
+    calls = Calls(module)
+    function = find_function(module, "main")
+    names = value_names(function.arg_attrs, len(function.body.block.args))
+
+    def run(inputs: Arrays) -> Arrays:
+        if not case.is_stateful:
+            calls.reset()
+        found = cast("dict[str, NDArray[Any]]", calls(case.named(inputs, names)))
+        after = {f"state {name.removesuffix('_next')}": value for name, value in found.items()}
+        return {**found, **after}
+
+    return run
+
+
+def exported(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The model as ONNX, in onnxruntime."""
+    import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
+
+    from lowerdeck.compiler import CompileOptions
+    from lowerdeck.exporting import export_with
+
+    options = CompileOptions(outputs=case.outputs, disable=disable)
+    runtime: Any = onnxruntime
+    settings = runtime.SessionOptions()
+    settings.log_severity_level = 4
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        export_with(str(case.model), path, options)
+        session = runtime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    used = [value.name for value in session.get_inputs()]
+    return lambda inputs: dict(
+        zip(names, session.run(names, {name: inputs[name] for name in used}), strict=True)
+    )
+
+
+def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
+    """
+    A net of Caffe, with layers of SSD, for the shapes of the inputs; read back, through C. Its
+    inputs and outputs are floats, also where those of the model are integers.
+    """
+    import lowerdeck
+    from lowerdeck.compiler import CompileOptions
+    from lowerdeck.exporting import export_with
+
+    def run(inputs: Arrays) -> Arrays:
+        shapes = {name: array.shape for name, array in inputs.items()}
+        options = CompileOptions(outputs=case.outputs, input_shapes=shapes, disable=disable)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.prototxt")
+            export_with(str(case.model), path, options, dialect="ssd")
+            net = lowerdeck.compile(path, outputs=case.outputs, cache=False)
+            found = net({name: array.astype(np.float32) for name, array in inputs.items()})
+        return {name: np.asarray(found[name]).astype(dtype) for name, dtype in case.dtypes.items()}
+
+    return run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case."""
+
+    name: str
+    status: str
+    """One of pass, refused, wrong, error."""
+    message: str = ""
+
+
+def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
+    """Run all samples of a case; what is no refusal is raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = prepare(case)
+            for number, (inputs, expected) in enumerate(case.samples()):
+                if difference := case.difference(model(inputs), expected):
+                    return Outcome(case.name, "wrong", f"sample {number}: {difference}")
+        except REFUSALS as error:
+            is_right = case.is_refused or case.may_refuse(str(error))
+            status = "pass" if is_right else "refused"
+            return Outcome(case.name, status, str(error))
+    if case.is_refused:
+        return Outcome(
+            case.name, "wrong", f"compiled; expected a refusal: {case.data.get('reason', '')}"
+        )
+    return Outcome(case.name, "pass")
+
+
+def optional_passes() -> list[str]:
+    """The names of all passes that can be left out."""
+    from lowerdeck.lowering.pipeline import ALL_PASSES
+
+    return [name for name, make in ALL_PASSES.items() if getattr(make(), "optional", False)]
+
+
+_WAYS = {
+    "compile": compiled,
+    "interpret": interpreted,
+    "onnx": exported,
+    "caffe": exported_to_caffe,
+}
+
+_NAMES = {"compile": "C", "onnx": "ONNX", "caffe": "Caffe"}
+
+
+def _run(case: Case, way: str, disable: Sequence[str]) -> Outcome:
+    return run_case(case, partial(_WAYS[way], disable=disable))
+
+
+def _crash(case: Case, error: BaseException) -> Outcome:
+    return Outcome(case.name, "error", "".join(traceback.format_exception(error, limit=-4)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the cases and print a line for each; 1 if one is wrong or crashes."""
+    options = _parse(arguments)
+    folder = corpus_folder(options.corpus)
+    if folder is None:
+        print(f"no corpus: give --corpus or set {PATH_VARIABLE}", file=sys.stderr)
+        return 1
+    cases = [c for c in load_cases(folder, options.kind) if re.search(options.filter, c.name)]
+    if options.every_way:
+        none, optional = list[str](), optional_passes()
+        ways = [("compile", none), ("compile", optional), ("onnx", none), ("onnx", optional)]
+        ways.append(("caffe", none))
+    else:
+        way = "interpret" if options.interpret else options.export or "compile"
+        ways = [(way, optional_passes() if options.disable_optional else options.disable)]
+    totals: list[str] = []
+    status = 0
+    for way, disable in ways:
+        counts = _run_all(cases, partial(_run, way=way, disable=disable), options.jobs)
+        how = f" ({_NAMES[way]}{', fewer passes' * bool(disable)})" if options.every_way else ""
+        total = ", ".join(f"{counts[kind]} {kind}" for kind in ("refused", "wrong", "error"))
+        totals.append(f"{options.kind}{how}: {counts['pass']} of {len(cases)} cases pass, {total}")
+        status |= int(bool(counts["wrong"] or counts["error"]))
+    print("\n".join(totals))
+    return status
+
+
+def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -> Counter[str]:
+    """Run cases, print a line for each, and count what became of them."""
+    counts: Counter[str] = Counter()
+    with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
+        for case, future in [(case, pool.submit(run, case)) for case in cases]:
+            outcome = _crash(case, error) if (error := future.exception()) else future.result()
+            counts[outcome.status] += 1
+            message = outcome.message.rstrip().replace("\n", "\n    ")
+            print(f"{outcome.status:8} {outcome.name:28} {message}".rstrip(), flush=True)
+    return counts
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("kind", choices=("tf1", "caffe", "tflite", "keras", "pt2"))
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--interpret", action="store_true", help="do not compile")
+    ways.add_argument(
+        "--export",
+        choices=("onnx", "caffe"),
+        help="run the exported model: ONNX by onnxruntime, a net of Caffe through C",
+    )
+    ways.add_argument(
+        "--every-way", action="store_true", help="C and ONNX, with and without passes; Caffe"
+    )
+    parser.add_argument("--corpus", help="the folder with the cases")
+    parser.add_argument("--filter", default="", help="only cases whose name matches")
+    passes = parser.add_mutually_exclusive_group()
+    passes.add_argument("--disable", action="append", default=[], metavar="PASS")
+    passes.add_argument(
+        "--disable-optional", action="store_true", help="leave out every pass that can be"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

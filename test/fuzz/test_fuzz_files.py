@@ -1,0 +1,62 @@
+"""Damaged files of every format end in C or in a clear error; and what does not is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz import fuzz_files
+from fuzz.file_mutants import mutant
+from fuzz.file_seeds import find_seeds
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
+
+FORMATS = "onnx,tf1,saved-model,checkpoint,caffe,mlir"
+
+
+def test_some_mutants(capfd: pytest.CaptureFixture[str]) -> None:
+    status = fuzz_files.main(["--mutants", "200", "--quick", "--formats", FORMATS])
+    out = capfd.readouterr().out
+    assert status == 0, out
+    assert "200 mutants, 0 distinct findings" in out
+
+
+def test_mutants_are_the_same_each_time() -> None:
+    seeds = find_seeds(["onnx", "caffe"], quick=True)
+    for number in range(40):
+        one, again = mutant(seeds, 0, number), mutant(seeds, 0, number)
+        assert one == again
+    assert mutant(seeds, 0, 1).files != mutant(seeds, 1, 1).files
+
+
+def _broken(self: OnnxLegalizer, name: Any) -> Any:
+    """A fault of the compiler."""
+    del self, name
+    raise IndexError("a fault")
+
+
+def _endless(self: OnnxLegalizer, name: Any) -> Any:
+    del self, name
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "found"), [(_broken, "IndexError"), (_endless, "over the time")]
+)
+def test_faults_are_found(
+    function: Any,
+    found: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(OnnxLegalizer, "operand", function)
+    monkeypatch.setattr(fuzz_files, "CPU_SECONDS", 0.2)
+    monkeypatch.setattr(fuzz_files, "_SHRINK_SECONDS", 0.2)
+    arguments = ["--mutants", "12", "--quick", "--formats", "onnx", "--out", str(tmp_path)]
+    assert fuzz_files.main(arguments) == 1
+    assert found in capfd.readouterr().out
+    assert list(tmp_path.glob("*/finding.json"))
+    assert list(tmp_path.glob("*/model.onnx"))
