@@ -130,7 +130,8 @@ def _batch_norm(b: Builder) -> None:
 def _layer_norm(b: Builder) -> None:
     x = b.floats(least=1)
     bias = b.partner(x) if b.chance(5) else None
-    b.add(LayerNormOp(x, b.partner(x), bias, 1e-3, b.axis(x)))
+    flags = {"uncentered": b.chance(3), "late_epsilon": b.chance(3)}
+    b.add(LayerNormOp(x, b.partner(x), bias, 1e-3, b.axis(x), **flags))
 
 
 @recipe(AttentionOp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr, IntAttr
+from xdsl.dialects.builtin import FloatAttr, IntAttr, UnitAttr
 from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -556,6 +556,9 @@ class LayerNormOp(SameTypeOp):
     (x - mean) / sqrt(variance + epsilon) * scale + bias, where mean and (biased) variance are taken
     over the dimensions from `axis` on; scale and bias broadcast to x.
 
+    With `uncentered` 0 takes the place of the mean: what x is divided by is its root mean square
+    (https://arxiv.org/abs/1910.07467). With `late_epsilon` that is sqrt(variance) + epsilon.
+
     Constraints:
 
     - (C1) the input is a tensor of floats.
@@ -577,6 +580,8 @@ class LayerNormOp(SameTypeOp):
     bias = opt_operand_def()
     epsilon = prop_def(FloatAttr)
     axis = prop_def(IntAttr)
+    uncentered = opt_prop_def(UnitAttr)
+    late_epsilon = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
@@ -588,11 +593,17 @@ class LayerNormOp(SameTypeOp):
         bias: SSAValue | None,
         epsilon: float,
         axis: int,
+        *,
+        uncentered: bool = False,
+        late_epsilon: bool = False,
     ):
-        super().__init__(
-            [input, scale, bias],
-            {"epsilon": FloatAttr(epsilon, builtin_f64), "axis": IntAttr(axis)},
-        )
+        properties: dict[str, Attribute] = {
+            "epsilon": FloatAttr(epsilon, builtin_f64),
+            "axis": IntAttr(axis),
+        }
+        flags = {"uncentered": uncentered, "late_epsilon": late_epsilon}
+        properties.update((name, UnitAttr()) for name, is_set in flags.items() if is_set)
+        super().__init__([input, scale, bias], properties)
 
     def infer(self) -> Sequence[Attribute]:
         require(is_float(element_type(self.input)), "expected a floating-point tensor", "C1")

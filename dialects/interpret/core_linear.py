@@ -233,9 +233,12 @@ def _batch_norm(op: linear.BatchNormOp, args: Sequence[Array], symbols: Symbols)
 def _layer_norm(op: linear.LayerNormOp, args: Sequence[Array], symbols: Symbols) -> Array:
     x, scale, *bias = (widened(value) for value in args)
     axes = tuple(range(op.axis.data, x.ndim))
-    centered = x - x.mean(axes, keepdims=True)
+    centered = x if op.uncentered is not None else x - x.mean(axes, keepdims=True)
     variance = np.square(centered).mean(axes, keepdims=True)
-    result = centered / np.sqrt(variance + op.epsilon.value.data) * scale
+    epsilon = op.epsilon.value.data
+    is_late = op.late_epsilon is not None
+    deviation = np.sqrt(variance) + epsilon if is_late else np.sqrt(variance + epsilon)
+    result = centered / deviation * scale
     return rounded(result + bias[0] if bias else result, args[0].dtype)
 
 

@@ -189,10 +189,11 @@ def _mul(net: Net, op: e.MulOp) -> Blob:
     assert isinstance(left, Blob)
     if not isinstance(right, Blob):
         return scaled_by(net, left, right)
-    return _product(net, left, right, shape)
+    return product_of(net, left, right, shape)
 
 
-def _product(net: Net, left: Blob, right: Blob, shape: Shape) -> Blob:
+def product_of(net: Net, left: Blob, right: Blob, shape: Shape) -> Blob:
+    """The product of two blobs that broadcast to a shape."""
     if left.shape == right.shape:
         return net.layer("Eltwise", [left, right], operation=EltwiseParameter.PROD)
     return _combined(net, left, right, shape, "Scale")
@@ -207,7 +208,7 @@ def _div(net: Net, op: e.DivOp) -> Blob:
             return scaled_by(net, left, (1 / right.astype(np.float64)).astype(np.float32))
     inverse = net.layer("Power", [right], power=-1, suffix="inverse")
     if isinstance(left, Blob):
-        return _product(net, left, inverse, shape)
+        return product_of(net, left, inverse, shape)
     return inverse if (left == 1).all() else scaled_by(net, inverse, left)
 
 

@@ -14,10 +14,10 @@ from lowerdeck.dialects.core.enums import PoolKind, ReduceKind
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ints
-from lowerdeck.exporters.caffe.elementwise import along, scaled_by
+from lowerdeck.exporters.caffe.elementwise import along, product_of, scaled_by
 from lowerdeck.exporters.caffe.linear import numbers
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
-from lowerdeck.exporters.caffe.reductions import mean_of
+from lowerdeck.exporters.caffe.reductions import along_axes, mean_of
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.machinery.driver import producer
 from lowerdeck.passes.machinery.provenance import source_names
@@ -71,6 +71,21 @@ def _own_moments(net: Net, x: Blob, axis: int, epsilon: float) -> Blob:
     return net.reshaped(normal, x.shape)
 
 
+def _by_own_squares(net: Net, x: Blob, op: LayerNormOp) -> Blob:
+    """x by its root mean square over the dimensions from `axis` on."""
+    axis, epsilon = op.axis.data, op.epsilon.value.data
+    count = prod(x.shape[axis:])
+    rows = [*x.shape[:axis], *[1] * (x.rank - axis)]
+    total = along_axes(net, x, list(range(axis, x.rank)), "sumsq", rows)
+    power: Fields = {"scale": 1 / count}
+    if op.late_epsilon is None:
+        inverse = net.layer("Power", [total], power=-0.5, shift=epsilon or None, **power)
+    else:
+        root = net.layer("Power", [total], power=0.5, **power)
+        inverse = net.layer("Power", [root], power=-1, shift=epsilon or None)
+    return product_of(net, x, inverse, x.shape)
+
+
 def _statistics(x: Blob) -> list[Weight]:
     """Blobs that a layer has and does not read."""
     channels = x.shape[1]
@@ -81,7 +96,12 @@ def _statistics(x: Blob) -> list[Weight]:
 @converts(LayerNormOp)
 def _layer_norm(net: Net, op: LayerNormOp) -> Blob:
     x = net.blob(op.input)
-    result = _own_moments(net, x, op.axis.data, op.epsilon.value.data)
+    if op.uncentered is not None:
+        result = _by_own_squares(net, x, op)
+    elif op.late_epsilon is not None:
+        refuse("a deviation to which epsilon is added", "a variance")
+    else:
+        result = _own_moments(net, x, op.axis.data, op.epsilon.value.data)
     scale = net.array(op.scale)
     bias = None if op.bias is None else net.array(op.bias)
     if scale is None or (op.bias is not None and bias is None):

@@ -78,7 +78,7 @@ def _reduce(net: Net, op: ReduceOp) -> Blob:
             return _reduced(net, op.input, axes, "max", shape)
         case ReduceKind.MIN:
             negated = net.scaled(net.blob(op.input), -1, suffix="negative")
-            return net.scaled(_along_axes(net, negated, axes, "max", shape), -1)
+            return net.scaled(along_axes(net, negated, axes, "max", shape), -1)
         case _:
             refuse("a product along dimensions", "a sum, a mean, a maximum or a minimum")
 
@@ -99,7 +99,7 @@ def _sum(net: Net, op: ReduceOp) -> Blob:
 def _reduced(
     net: Net, value: SSAValue, axes: Sequence[int], operation: str, shape: Sequence[int]
 ) -> Blob:
-    return _along_axes(net, net.blob(value), axes, operation, shape)
+    return along_axes(net, net.blob(value), axes, operation, shape)
 
 
 _OPERATIONS = {
@@ -110,7 +110,7 @@ _OPERATIONS = {
 }
 
 
-def _along_axes(
+def along_axes(
     net: Net, x: Blob, axes: Sequence[int], operation: str, shape: Sequence[int]
 ) -> Blob:
     """

@@ -11,6 +11,7 @@ from lowerdeck.dialects.core import attention, linear, tensor
 from lowerdeck.dialects.core.types import dims_of, element_type, i8, i32, is_float, rank_of, ui8
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 from lowerdeck.exporters.onnx.windows import padded_input, static
+from lowerdeck.passes.machinery.values import uniform_value
 
 
 @converts(linear.ConvOp)
@@ -154,14 +155,22 @@ def _normalized(
 def _layer_norm(graph: GraphBuilder, op: linear.LayerNormOp) -> None:
     epsilon, axis, dims = op.epsilon.value.data, op.axis.data, dims_of(op.input)
     names = [graph.value(operand) for operand in op.operands]
-    if all(dims_of(parameter) == dims[axis:] for parameter in op.operands[1:]):
+    is_plain = op.uncentered is None and op.late_epsilon is None
+    if is_plain and all(dims_of(parameter) == dims[axis:] for parameter in op.operands[1:]):
         graph.set(op, graph.node("LayerNormalization", names, axis=axis, epsilon=epsilon))
         return
     axes = graph.literal(list(range(axis, len(dims))))
-    centered = graph.node("Sub", [names[0], graph.node("ReduceMean", [names[0], axes])])
+    centered = names[0]
+    if op.uncentered is None:
+        centered = graph.node("Sub", [centered, graph.node("ReduceMean", [centered, axes])])
     variance = graph.node("ReduceMean", [graph.node("Mul", [centered, centered]), axes])
-    normal = _normalized(graph, op.input, centered, variance, epsilon)
-    result = graph.node("Mul", [normal, names[1]])
+    if op.late_epsilon is None:
+        normal = _normalized(graph, op.input, centered, variance, epsilon)
+    else:
+        root = graph.node("Sqrt", [variance])
+        deviation = graph.node("Add", [root, graph.like(op.input, epsilon)])
+        normal = graph.node("Div", [centered, deviation])
+    result = normal if uniform_value(op.scale) == 1 else graph.node("Mul", [normal, names[1]])
     graph.set(op, graph.node("Add", [result, names[2]]) if len(names) > 2 else result)
 
 

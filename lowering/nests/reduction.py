@@ -242,6 +242,7 @@ def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
     """
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element = element_type(op.input)
+    is_centered = op.uncentered is None
     inner = [(Expr.const(0), dim) for dim in dims[axis:]]
     type_ = f32 if element == f32 else f64
     with b.nest(dims[:axis], parallel=True) as at:
@@ -254,23 +255,36 @@ def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
         def add_value(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return [scalars.add(b, values[0], scalars.cast(b, value_at(where), type_, f64))]
 
-        total = b.carry_nest(inner, [zero], add_value)[0]
-        mean = scalars.cast(b, b.add(arith.DivfOp(total, count)), f64, type_)
+        mean = None
+        if is_centered:
+            total = b.carry_nest(inner, [zero], add_value)[0]
+            mean = scalars.cast(b, b.add(arith.DivfOp(total, count)), f64, type_)
+
+        def difference_at(
+            where: Sequence[Expr],
+            value_at: Callable[[Sequence[Expr]], SSAValue] = value_at,
+            mean: SSAValue | None = mean,
+        ) -> SSAValue:
+            value = value_at(where)
+            return value if mean is None else scalars.sub(b, value, mean)
 
         def add_square(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            difference = scalars.sub(b, value_at(where), mean)
+            difference = difference_at(where)
             square = scalars.mul(b, difference, difference)
             return [scalars.add(b, values[0], scalars.cast(b, square, type_, f64))]
 
         squares = b.carry_nest(inner, [zero], add_square)[0]
         variance = b.add(arith.DivfOp(squares, count))
         epsilon = b.floating(op.epsilon.value.data, f64)
-        deviation = b.add(math.SqrtOp(scalars.add(b, variance, epsilon)))
+        if op.late_epsilon is None:
+            deviation = b.add(math.SqrtOp(scalars.add(b, variance, epsilon)))
+        else:
+            deviation = scalars.add(b, b.add(math.SqrtOp(variance)), epsilon)
         reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), deviation))
         factor = scalars.cast(b, reciprocal, f64, type_)
         with b.nest(dims[axis:]) as where:
             index = [*at, *where]
-            value = scalars.mul(b, scalars.sub(b, value_at(where), mean), factor)
+            value = scalars.mul(b, difference_at(where), factor)
             for parameter, combine in ((op.scale, scalars.mul), (op.bias, scalars.add)):
                 if parameter is not None:
                     operand = k.operand(parameter, index, dims)

@@ -7,23 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
-from lowerdeck.dialects.core.elementwise import (
-    AbsOp,
-    AddOp,
-    DivOp,
-    MulOp,
-    PowOp,
-    SqrtOp,
-    SubOp,
-)
-from lowerdeck.dialects.core.enums import ReduceKind
+from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SubOp
 from lowerdeck.dialects.core.linear import LayerNormOp
-from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import ReshapeOp, ints
+from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
@@ -32,117 +22,21 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.passes.fuse.deviations import (
+    Normalization,
+    deviation_of,
+    inverse_of,
+    is_rounded,
+    unsigned,
+)
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.values import constant_values, is_precise, number
 
 
-@dataclass(frozen=True)
-class Mean:
-    """sum(input) / count over the dimensions from `axis` on, which are kept as ones."""
-
-    input: SSAValue
-    axis: int
-    consumed: tuple[Operation, ...]
-
-
-def _mean(value: SSAValue) -> Mean | None:
-    op = value.owner
-    if not isinstance(op, DivOp | MulOp):
-        return None
-    reduce, divisor = producer(op.lhs, ReduceOp), number(op.rhs)
-    if reduce is None or divisor is None or op.lhs.type != op.result.type:
-        return None
-    rank, axes = rank_of(reduce.input), ints(reduce.axes)
-    sizes = constants(dims_of(reduce.input)[axis] for axis in axes)
-    is_kept_sum = reduce.kind.data == ReduceKind.SUM and bool(reduce.keep_dims.value.data)
-    if not is_kept_sum or not axes or sizes is None:
-        return None
-    if axes != list(range(axes[0], rank)) or not _divides(op, divisor, int(np.prod(sizes))):
-        return None
-    return Mean(reduce.input, axes[0], (op, reduce))
-
-
-def _divides(op: DivOp | MulOp, constant: float, count: int) -> bool:
-    """True if `op` divides by `count`, or multiplies with its rounded reciprocal."""
-    if isinstance(op, DivOp):
-        return constant == count
-    return count != 0 and constant == numpy_dtype(element_type(op.result)).type(1.0 / count)
-
-
-@dataclass(frozen=True)
-class Normalization:
-    """(input - mean) / sqrt(variance + epsilon) over the dimensions from `axis` on."""
-
-    input: SSAValue
-    mean: SSAValue
-    axis: int
-    epsilon: float
-    consumed: tuple[Operation, ...]
-    scale: SSAValue | None = None
-    bias: SSAValue | None = None
-
-
-def _variance(value: SSAValue) -> Normalization | None:
-    """What has the variance v, if a value is v + epsilon, v = mean((x - mean(x))^2)."""
-    add = producer(value, AddOp)
-    if add is None or (epsilon := number(add.rhs)) is None or epsilon < 0:
-        return None
-    if add.lhs.type != add.result.type or (variance := _mean(add.lhs)) is None:
-        return None
-    square = producer(variance.input, MulOp)
-    if square is None or square.lhs is not square.rhs:
-        return None
-    sign = producer(square.lhs, AbsOp)
-    difference = producer(square.lhs if sign is None else sign.input, SubOp)
-    if difference is None:
-        return None
-    for x, middle in ((difference.lhs, difference.rhs), (difference.rhs, difference.lhs)):
-        mean = _mean(middle)
-        if mean is None or mean.input is not x or mean.axis != variance.axis:
-            continue
-        signs = () if sign is None else (sign,)
-        consumed = (add, *variance.consumed, square, *signs, difference, *mean.consumed)
-        return Normalization(x, middle, mean.axis, epsilon, consumed)
-    return None
-
-
-def _power(value: SSAValue, exponent: float) -> tuple[Operation, SSAValue] | None:
-    """The op and y if `value` is y to a power; that of 1 / 2 may be a root, of -1 / 2 one by it."""
-    op = value.owner
-    match op:
-        case SqrtOp() if exponent == 0.5:
-            return op, op.input
-        case PowOp() if number(op.rhs) == exponent and op.lhs.type == value.type:
-            return op, op.lhs
-        case _:
-            return None
-
-
-def _deviation(value: SSAValue) -> Normalization | None:
-    """What has the deviation sqrt(mean((x - mean(x))^2) + epsilon), if a value is one."""
-    return _of_power(value, 0.5)
-
-
-def _inverse(value: SSAValue) -> Normalization | None:
-    """What has the deviation of which a value is the reciprocal."""
-    if (found := _of_power(value, -0.5)) is not None:
-        return found
-    division = producer(value, DivOp)
-    if division is None or number(division.lhs) != 1 or division.rhs.type != value.type:
-        return None
-    norm = _deviation(division.rhs)
-    return None if norm is None else replace(norm, consumed=(division, *norm.consumed))
-
-
-def _of_power(value: SSAValue, exponent: float) -> Normalization | None:
-    if (power := _power(value, exponent)) is None:
-        return None
-    norm = _variance(power[1])
-    return None if norm is None else replace(norm, consumed=(power[0], *norm.consumed))
-
-
 def _is_centered(value: SSAValue, norm: Normalization) -> bool:
-    """True if a value is x - mean(x)."""
+    """True if a value is x - mean(x); without a mean, x or one with other signs."""
+    if norm.mean is None:
+        return unsigned(value)[0] is norm.input
     sub = producer(value, SubOp)
     return sub is not None and sub.lhs is norm.input and sub.rhs is norm.mean
 
@@ -156,7 +50,11 @@ def _times_parameter(value: SSAValue) -> Iterator[tuple[SSAValue, SSAValue | Non
 
 
 class FuseNormalization(Pattern[Normalization]):
-    """d / sqrt(mean(d^2) + e), d * (1 / sqrt(...)) -> layer_norm(x) [d = x - mean(x)]"""
+    """
+    d / sqrt(mean(d^2) + e), d * (1 / sqrt(...)) -> layer_norm(x) [d = x - mean(x)]
+
+    The same for d = x, where a number may be at any place, and e behind the root.
+    """
 
     name = "fuse-normalization"
     roots = (DivOp, MulOp)
@@ -165,33 +63,54 @@ class FuseNormalization(Pattern[Normalization]):
     def match(self, op: DivOp | MulOp) -> Match[Normalization] | None:
         if not is_precise(op.result):
             return None
-        found = self._quotient(op) if isinstance(op, DivOp) else self._product(op)
-        if found is None or found.input.type != op.result.type:
-            return None
-        return Match((op, *found.consumed), "mean and deviation are taken off", found)
+        ways = self._quotient(op) if isinstance(op, DivOp) else self._product(op)
+        for found in ways:
+            if found.input.type == op.result.type:
+                return Match((op, *found.consumed), "mean and deviation are taken off", found)
+        return None
 
     @staticmethod
-    def _quotient(op: DivOp) -> Normalization | None:
+    def _quotient(op: DivOp) -> Iterator[Normalization]:
         """d / deviation, d * scale / deviation"""
-        if (norm := _deviation(op.rhs)) is None:
-            return None
-        for centered, scale, between in _times_parameter(op.lhs):
-            if _is_centered(centered, norm) and _may_scale(scale, norm):
-                return replace(norm, scale=scale, consumed=(*between, *norm.consumed))
-        return None
+        if (norm := deviation_of(op.rhs)) is not None:
+            for centered, scale, between in _times_parameter(op.lhs):
+                yield from _scaled(centered, scale, between, norm)
 
     @staticmethod
-    def _product(op: MulOp) -> Normalization | None:
-        """d * inverse, d * (inverse * scale)"""
-        for centered, factor in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+    def _product(op: MulOp) -> Iterator[Normalization]:
+        """d * inverse, d * (inverse * scale), d * (scale / deviation), (d * scale) * inverse"""
+        for side, factor in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             for inverse, scale, between in _times_parameter(factor):
-                norm = _inverse(inverse)
-                if norm is not None and _is_centered(centered, norm) and _may_scale(scale, norm):
-                    return replace(norm, scale=scale, consumed=(*between, *norm.consumed))
-        return None
+                if (norm := inverse_of(inverse)) is not None:
+                    yield from _scaled(side, scale, between, norm)
+            if (norm := inverse_of(factor)) is not None and norm.mean is None:
+                for centered, scale, between in _times_parameter(side):
+                    yield from _scaled(centered, scale, between, norm)
+            quotient = producer(factor, DivOp)
+            norm = None if quotient is None else deviation_of(quotient.rhs)
+            if quotient is not None and norm is not None and norm.mean is None:
+                yield from _scaled(side, quotient.lhs, [quotient], norm)
 
     def rewrite(self, match: Match[Normalization], rewriter: Rewriter) -> None:
         rewriter.replace(match.root, _layer_norm(match.data, rewriter))
+
+
+def _scaled(
+    centered: SSAValue,
+    scale: SSAValue | None,
+    between: Sequence[Operation],
+    norm: Normalization,
+) -> Iterator[Normalization]:
+    """The normalization with a scale, if it is one of this value by this parameter."""
+    if not _is_centered(centered, norm) or not _may_scale(scale, norm):
+        return
+    consumed = (*between, *norm.consumed)
+    if norm.mean is None:
+        norm = replace(norm, input=centered)
+    if is_rounded(norm.factor, 1, norm.input):
+        yield replace(norm, scale=scale, consumed=consumed)
+    elif scale is not None and is_rounded(number(scale) or 0.0, norm.factor, norm.input):
+        yield replace(norm, consumed=consumed)
 
 
 class FuseFactoredNormalization(Pattern[Normalization]):
@@ -225,7 +144,7 @@ def _factored(x: SSAValue, factor: SSAValue, rest: SubOp) -> Normalization | Non
         return None
     middle = shift.lhs if shift.rhs is factor else shift.rhs
     for inverse, scale in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
-        norm = _inverse(inverse)
+        norm = inverse_of(inverse)
         if norm is None or norm.input is not x or norm.mean is not middle:
             continue
         if all(_is_parameter(value, x, norm.axis) for value in (scale, rest.lhs)):
@@ -274,7 +193,15 @@ def _layer_norm(norm: Normalization, rewriter: Rewriter) -> LayerNormOp:
         assert sizes is not None
         ones = np.ones(sizes, numpy_dtype(element_type(norm.input)))
         scale = rewriter.add(ConstantOp.of(ones)).result
-    return LayerNormOp(norm.input, scale, norm.bias, norm.epsilon, norm.axis)
+    return LayerNormOp(
+        norm.input,
+        scale,
+        norm.bias,
+        norm.epsilon,
+        norm.axis,
+        uncentered=norm.mean is None,
+        late_epsilon=norm.is_late,
+    )
 
 
 Found: TypeAlias = tuple[LayerNormOp, SSAValue]
@@ -352,7 +279,7 @@ def _added(value: SSAValue) -> SSAValue | None:
 
 
 def _with(norm: LayerNormOp, scale: SSAValue, bias: SSAValue | None) -> LayerNormOp:
-    return LayerNormOp(norm.input, scale, bias, norm.epsilon.value.data, norm.axis.data)
+    return norm.with_operands([norm.input, scale, *([] if bias is None else [bias])])
 
 
 @dataclass(frozen=True)
@@ -403,7 +330,8 @@ class MeetInGroups(Pattern[Grouped]):
             scale, bias = norm.scale, parameter
         else:
             scale, bias = add(scalar(1.0, element_type(x))).result, parameter
-        new = add(LayerNormOp(x, scale, bias, norm.epsilon.value.data, 2))
+        operands = [x, scale, *([] if bias is None else [bias])]
+        new = add(norm.with_operands(operands, {"axis": IntAttr(2)}))
         rewriter.replace(op, ReshapeOp(new.result, dims_of(op.results[0])))
 
 
@@ -439,6 +367,9 @@ class FuseNormPass(PatternPass):
     - d / sqrt(mean(d * d) + e), d * (1 / sqrt(mean(d * d) + e)) -> layer_norm(x, 1) {epsilon = e}
     - d * s / sqrt(mean(d * d) + e), d * (1 / sqrt(mean(d * d) + e) * s) -> layer_norm(x, s)
     - x * f + (b - mean(x) * f), f = s / sqrt(mean(d * d) + e) -> layer_norm(x, s, b)
+    - x / sqrt(mean(x * x) + e), x / (sqrt(mean(x * x)) + e) -> layer_norm(x, 1) {uncentered}, and
+      {late_epsilon} in the second; the same with a scale and by reciprocals [e >= 0; numbers may be
+      anywhere, as in x * sqrt(n) / sqrt(sum(x * x)), if they make a mean of the sum]
     - layer_norm(x, 1) * s -> layer_norm(x, s); layer_norm(x, s) + b -> layer_norm(x, s, b)
       [used only here]
     - reshape(layer_norm(x, 1)) * s -> reshape(layer_norm(reshape(x), s)); the same with + b

@@ -123,10 +123,13 @@ def _softmax_flops(op: SoftmaxOp) -> Expr:
 def _layer_norm_flops(op: LayerNormOp) -> Expr:
     """
     Of each element: sum, difference, square, sum of squares, quotient, scale and, if there is one,
-    bias; of each row: two quotients, variance + epsilon, root.
+    bias; of each row: two quotients, variance + epsilon, root. Without a mean, neither sum and
+    difference nor their quotient.
     """
-    steps = 6 + (op.bias is not None)
-    return _elements(op.input) * steps + product(dims_of(op.input)[: op.axis.data]) * 4
+    is_centered = op.uncentered is None
+    steps = 4 + 2 * is_centered + (op.bias is not None)
+    rows = product(dims_of(op.input)[: op.axis.data])
+    return _elements(op.input) * steps + rows * (3 + is_centered)
 
 
 def bytes_moved(op: Operation) -> Expr:

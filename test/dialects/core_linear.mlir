@@ -51,12 +51,14 @@ func.func @accumulated(%x : tensor<2x3xui8>, %y : tensor<3x4xi8>, %p : tensor<2x
 // CHECK-NEXT:    %y = core.batch_norm %x, %p, %p, %p, %p axis 1 {epsilon = 1.000000e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    %z = core.layer_norm %x, %p, %p axis 1 {epsilon = 1.000000e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    %v = core.layer_norm %x, %p axis 0 {epsilon = 1.000000e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+// CHECK-NEXT:    %u = core.layer_norm %x, %p axis 0 {epsilon = 1.000000e-05 : f64, uncentered, late_epsilon} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @normalization(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %p : tensor<4xf32>) {
   %y = core.batch_norm %x, %p, %p, %p, %p axis 1 {epsilon = 1.0e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   %z = core.layer_norm %x, %p, %p axis 1 {epsilon = 1.0e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   %v = core.layer_norm %x, %p axis 0 {epsilon = 1.0e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %u = core.layer_norm %x, %p axis 0 {epsilon = 1.0e-05 : f64, uncentered, late_epsilon} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   func.return
 }
 

@@ -476,6 +476,13 @@ def test_layer_norm() -> None:
         lambda x, s, b: linear.LayerNormOp(x, s, b, 1e-5, 1),
     )
     check({"x": x, "s": floats(4)}, lambda x, s: linear.LayerNormOp(x, s, None, 1e-5, 2))
+    for is_late in (False, True):
+        check(
+            {"x": x, "s": floats(4)},
+            lambda x, s, is_late=is_late: linear.LayerNormOp(
+                x, s, None, 1e-1, 2, uncentered=True, late_epsilon=is_late
+            ),
+        )
 
 
 def test_channel_shuffle() -> None:

@@ -131,15 +131,61 @@ NO_NORMS = {
     # Its difference of squares cancels.
     "mean of squares": f"{CENTERED} u=Mul(x,x) n=ReduceMean<axes=[-1]>(u) o=Mul(m,m) v=Sub(n,o) "
     f"a=Add(v,epsilon) s=Sqrt(a) z=Div(d,s) {AFFINE}",
-    "epsilon behind the root": f"{CENTERED} q=Mul(d,d) v=ReduceMean<axes=[-1]>(q) s=Sqrt(v) "
+    "squares along another dimension": "q=Mul(x,x) v=ReduceMean<axes=[1]>(q) a=Add(v,epsilon) "
+    "s=Sqrt(a) y=Div(x,s)",
+    "norm": "n=ReduceL2<axes=[-1]>(x) y=Div(x,n)",
+    "of columns": "q=Mul(w4,w4) v=ReduceMean<axes=[-1]>(q) u=Reshape(v,row) a=Add(u,epsilon) "
+    "s=Sqrt(a) y=Div(w4,s)",
+    "reciprocals of columns": "q=Mul(w4,w4) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) s=Sqrt(a) "
+    "r=Reciprocal(s) u=Reshape(r,row) y=Mul(w4,u)",
+    "epsilon inside and outside": "q=Mul(x,x) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) "
+    "s=Sqrt(a) b=Add(s,epsilon) y=Div(x,b)",
+}
+
+SQUARES = "q=Mul(x,x) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon)"
+
+ROOT_MEAN_SQUARES = {
+    "quotient": f"{SQUARES} s=Sqrt(a) z=Div(x,s) y=Mul(z,scale)",
+    "quotient without a scale": f"{SQUARES} s=Sqrt(a) y=Div(x,s)",
+    "with a bias": f"{SQUARES} s=Sqrt(a) z=Div(x,s) {AFFINE}",
+    "power of two": "q=Pow(x,square) v=ReduceMean<axes=[-1]>(q) a=Add(epsilon,v) s=Sqrt(a) "
+    "r=Reciprocal(s) z=Mul(x,r) y=Mul(scale,z)",
+    "one by the root": f"{SQUARES} s=Sqrt(a) r=Div(one,s) z=Mul(r,x) y=Mul(z,scale)",
+    "root of the reciprocal": f"{SQUARES} i=Reciprocal(a) r=Sqrt(i) z=Mul(x,r) y=Mul(z,scale)",
+    "power of -0.5": f"{SQUARES} r=Pow(a,minus) z=Mul(x,r) y=Mul(z,scale)",
+    "power of 0.5": f"{SQUARES} r=Pow(a,half) z=Div(x,r) y=Mul(z,scale)",
+    "scale on the reciprocal": f"{SQUARES} s=Sqrt(a) r=Reciprocal(s) f=Mul(r,scale) y=Mul(x,f)",
+    "scale by the root": f"{SQUARES} s=Sqrt(a) f=Div(scale,s) y=Mul(x,f)",
+    "scale first": f"{SQUARES} s=Sqrt(a) f=Mul(scale,x) y=Div(f,s)",
+    "scale first, reciprocal": f"{SQUARES} s=Sqrt(a) r=Reciprocal(s) f=Mul(scale,x) y=Mul(f,r)",
+    "cast": "c1=Cast<to=1>(x) q=Pow(c1,square) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) "
+    "s=Sqrt(a) r=Div(one,s) z=Mul(c1,r) d=Cast<to=1>(z) y=Mul(scale,d)",
+    "sums": "q=Mul(x,x) o=ReduceSum(q,last) v=Div(o,eight) a=Add(v,epsilon) s=Sqrt(a) z=Div(x,s) "
+    "y=Mul(z,scale)",
+    "sum of squares": "o=ReduceSumSquare<axes=[-1]>(x) v=Div(o,eight) a=Add(v,epsilon) s=Sqrt(a) "
+    "z=Div(x,s) y=Mul(z,scale)",
+    "dimension put back": "q=Mul(x,x) v=ReduceMean<axes=[-1],keepdims=0>(q) u=Unsqueeze(v,last) "
+    "a=Add(u,epsilon) s=Sqrt(a) z=Div(x,s) y=Mul(z,scale)",
+    "epsilon behind the root": "q=Mul(x,x) v=ReduceMean<axes=[-1]>(q) s=Sqrt(v) a=Add(s,epsilon) "
+    "z=Div(x,a) y=Mul(z,scale)",
+    "norm by the root of the count": "n=ReduceL2<axes=[-1]>(x) w=Sqrt(eight) s=Div(n,w) "
+    "a=Add(s,epsilon) z=Div(x,a) y=Mul(scale,z)",
+    "norm times a power of the count": "n=ReduceL2<axes=[-1]>(x) w=Pow(eight,minus) s=Mul(n,w) "
+    "a=Add(s,epsilon) z=Div(x,a) y=Mul(scale,z)",
+    "root of the count by the norm": "n=ReduceL2<axes=[-1]>(x) a=Add(n,epsilon) w=Sqrt(eight) "
+    "f=Div(w,a) z=Mul(x,f) y=Mul(scale,z)",
+    "root of the count first": "n=ReduceL2<axes=[-1]>(x) w=Sqrt(eight) f=Mul(x,w) z=Div(f,n) "
+    "y=Mul(scale,z)",
+    "of magnitudes": "b=Abs(x) q=Mul(b,b) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) s=Sqrt(a) "
+    "z=Div(b,s) y=Mul(z,scale)",
+    "of centered values": f"{CENTERED} q=Mul(d,d) v=ReduceMean<axes=[-1]>(q) s=Sqrt(v) "
     f"a=Add(s,epsilon) z=Div(d,a) {AFFINE}",
-    "root of a mean square": f"q=Mul(x,x) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) s=Sqrt(a) "
-    f"z=Div(x,s) {AFFINE}",
 }
 
 INPUTS = {
     "q": "float[1,2,5,8]", "k": "float[1,2,6,8]", "kt": "float[1,2,8,6]", "v": "float[1,2,6,8]",
     "k1": "float[1,1,6,8]", "m": "float[1,1,5,6]", "h": "bool[1,1,5,6]", "x": "float[2,4,8]",
+    "w4": "float[4,4]",
 }  # fmt: skip
 
 CONSTANTS = {
@@ -149,6 +195,7 @@ CONSTANTS = {
     "int64[1] last": "{-1}",
     "int64[1] second": "{2}", "float square": "{2}",
     "int64[5] five": "{1,1,2,6,8}", "int64[4] four": "{1,2,6,8}", "int64[3] groups": "{0,2,-1}",
+    "int64[2] row": "{1,4}",
     "int64[3] shape": "{2,4,8}", "float[2] ones": "{1,1}", "float[2] zeros": "{0,0}",
     "float[8] scale": "{1,2,-3,4,5,6,7,8}", "float[8] bias": "{8,7,6,5,4,3,2,1}",
     "float[4,1] wc": "{1,-2,3,4}", "float[4,1] bc": "{4,3,2,1}",
@@ -210,6 +257,14 @@ def test_norms(nodes: str) -> None:
     assert ops["core.layer_norm"] == 1
     moved = {"core.constant", "core.reshape", "core.layer_norm"}
     assert {name for name in ops if name.startswith("core.")} <= moved
+
+
+@pytest.mark.parametrize("nodes", ROOT_MEAN_SQUARES.values(), ids=ROOT_MEAN_SQUARES)
+def test_root_mean_squares(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert ops["core.layer_norm"] == 1
+    assert not ops["core.sqrt"] + ops["core.div"] + ops["core.pow"]
 
 
 @pytest.mark.parametrize("nodes", NO_NORMS.values(), ids=NO_NORMS)

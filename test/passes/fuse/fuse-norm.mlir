@@ -74,11 +74,13 @@ func.func @factored(%x : tensor<3x4xf32>, %s : tensor<4xf32>, %b : tensor<4xf32>
 
 // -----
 
-// An unbiased variance (a divisor of 3), and the normalized values of something else.
+// An unbiased variance (a divisor of 3), and the normalized values of something else, whose
+// difference is divided by its root mean square.
 // CHECK-LABEL: @unbiased
 // CHECK:         core.sqrt
 // CHECK-LABEL: @of_another
-// CHECK:         core.sqrt
+// CHECK:         %[[D:.*]] = core.sub %y
+// CHECK:         core.layer_norm %[[D]], %{{.*}} axis 1 {epsilon = 6.250000e-02 : f64, uncentered}
 func.func @unbiased(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
   %n = core.constant dense<4.0> : tensor<f32>
   %m = core.constant dense<3.0> : tensor<f32>
@@ -468,4 +470,125 @@ func.func @bias_after_scale(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
   %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
   %1 = core.add %r, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
   func.return %1 : tensor<2x4x5xf32>
+}
+
+// -----
+
+// Divided by the root mean square, as T5 and Llama do: by its reciprocal with the scale on the
+// values, by a power, and with numbers around the root of a sum.
+// CHECK-LABEL: @root_mean_square
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s axis 1 {epsilon = 6.250000e-02 : f64, uncentered}
+// CHECK-NEXT:    func.return %[[Y]]
+// CHECK-LABEL: @power_of_mean_square
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s axis 1 {epsilon = 6.250000e-02 : f64, uncentered}
+// CHECK-NEXT:    func.return %[[Y]]
+// CHECK-LABEL: @norm_by_root_of_count
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %{{.*}} axis 1 {epsilon = 2.500000e-01 : f64, uncentered, late_epsilon}
+// CHECK-NEXT:    func.return %[[Y]]
+// CHECK-LABEL: @root_of_count_by_norm
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %{{.*}} axis 1 {epsilon = 1.562500e-02 : f64, uncentered}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @root_mean_square(%x : tensor<3x4xf32>, %s : tensor<4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %one = core.constant dense<1.0> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %2 = core.div %1, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %3 = core.add %2, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.sqrt %3 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.div %one, %4 : (tensor<f32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  %6 = core.mul %x, %s : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %7 = core.mul %6, %5 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %7 : tensor<3x4xf32>
+}
+func.func @power_of_mean_square(%x : tensor<3x4xf32>, %s : tensor<4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<0.25> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %p = core.constant dense<-0.5> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = false} : (tensor<3x4xf32>) -> tensor<3xf32>
+  %k = core.reshape %1 [3, 1] : (tensor<3xf32>) -> tensor<3x1xf32>
+  %2 = core.mul %k, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %3 = core.add %2, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.pow %3, %p : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %5 = core.mul %4, %x : (tensor<3x1xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %6 = core.mul %s, %5 : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  func.return %6 : tensor<3x4xf32>
+}
+func.func @norm_by_root_of_count(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<2.0> : tensor<f32>
+  %e = core.constant dense<0.25> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %2 = core.sqrt %1 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %3 = core.div %2, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.add %e, %3 : (tensor<f32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.div %x, %4 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %5 : tensor<3x4xf32>
+}
+func.func @root_of_count_by_norm(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<2.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %a = core.abs %x : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %0 = core.mul %a, %a : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %3 = core.add %1, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.sqrt %3 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.div %n, %4 : (tensor<f32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  %6 = core.mul %5, %x : (tensor<3x1xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  func.return %6 : tensor<3x4xf32>
+}
+
+// -----
+
+// A norm of rows, whose sum is no mean; two epsilons; the squares of another value; a negative root.
+// CHECK-LABEL: @norm
+// CHECK-NOT:     layer_norm
+// CHECK-LABEL: @two_epsilons
+// CHECK-NOT:     layer_norm
+// CHECK-LABEL: @squares_of_another
+// CHECK-NOT:     layer_norm
+// CHECK-LABEL: @negative_root
+// CHECK-NOT:     layer_norm
+func.func @norm(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %3 = core.add %1, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.sqrt %3 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.div %x, %4 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %5 : tensor<3x4xf32>
+}
+func.func @two_epsilons(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %2 = core.div %1, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %3 = core.add %2, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.sqrt %3 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.add %4, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %6 = core.div %x, %5 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %6 : tensor<3x4xf32>
+}
+func.func @squares_of_another(%x : tensor<3x4xf32>, %y : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %0 = core.mul %y, %y : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %2 = core.div %1, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %3 = core.add %2, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %4 = core.sqrt %3 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %6 = core.div %x, %4 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %6 : tensor<3x4xf32>
+}
+func.func @negative_root(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<-2.0> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = core.reduce sum %0 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.sqrt %1 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.div %n, %4 : (tensor<f32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  %6 = core.mul %x, %5 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %6 : tensor<3x4xf32>
 }
