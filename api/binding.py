@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.dims import parse_text
 from lowerdeck.dialects.errors import LowerdeckError
-from lowerdeck.lowering.abi import ABI, argument_fields
+from lowerdeck.lowering.abi import ABI, STATE, argument_fields
 from lowerdeck.lowering.targets import target_names
 
 Array = NDArray[Any]
@@ -215,6 +215,41 @@ class TensorInfo:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
+@dataclass(frozen=True)
+class StateInfo:
+    """What a model remembers."""
+
+    info: TensorInfo
+    """With the name of the input that holds it before a call."""
+    after: str
+    """The output that holds it after the call."""
+    offset: int
+    """Where it begins, in bytes of the struct of C."""
+
+
+@dataclass(frozen=True)
+class State:
+    """All that one instance of a model remembers: the struct of C."""
+
+    infos: tuple[StateInfo, ...]
+    memory: Array
+    """Its bytes."""
+
+    def copy(self) -> State | None:
+        """Another one with the same in it; None if nothing is remembered."""
+        return State(self.infos, self.memory.copy()) if self.infos else None
+
+    def arrays(self) -> dict[str, Array]:
+        """What is in it, by name: views."""
+        return {each.info.name: self._part(each) for each in self.infos}
+
+    def _part(self, each: StateInfo) -> Array:
+        shape = tuple(int(size) for size in each.info.shape)
+        size = math.prod(shape) * each.info.dtype.itemsize
+        part = self.memory[each.offset : each.offset + size]
+        return part.view(each.info.dtype).reshape(shape)
+
+
 @dataclass
 class _Plan:
     """What follows from the shapes of the inputs."""
@@ -316,6 +351,13 @@ class Binding:
         self._workspace_size = _function(loaded, f"{name}_workspace_size", ctypes.c_int64)
         self._status_text = loaded.lowerdeck_binding_status_text
         self._status_text.restype = ctypes.c_char_p
+        self.states = tuple(
+            StateInfo(_tensor_info(port), port["after"], port["offset"])
+            for port in metadata.get("states", ())
+        )
+        self._state_size: int = metadata.get("state_size", 0)
+        if self.states:
+            self._reset = _function(loaded, f"{name}_reset", None)
         self._weights: Array = np.empty(0, np.uint8)
         if metadata["weights_size"] and not metadata["embeds_weights"]:
             self._weights = _mapped(os.path.join(folder, f"{name}.weights"), metadata)
@@ -350,9 +392,20 @@ class Binding:
         words[fields["allocator"]] = self._allocator
         return slot
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def new_state(self) -> State:
+        """A state as it is before the first run."""
+        state = State(self.states, np.zeros(self._state_size, np.uint8))
+        self.reset(state)
+        return state
+
+    def reset(self, state: State) -> None:
+        """Let a state be what it is before the first run."""
+        if self.states:
+            self._reset(ctypes.c_void_p(_address(state.memory)))
+
+    def run(self, inputs: Sequence[Array], state: State | None = None) -> list[Array]:
         """
-        The outputs for inputs in order.
+        The outputs for inputs in order, and for a state, which becomes the next one.
 
         ValueError for inputs that do not fit the model, RunError if the run fails.
         """
@@ -378,6 +431,8 @@ class Binding:
         plan = self._plan_for(tuple([array.shape for array in arrays]))
         if slot.plan is not plan:
             self._apply(plan, slot)
+        if state is not None:
+            words[self._fields[STATE]] = _address(state.memory)
         outputs: list[Array] = []
         if plan.outputs is None:
             outputs = self._call(plan, slot)
@@ -395,9 +450,10 @@ class Binding:
         self._free.append(slot)
         return outputs
 
-    def prepare(self, inputs: Sequence[Array]) -> PreparedCall:
+    def prepare(self, inputs: Sequence[Array], state: State | None = None) -> PreparedCall:
         """
-        A call that reads `inputs` (in order) where they lie and writes the same outputs each time.
+        A call that reads `inputs` (in order) where they lie and writes the same outputs each time;
+        each run goes on from the state that the one before has left.
 
         The model runs once here, which finds sizes that depend on data. ValueError for inputs that
         do not fit the model or would have to be copied, RunError if the run fails.
@@ -412,10 +468,15 @@ class Binding:
         self._apply(plan, slot)
         for position, array in zip(self._input_at, arrays):
             slot.words[position] = _address(array)
+        if state is not None:
+            slot.words[self._fields[STATE]] = _address(state.memory)
+            arrays.append(state.memory)
         written = partial(self._written, self._run_into_new(plan, slot), plan, slot)
         return PreparedCall(self._run, slot.words, arrays, self._error, written)
 
-    def profile(self, inputs: Sequence[Array], seconds: float) -> Profile:
+    def profile(
+        self, inputs: Sequence[Array], seconds: float, state: State | None = None
+    ) -> Profile:
         """
         The times of kernels in runs that take about so many seconds, and five at least.
 
@@ -423,7 +484,7 @@ class Binding:
         """
         if self._slots is None:
             raise ValueError(_NOT_PROFILED)
-        call = self.prepare(inputs)
+        call = self.prepare(inputs, state)
         slots = np.zeros((len(self._slots), 2), np.int64)
         profile = (ctypes.c_int64 * 2)(self._clock, _address(slots))
         call.arguments[self._fields["profile"]] = ctypes.addressof(profile)
@@ -440,7 +501,9 @@ class Binding:
         symbols = self._bind_symbols([array.shape for array in inputs])
         return _profile(self._slots, np.array(runs), whole, symbols)
 
-    def trace(self, inputs: Sequence[Array], seconds: float) -> list[KernelEvent]:
+    def trace(
+        self, inputs: Sequence[Array], seconds: float, state: State | None = None
+    ) -> list[KernelEvent]:
         """
         The calls of kernels in the fastest of the runs that take about so many seconds.
 
@@ -448,7 +511,7 @@ class Binding:
         """
         if self._slots is None:
             raise ValueError(_NOT_PROFILED)
-        call = self.prepare(inputs)
+        call = self.prepare(inputs, state)
         count = len(self._slots)
         slots, counts = np.zeros((count, 2), np.int64), np.zeros(count, np.int64)
         events = np.zeros((_MAX_EVENTS, 2), np.int64)
@@ -836,7 +899,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 def _argument_fields(metadata: Mapping[str, Any]) -> dict[str, int]:
     ranks = [{p["field"]: len(p["dims"]) for p in metadata[key]} for key in ("inputs", "outputs")]
-    return argument_fields(*ranks)
+    return argument_fields(*ranks, has_state=bool(metadata.get("states")))
 
 
 def _check_metadata(data: Mapping[str, Any], path: str) -> None:
@@ -847,7 +910,10 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
     for key in ("sources", "cflags", "libraries"):
         if not all(isinstance(item, str) for item in data[key]):
             raise ValueError(f"{path}: '{key}' are no texts")
-    for item in (*data["inputs"], *data["outputs"]):
+    states = data.get("states", [])
+    if not isinstance(states, list):
+        raise ValueError(f"{path}: 'states' is no list")
+    for item in (*data["inputs"], *data["outputs"], *cast("list[object]", states)):
         if not isinstance(item, dict):
             raise ValueError(f"{path}: an input or output is not described")
         port = cast("dict[str, Any]", item)
@@ -864,6 +930,15 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
         raise ValueError(f"{path}: its arguments do not lie where those of this ABI do")
     if isinstance(data["workspace"], str):
         parse_text(data["workspace"])
+    for state in cast("list[dict[str, Any]]", states):
+        _check_types(state, {"after": str, "offset": int}, path)
+        sizes, width = state["dims"], np.dtype(_tensor_info(state).dtype).itemsize
+        is_known = all(isinstance(size, int) for size in sizes) and state["offset"] >= 0
+        size = data.get("state_size")
+        if not is_known or not isinstance(size, int):
+            raise ValueError(f"{path}: '{state['name']}' is no state")
+        if state["offset"] + math.prod(sizes) * width > size:
+            raise ValueError(f"{path}: the state '{state['name']}' is larger than all of it")
 
 
 def _check_types(

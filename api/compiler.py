@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -457,6 +458,7 @@ class Model:
 
     A model that remembers has a `state`, which each call reads and leaves for the next one: calls
     are then made one after the other. `reset` forgets; a copy of the model has a state of its own.
+    After a call that fails while it runs, the state is undefined up to `reset`.
     """
 
     def __init__(self, folder: str, *, threads: int = 1, owner: object = None) -> None:
@@ -470,25 +472,30 @@ class Model:
         self._binding = _open(folder, self._metadata, threads)
         self._threads = threads
         self._source: tuple[str, CompileOptions, tuple[int, int]] | None = None
-        self._states: list[dict[str, Any]] = self._metadata.get("states", [])
-        self._held: list[Array] = []
-        self.reset()
+        self._state = self._binding.new_state()
+        self._turn = threading.Lock()
         self._names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What `pickle` writes: the files of the model, library included, and its threads."""
+        """
+        What `pickle` writes: the files of the model, library included, its threads and its state.
+        """
         names = [n for n in sorted(os.listdir(self._folder)) if not disk_cache.is_support_file(n)]
         files: dict[str, bytes] = {}
         for name in names:
             with open(os.path.join(self._folder, name), "rb") as file:
                 files[name] = file.read()
-        return _unpickled, (files, self._threads)
+        return _unpickled, (files, self._threads, self.state)
 
     def __copy__(self) -> Model:
-        """The same model with a workspace of its own; the files are shared."""
+        """
+        The same model with a workspace of its own, and a state that begins as it is here; the files
+        are shared.
+        """
         copied = Model(self._folder, threads=self._threads, owner=self._owner)
         copied._source = self._source
+        copied.state = self.state
         return copied
 
     def __deepcopy__(self, memo: object) -> Model:
@@ -524,39 +531,45 @@ class Model:
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
         """Name, dtype and shape of each input."""
-        return self._binding.inputs[: len(self._binding.inputs) - len(self._states)]
+        return self._binding.inputs
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """Name, dtype and shape of each output."""
-        return self._binding.outputs[: len(self._binding.outputs) - len(self._states)]
+        return self._binding.outputs
 
     @property
     def state(self) -> dict[str, Array]:
-        """What the model remembers from its last call, by name; empty for most models."""
-        names = [entry["before"] for entry in self._states]
-        return dict(zip(names, self._held, strict=True))
+        """
+        What the model remembers from its last call, by name, as it is now: copies. Empty for most
+        models.
+        """
+        with self._turn:
+            return {name: array.copy() for name, array in self._state.arrays().items()}
 
     @state.setter
     def state(self, arrays: Mapping[str, Array]) -> None:
         """
         What it is to remember instead: arrays by name, those that are missing stay as they are.
 
-        ValueError for a name that is none of the state's.
+        ValueError for a name that is none of the state's, and for an array of another type or
+        shape.
         """
-        names = [entry["before"] for entry in self._states]
-        if unknown := [name for name in arrays if name not in names]:
-            raise ValueError(f"{unknown} are no states; the states are {names}")
-        self._held = [arrays.get(name, held) for name, held in zip(names, self._held, strict=True)]
+        held = self._state.arrays()
+        if unknown := [name for name in arrays if name not in held]:
+            raise ValueError(f"{unknown} are no states; the states are {list(held)}")
+        for name, array in arrays.items():
+            found, expected = (f"{a.dtype}{list(a.shape)}" for a in (array, held[name]))
+            if found != expected:
+                raise ValueError(f"the state '{name}' is {expected}, not {found}")
+        with self._turn:
+            for name, array in arrays.items():
+                held[name][...] = array
 
     def reset(self) -> None:
         """Forget all calls: the state is that before the first one."""
-        count = len(self._states)
-        infos = self._binding.inputs[len(self._binding.inputs) - count :]
-        self._held = [
-            _first_state(info, entry["initial"])
-            for info, entry in zip(infos, self._states, strict=True)
-        ]
+        with self._turn:
+            self._binding.reset(self._state)
 
     @property
     def workspace_size(self) -> int | str:
@@ -567,9 +580,7 @@ class Model:
         """`workspace_size` for inputs of these shapes; ValueError if they are not the model's."""
         if missing := [name for name in self._names if name not in shapes]:
             raise ValueError(f"no shape for the inputs {missing}")
-        return self._binding.workspace_for(
-            [*(tuple(shapes[name]) for name in self._names), *(a.shape for a in self._held)]
-        )
+        return self._binding.workspace_for([tuple(shapes[name]) for name in self._names])
 
     @property
     def weights_size(self) -> int:
@@ -600,12 +611,10 @@ class Model:
 
     def _run(self, inputs: Sequence[Array]) -> list[Array]:
         try:
-            results = self._binding.run([*inputs, *self._held])
-            if not self._states:
-                return results
-            count = len(results) - len(self._states)
-            self._held = results[count:]
-            return results[:count]
+            if not self._state.infos:
+                return self._binding.run(inputs)
+            with self._turn:
+                return self._binding.run(inputs, self._state)
         except RunError as error:
             cause = self._cause(inputs) if error.status in DATA_DO_NOT_FIT else None
             if cause is None:
@@ -681,12 +690,13 @@ class Model:
 
     def prepare(self, inputs: Mapping[str, Array]) -> PreparedCall:
         """
-        A call that reads these arrays where they lie and writes the same outputs each time.
+        A call that reads these arrays where they lie and writes the same outputs each time. A model
+        that remembers goes on from a copy of its state, which stays the call's own.
 
         The model runs once here. ValueError if the inputs are not those of the model or would have
         to be copied, RunError if the run fails.
         """
-        return self._binding.prepare([*self._in_order(inputs), *self._held])
+        return self._binding.prepare(self._in_order(inputs), self._state.copy())
 
     def profile(self, inputs: Mapping[str, Array], *, seconds: float = 1.0) -> Profile:
         """
@@ -695,7 +705,7 @@ class Model:
         ValueError if it was not, or if the inputs are not those of the model or would have to be
         copied; RunError if a run fails.
         """
-        return self._binding.profile([*self._in_order(inputs), *self._held], seconds)
+        return self._binding.profile(self._in_order(inputs), seconds, self._state.copy())
 
     def trace(self, inputs: Mapping[str, Array], *, seconds: float = 1.0) -> list[KernelEvent]:
         """
@@ -704,7 +714,7 @@ class Model:
 
         ValueError and RunError as `profile`.
         """
-        return self._binding.trace([*self._in_order(inputs), *self._held], seconds)
+        return self._binding.trace(self._in_order(inputs), seconds, self._state.copy())
 
     def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
         try:
@@ -730,26 +740,20 @@ class Model:
         publish(self._folder, os.fspath(folder))
 
 
-def _first_state(info: TensorInfo, data: str | None) -> Array:
-    """A state before the first call, from its bytes in hexadecimal; zeros without them."""
-    import numpy as np
-
-    shape = tuple(int(size) for size in info.shape)
-    if data is None:
-        return np.zeros(shape, info.dtype)
-    return np.frombuffer(bytes.fromhex(data), info.dtype).reshape(shape)
-
-
-def _unpickled(files: Mapping[str, bytes], threads: int) -> Model:
+def _unpickled(
+    files: Mapping[str, bytes], threads: int, state: Mapping[str, Array] = MappingProxyType({})
+) -> Model:
     """
-    The model of these files, in a temporary folder of its own; on a machine that the library is not
+    The model of these files and with this state, in a temporary folder of its own; on a machine that the library is not
     for, the C is compiled anew.
     """
     folder = _OwnFolder()
     for name, data in files.items():
         with open(os.path.join(folder.name, os.path.basename(name)), "wb") as file:
             file.write(data)
-    return Model(folder.name, threads=threads, owner=folder)
+    model = Model(folder.name, threads=threads, owner=folder)
+    model.state = dict(state)
+    return model
 
 
 def publish(source: str, folder: str) -> None:

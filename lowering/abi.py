@@ -21,10 +21,15 @@ AFTER_TENSORS = (
     "allocator",
     "profile",
 )
-"""The fields after those of the tensors, in order."""
+"""The fields after those of the tensors and of the state, in order."""
+
+STATE = "state"
+"""The field before them, of a model that remembers: a pointer to its `NAME_state`."""
 
 
-def argument_fields(inputs: Mapping[str, int], outputs: Mapping[str, int]) -> dict[str, int]:
+def argument_fields(
+    inputs: Mapping[str, int], outputs: Mapping[str, int], *, has_state: bool = False
+) -> dict[str, int]:
     """
     The offset of each field, in 64-bit words, if pointers and sizes are that wide.
 
@@ -41,4 +46,5 @@ def argument_fields(inputs: Mapping[str, int], outputs: Mapping[str, int]) -> di
                 position += 1
             fields[f"{port}.dims"] = position
             position += max(rank, 1)
-    return {**fields, **{name: position + k for k, name in enumerate(AFTER_TENSORS)}}
+    rest = (STATE, *AFTER_TENSORS) if has_state else AFTER_TENSORS
+    return {**fields, **{name: position + k for k, name in enumerate(rest)}}

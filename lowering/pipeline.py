@@ -61,6 +61,7 @@ PASSES: dict[str, PassFactory] = {
     "split-chains": lazy("lowering.loops.split_chains", "SplitChainsPass"),
     "interleave": lazy("lowering.loops.interleave", "InterleavePass"),
     "compute-in-place": lazy("lowering.entry.compute_in_place", "ComputeInPlacePass"),
+    "update-states": lazy("lowering.entry.update_states", "UpdateStatesPass"),
     "merge-functions": lazy("lowering.entry.merge_functions", "MergeFunctionsPass"),
     "pack-weights": lazy("lowering.buffers.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowering.entry.parallelize", "ParallelizePass"),
@@ -96,13 +97,14 @@ _SCHEDULING = [
     "unroll-tiles",
     "prefetch",
     "compute-in-place",
+    "update-states",
     "split-chains",
     "interleave",
     "merge-functions",
 ]
 """What a kernel's schedule asks for, each step on what the one before has made; which results may
-lie over operands, which the loops as they are then decide; then what changes no decision: the order
-of ops; and which functions are the same but for some numbers."""
+lie over operands, and states over what they were, which the loops as they are then decide; then what
+changes no decision: the order of ops; and which functions are the same but for some numbers."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [

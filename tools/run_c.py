@@ -49,10 +49,11 @@ def _results(folder: str, inputs: dict[str, NDArray[Any]], threads: int) -> Resu
     """The outputs, and what a model remembers, under the names that they have in the module."""
     model = load(folder, threads=threads)
     states: list[dict[str, str]] = read_metadata(folder).get("states", [])
-    names = [entry["before"] for entry in states]
+    names = [entry["name"] for entry in states]
     model.state = {name: inputs.pop(name) for name in names if name in inputs}
     found = dict(model(inputs))
-    return {**found, **{entry["after"]: model.state[entry["before"]] for entry in states}}
+    state = model.state
+    return {**found, **{entry["after"]: state[entry["name"]] for entry in states}}
 
 
 def _send_results(

@@ -22,6 +22,8 @@ from lowerdeck.dialects.buffer.entry_ops import MarkOp
 from lowerdeck.dialects.buffer.kernel import ReturnOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.walking import all_ops
 
@@ -45,6 +47,11 @@ class EntryOp(IRDLOperation):
     same for their values in C order, without the padding of layouts. With `profile`, it measures
     the time of calls and copies.
 
+    What the model remembers is in `states`: for each the names of the input that holds it before a
+    run and of the output that holds it after it, and what it begins with (`core.states`). Both are
+    one place in memory: at the start the output's buffer holds what the input's does. After
+    `update-states` nothing uses that of the input.
+
     Constraints:
 
     - (C1) the region's arguments are buffers, one for each of `inputs`, then of `outputs`.
@@ -54,6 +61,8 @@ class EntryOp(IRDLOperation):
     - (C5) `weights`, `live` and `row_major` are not negative.
     - (C6) a `parallel` entry function takes a pool.
     - (C7) the slots of the marks are 0, 1, ..., each once; without `profile` there are no marks.
+    - (C8) the input of a state is one of `inputs` or `unused`, its output one of `outputs`, of the
+      same type, and of no other state.
 
     Example:
 
@@ -113,6 +122,16 @@ class EntryOp(IRDLOperation):
         return self.body.block.args[len(self.inputs) :]
 
     @property
+    def states_args(self) -> list[tuple[BlockArgument | None, BlockArgument]]:
+        """
+        The buffers of what is remembered, before and after a run; of what nothing reads there is no
+        buffer before.
+        """
+        before = dict(zip(names_in(self.inputs), self.input_args, strict=True))
+        after = dict(zip(names_in(self.outputs), self.output_args, strict=True))
+        return [(before.get(one), after[other]) for one, other, _ in states_in(self.states)]
+
+    @property
     def symbols(self) -> frozenset[str]:
         """The symbols that are defined at its start: the dimensions of inputs."""
         dims = (dim for argument in self.input_args for dim in ref_type(argument).dims.data)
@@ -147,6 +166,19 @@ class EntryOp(IRDLOperation):
         slots = [None if op.slot is None else op.slot.data for op in self.marks]
         numbered = slots == list(range(len(slots)))
         require(numbered, f"the slots are {slots}, not numbers from 0 in order", "C7")
+        self._verify_states()
+
+    def _verify_states(self) -> None:
+        names = [(before, after) for before, after, _ in states_in(self.states)]
+        for known, found in (
+            ({*names_in(self.inputs), *names_in(self.unused)}, [before for before, _ in names]),
+            ({*names_in(self.outputs)}, [after for _, after in names]),
+        ):
+            fits = known.issuperset(found) and len({*found}) == len(found)
+            require(fits, lambda names=names: f"{names} are no states", "C8")
+        for before, after in self.states_args:
+            fits = before is None or before.type == after.type
+            require(fits, lambda t=after.type: f"a state does not remain a {t}", "C8")
 
     def _verify_plan(self) -> None:
         if self.workspace is not None:

@@ -80,6 +80,9 @@ class Machine:
         given = {name: array for name, array in inputs.items() if name not in unused}
         symbols = self._bind_inputs(entry.input_args, names_in(entry.inputs), given)
         self._outputs = set(entry.output_args)
+        for before, after in entry.states_args:
+            if before is not None:
+                self._memory[after] = self._memory[before].copy()
         if entry.workspace is not None:
             self._workspace = fresh(max(entry.workspace.data[0].evaluate(symbols), 0))
         self._lay_out_weights(entry)

@@ -32,12 +32,13 @@ from lowerdeck.dialects.core.control_flow import (
 )
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.names import STATES, unused_inputs, value_names
+from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.dialects.sizes import at_most, is_never_negative, largest
-from lowerdeck.lowering.buffers.updates import find_updates
+from lowerdeck.lowering.buffers.updates import Update, find_updates
 from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
@@ -136,6 +137,7 @@ class Bufferizer:
 
     def run(self) -> tuple[list[kernel.KernelOp], EntryOp]:
         """The kernels in the order of their first call, and the entry function."""
+        self._keep_states()
         for value, output in zip(self.returned, self.outputs, strict=True):
             # Even an empty output has dimensions to be written once they are known.
             known = all(dim.symbols <= self.static_symbols for dim in ref_type(output).dims.data)
@@ -465,16 +467,44 @@ class Bufferizer:
         """The memory of carried values that iterations update in place, by their position."""
         homes: dict[int, SSAValue] = {}
         for k in fixed:
-            updates = find_updates(op, k)
+            updates = find_updates(op.body.block, op.carried_args[k], op.yielded_carried[k])
             if not updates:
                 continue
             homes[k] = self._alloc(_ref(op.inits[k]))
             self._add(entry_ops.CopyOp(self.refs[op.inits[k]], homes[k]))
             self.refs[op.carried_args[k]] = homes[k]
-            for kernel_op, position in updates:
-                kernel_op.in_place = IntAttr(position)
-                self._destinations[kernel_op.results[0]] = homes[k]
+            self._update(updates, homes[k])
         return homes
+
+    def _update(self, updates: Iterable[Update], home: SSAValue) -> None:
+        """Let kernels change a buffer in place."""
+        for kernel_op, position in updates:
+            kernel_op.in_place = IntAttr(position)
+            (result,) = kernel_op.results
+            target = home
+            if (type_ := _ref(result)) != home.type:
+                view = entry_ops.ViewOp(home, type_)
+                self._add(view)
+                target = view.result
+            self._destinations[result] = target
+
+    def _keep_states(self) -> None:
+        """
+        Let kernels that update what the model remembers do so in place: the buffer of the output
+        holds at the start what that of the input does.
+        """
+        block, names = self.function.body.block, self.function.res_attrs
+        befores = value_names(self.function.arg_attrs, len(block.args))
+        afters = value_names(names, len(self.outputs))
+        for before, after, _ in states_in(self.function.attributes.get(STATES)):
+            if before not in befores:
+                continue
+            number = afters.index(after)
+            argument, output = block.args[befores.index(before)], self.outputs[number]
+            updates = find_updates(block, argument, self.returned[number])
+            if updates or self.returned[number] is argument:
+                self.refs[argument] = output
+                self._update(updates, output)
 
     def _number_iteration(self, op: LoopOp, iteration: str) -> None:
         """Pass the iteration number to the body as a tensor, if it is used."""

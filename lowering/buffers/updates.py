@@ -1,4 +1,4 @@
-"""Carried values that an iteration updates only in part: their memory need not be copied."""
+"""Values that loops carry or models remember, updated only in part: no copy is needed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
-from lowerdeck.dialects.core.control_flow import KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ScatterElementsOp, ScatterNdOp
 
 Update = tuple[KernelOp, int]
 """A kernel that scatters into a tensor, and the position of that input."""
 
 
-def find_updates(loop: LoopOp, number: int) -> Sequence[Update]:
+def find_updates(body: Block, argument: SSAValue, value: SSAValue) -> Sequence[Update]:
     """
-    The kernels that compute the next value of a carried value from the current one, each updating
-    the result of the one before. Empty if any other op is involved, or if a value is read after
-    the kernel that updates it.
+    The kernels of a block that compute the next value from the current one, `argument`, each
+    updating the result of the one before, in whatever shape. Empty if any other op is involved, or
+    if a value is read after the kernel that updates it.
     """
-    body, argument = loop.body.block, loop.carried_args[number]
     updates: list[Update] = []
-    value = loop.yielded_carried[number]
-    while value is not argument:
+    while (value := _unshaped(value)) is not argument:
         if (update := _update(value, body)) is None:
             return []
         updates.append(update)
@@ -31,7 +29,7 @@ def find_updates(loop: LoopOp, number: int) -> Sequence[Update]:
     updates.reverse()
     numbers = {op: k for k, op in enumerate(body.ops)}
     for kernel, position in updates:
-        for use in _uses(kernel.inputs[position]):
+        for use in _uses(_unshaped(kernel.inputs[position])):
             if use.operation is kernel and use.index == position:
                 continue
             place = body.find_ancestor_op_in_block(use.operation)
@@ -55,6 +53,13 @@ def _update(value: SSAValue, body: Block) -> Update | None:
     position = changed.index
     layouts = (kernel.layout_at(position), kernel.layout_at(len(kernel.inputs)))
     return (kernel, position) if all(layout.is_row_major for layout in layouts) else None
+
+
+def _unshaped(value: SSAValue) -> SSAValue:
+    """What a value is a reshape of."""
+    while isinstance(value.owner, ReshapeOp):
+        value = value.owner.input
+    return value
 
 
 def _is_view(op: Operation) -> bool:

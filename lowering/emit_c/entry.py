@@ -118,8 +118,8 @@ class EntryWriter:
 
     def port(self, value: SSAValue) -> None:
         """Declare the pointer to the buffer of an input or output."""
-        field = self.ports[value].field
-        self.pointer(value, f"args->{field}.data", field)
+        port = self.ports[value]
+        self.pointer(value, port.data, port.field)
 
     def symbol(self, name: str, text: str) -> None:
         """Declare a dimension symbol; it may turn out to be in types only."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lowerdeck.lowering.abi import AFTER_TENSORS
+from lowerdeck.lowering.abi import AFTER_TENSORS, STATE
 from lowerdeck.lowering.emit_c.interface import Interface, Port
 from lowerdeck.lowering.emit_c.writer import bare_symbols, string_literal
 
@@ -67,7 +67,7 @@ def fault_function(i: Interface) -> list[str]:
 
 def _unmistakable(i: Interface) -> Interface:
     """Tensors are told by their names, those with the name of another argument by their fields."""
-    fields = {*AFTER_TENSORS, *(port.field for port in (*i.inputs, *i.outputs))}
+    fields = {*AFTER_TENSORS, STATE, *(port.field for port in (*i.inputs, *i.outputs))}
 
     def told(port: Port) -> Port:
         is_other = port.name != port.field and port.name in fields
@@ -91,6 +91,8 @@ def _null(i: Interface) -> Iterator[str]:
         )
     if i.weights_size and not i.embeds_weights:
         yield _if("args->weights == NULL", "weights")
+    if i.states:
+        yield _if("args->state == NULL", "state")
     if i.workspace != 0:
         yield _if("args->workspace == NULL", "workspace")
 
@@ -137,6 +139,8 @@ def _alignment(i: Interface) -> Iterator[str]:
             yield _if(f"(uintptr_t)args->{port.field}.data % {size} != 0", f"{port.name}: data")
     if i.weights_size:
         yield _if("(uintptr_t)args->weights % 8 != 0", "weights")
+    if i.states:
+        yield _if(f"(uintptr_t)args->state % {i.state_alignment} != 0", "state")
 
 
 def _overlap(i: Interface) -> list[str]:
@@ -150,6 +154,9 @@ def _overlap(i: Interface) -> list[str]:
     if i.workspace != 0:
         written.append("{args->workspace, (int64_t)args->workspace_size}")
         names.append("workspace")
+    if i.states:
+        written.append("{args->state, (int64_t)sizeof *args->state}")
+        names.append("state")
     read = [_span(port, known=True) for port in i.inputs]
     if i.weights_size and not i.embeds_weights:
         read.append(f"{{args->weights, {i.weights_size}}}")

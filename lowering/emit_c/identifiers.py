@@ -6,7 +6,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from lowerdeck.lowering.abi import AFTER_TENSORS
+from lowerdeck.lowering.abi import AFTER_TENSORS, STATE
 
 KEYWORDS = frozenset(
     """
@@ -19,7 +19,7 @@ KEYWORDS = frozenset(
     typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
     args status memory base spans head version
     """.split()
-) | frozenset(AFTER_TENSORS)
+) | {*AFTER_TENSORS, STATE}
 """Words that no identifier made from a model's name may be: C, C++, and our own."""
 
 _RESERVED = frozenset(
@@ -73,7 +73,7 @@ def _may_be_macro(name: str) -> bool:
 def names_of_model(name: str) -> set[str]:
     """What the C of a model declares and defines itself outside of functions, kernels apart."""
     stems = ("args", "run", "workspace_size", "output_dims", "weights", "weights_header", "fault")
-    stems += ("driver", "check", "job", "work")
+    stems += ("driver", "check", "job", "work", "state", "reset")
     macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE", "STACK_SIZE")
     return {
         name,

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+import numpy as np
+
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
@@ -57,6 +59,33 @@ class Port:
         """Entries of the C array of dimensions; a scalar has one that is not used."""
         return max(len(self.type.dims.data), 1)
 
+    @property
+    def data(self) -> str:
+        """The address of its elements."""
+        return f"args->{self.field}.data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatePort(Port):
+    """One state: `name` is that of the input that holds it before a call, `field` of the struct."""
+
+    after: str
+    """The output that holds it after the call."""
+    initial: bytes | None
+    """What it holds before the first call; None for zeros."""
+    offset: int
+    """In bytes, in the struct."""
+
+    @property
+    def data(self) -> str:
+        """The address of its elements."""
+        return f"args->state->{self.field}"
+
+    @property
+    def elements(self) -> int:
+        """Their number; one, if there are none, for C has no empty arrays."""
+        return max(self.type.elements.value or 0, 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Interface:
@@ -67,8 +96,8 @@ class Interface:
     outputs: tuple[Port, ...]
     unused_inputs: list[str]
     """Inputs of the model that no output needs, and the C does not have."""
-    states: list[tuple[str, str, bytes | None]]
-    """Inputs that hold what outputs held the last time, and their first bytes; None for zeros."""
+    states: tuple[StatePort, ...]
+    """What is remembered: no inputs and outputs of the C, but fields of the struct `NAME_state`."""
     conditions: tuple[tuple[Condition, str], ...]
     """What is required of the inputs' dimensions, and what is said where they fail it."""
     workspace: Expr
@@ -100,11 +129,38 @@ class Interface:
         """What the caller has to provide: room to align the start, too."""
         return self.workspace if self.workspace == 0 else self.workspace + 64
 
+    @property
+    def state_alignment(self) -> int:
+        """Of the struct `NAME_state`, in bytes."""
+        return max((port.type.item_size for port in self.states), default=1)
+
+    @property
+    def state_size(self) -> int:
+        """The bytes of the struct `NAME_state`; 0 if nothing is remembered."""
+        last = self.states[-1] if self.states else None
+        end = 0 if last is None else last.offset + last.elements * last.type.item_size
+        return -(-end // self.state_alignment) * self.state_alignment
+
 
 def make_ports(names: Sequence[str], types: Sequence[RefType], taken: set[str]) -> tuple[Port, ...]:
     """Ports with C fields that are different from all others."""
     ports = zip(names, types, strict=True)
     return tuple(Port(name, identifier(name, taken), type_) for name, type_ in ports)
+
+
+def make_states(
+    states: Sequence[tuple[str, str, bytes | None]], types: Sequence[RefType], name: str
+) -> tuple[StatePort, ...]:
+    """The fields of `NAME_state`, where a C compiler puts them."""
+    taken, ports, end = names_of_model(name), list[StatePort](), 0
+    for (before, after, initial), type_ in zip(states, types, strict=True):
+        start = -(-end // type_.item_size) * type_.item_size
+        field = identifier(before, taken)
+        ports.append(
+            StatePort(before, field, type_, after=after, initial=initial, offset=start)
+        )
+        end = start + ports[-1].elements * type_.item_size
+    return tuple(ports)
 
 
 def header(i: Interface, functions: Sequence[str]) -> str:
@@ -136,6 +192,7 @@ def header(i: Interface, functions: Sequence[str]) -> str:
             f"extern const uint64_t {i.name}_weights[{i.weights_size // 8}];",
             "",
         ]
+    lines += _state_struct(i)
     lines += [f"typedef struct {i.name}_args {{"]
     for port in i.inputs:
         data = f"const {storage_type(port.type.element)} *data; int64_t dims[{port.rank}];"
@@ -146,6 +203,8 @@ def header(i: Interface, functions: Sequence[str]) -> str:
             f"  struct {{ {data} int64_t capacity; int64_t dims[{port.rank}]; }} {port.field}; "
             f"{_port_comment(port)}"
         )
+    if i.states:
+        lines.append(f"  {i.name}_state *state; /* as {i.name}_reset or the last run has left it */")
     weights = "NULL: those of the program" if i.embeds_weights else f"of {i.name}.weights"
     allocator = "needed: sizes depend on data" if i.needs_allocator else "may be NULL"
     lines += [
@@ -163,7 +222,7 @@ def header(i: Interface, functions: Sequence[str]) -> str:
         "",
         "/* Run the model on inputs of which data and all dims, also those that never change, are",
         "   set. Capacities count elements; the outputs' dims are written. Returns a status of",
-        "   lowerdeck.h. Threads may run one model at once, each with its own workspace. */",
+        f"   lowerdeck.h. Threads may run one model at once, each with its own {_own(i)}. */",
         f"int {i.name}_run({i.name}_args *args);",
         "",
         *_output_dims_declaration(i),
@@ -176,6 +235,66 @@ def header(i: Interface, functions: Sequence[str]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _own(i: Interface) -> str:
+    return "workspace and state" if i.states else "workspace"
+
+
+def _state_struct(i: Interface) -> list[str]:
+    """What the model remembers, as a type of the caller's memory, and its first values."""
+    if not i.states:
+        return []
+    fields = [
+        f"  {storage_type(port.type.element)} {port.field}[{port.elements}]; {_port_comment(port)}"
+        for port in i.states
+    ]
+    return [
+        "/* What the model remembers from one run to the next. The caller owns it, and may read,",
+        "   change, copy and keep it between runs; each instance of the model has one. */",
+        f"typedef struct {i.name}_state {{",
+        *fields,
+        f"}} {i.name}_state;",
+        "",
+        "/* Let a state be what it is before the first run. Also after a run that has failed once",
+        "   its arguments had been checked: it may have changed a part. */",
+        f"void {i.name}_reset({i.name}_state *state);",
+        "",
+    ]
+
+
+def reset_function(i: Interface) -> str:
+    """The definition of NAME_reset."""
+    head = f"void {i.name}_reset({i.name}_state *state) {{"
+    lines = ["  if (state == NULL) return;", *map(_first_value, i.states)]
+    return "\n".join([head, *lines, "}", ""])
+
+
+def _first_value(port: StatePort) -> str:
+    """The statement that makes a state what it is before the first run."""
+    place, bytes_ = f"state->{port.field}", port.initial or b""
+    if not any(bytes_):
+        return f"  memset({place}, 0, sizeof {place});"
+    words = np.frombuffer(bytes_, f"<u{port.type.item_size}")
+    type_ = f"uint{8 * port.type.item_size}_t"
+    if np.all(words == words[0]):
+        return "\n".join(
+            [
+                f"  for (int64_t k = 0; k < {port.elements}; k++) {{",
+                f"    const {type_} value = 0x{int(words[0]):x};",
+                f"    memcpy(&{place}[k], &value, sizeof value);",
+                "  }",
+            ]
+        )
+    numbers = ", ".join(f"0x{int(word):x}" for word in words)
+    return "\n".join(
+        [
+            "  {",
+            f"    static const {type_} values[] = {{{numbers}}};",
+            f"    memcpy({place}, values, sizeof values);",
+            "  }",
+        ]
+    )
 
 
 def _port_comment(port: Port) -> str:
@@ -298,6 +417,10 @@ def _check_arguments(i: Interface, c: CWriter) -> None:
         _check_room(port, c)
     if i.weights_size:
         _check_weights(i, c)
+    if i.states:
+        c.line("if (args->state == NULL) return LOWERDECK_ERROR_NULL;")
+        if (size := i.state_alignment) > 1:
+            c.line(f"if ((uintptr_t)args->state % {size} != 0) return LOWERDECK_ERROR_ALIGNMENT;")
     if i.workspace != 0:
         needed = c.size(i.workspace_bytes)
         c.line(
@@ -377,6 +500,8 @@ def _check_overlaps(i: Interface, c: CWriter) -> None:
     written = [_span(port, c) for port in i.outputs]
     if i.workspace != 0:
         written.append("{args->workspace, (int64_t)args->workspace_size}")
+    if i.states:
+        written.append("{args->state, (int64_t)sizeof *args->state}")
     read = [_span(port, c) for port in i.inputs]
     if i.weights_size:
         read.append(f"{{args->weights, {i.weights_size}}}")
@@ -478,7 +603,7 @@ def _installed_weights(i: Interface) -> list[str]:
 
 _EXAMPLE_NAMES = (
     *("main", "argc", "argv", "args", "allocator", "allocate", "release", "read_file", "path"),
-    *("weights", "workspace", "workspace_size", "status", "k"),
+    *("weights", "workspace", "workspace_size", "status", "state", "k"),
     *("malloc", "calloc", "free", "atoll", "printf", "fprintf", "stderr"),
 )
 """What the example program calls something else."""
@@ -523,10 +648,20 @@ def example(i: Interface) -> str:
         usage=f" * Arguments: {', '.join(arguments)}.\n" if arguments else "",
         include='#include "lowerdeck_runtime.h"\n' if any(map(needs_runtime, printed)) else "",
         weights=_READ_WEIGHTS.format(name=i.name) if loads_weights else _NO_WEIGHTS,
-        ports="".join(f"{line}\n" for line in (*sizes, *ports)),
+        ports="".join(f"{line}\n" for line in (*sizes, *ports, *_state_of_example(i))),
         results="".join(f"{line}\n" for line in results),
         release="  free(weights);\n" if loads_weights else "",
     )
+
+
+def _state_of_example(i: Interface) -> list[str]:
+    if not i.states:
+        return []
+    return [
+        f"  static {i.name}_state state;",
+        f"  {i.name}_reset(&state);",
+        "  args.state = &state;",
+    ]
 
 
 def _is_of(port: Port, symbols: Mapping[str, str]) -> bool:
@@ -579,12 +714,12 @@ def metadata(i: Interface) -> dict[str, object]:
         "target": i.target,
         "inputs": [_port_data(port) for port in i.inputs],
         "outputs": [_port_data(port) for port in i.outputs],
-        "arguments": argument_fields(*ranks),
+        "arguments": argument_fields(*ranks, has_state=bool(i.states)),
         "unused_inputs": i.unused_inputs,
         "states": [
-            {"before": before, "after": after, "initial": None if data is None else data.hex()}
-            for before, after, data in i.states
+            {**_port_data(port), "after": port.after, "offset": port.offset} for port in i.states
         ],
+        "state_size": i.state_size,
         "conditions": [
             [str(each.left), each.predicate.value, str(each.right), text]
             for each, text in i.conditions

@@ -24,7 +24,7 @@ from lowerdeck.lowering.emit_c import custom, interface
 from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads
 from lowerdeck.lowering.emit_c.faults import fault_function
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
-from lowerdeck.lowering.emit_c.interface import Interface, make_ports
+from lowerdeck.lowering.emit_c.interface import Interface, make_ports, make_states
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
@@ -230,16 +230,18 @@ def _interface(
     if entry.workspace is None:
         raise CompileError("memory is not planned; run plan-memory before emit-c")
     taken = names_of_model(name)
-    inputs, outputs = map(ref_type, entry.input_args), map(ref_type, entry.output_args)
+    states = states_in(entry.states)
+    types = [ref_type(after) for _, after in entry.states_args]
+    inputs, outputs = _ports(entry)
     allocated = [
         op for op in all_ops(entry) if isinstance(op, entry_ops.AllocOp) and op.dynamic.value.data
     ]
     return Interface(
         name=name,
-        inputs=make_ports(names_in(entry.inputs), list(inputs), taken),
-        outputs=make_ports(names_in(entry.outputs), list(outputs), taken),
-        unused_inputs=names_in(entry.unused),
-        states=states_in(entry.states),
+        inputs=make_ports(list(inputs), list(map(ref_type, inputs.values())), taken),
+        outputs=make_ports(list(outputs), list(map(ref_type, outputs.values())), taken),
+        unused_inputs=[n for n in names_in(entry.unused) if n not in {each[0] for each in states}],
+        states=make_states(states, types, name),
         conditions=_conditions(entry),
         workspace=entry.workspace.data[0],
         weights_size=weights_size,
@@ -254,6 +256,17 @@ def _interface(
         live=_number(entry.live),
         row_major=_number(entry.row_major),
     )
+
+
+def _ports(entry: EntryOp) -> tuple[dict[str, SSAValue], dict[str, SSAValue]]:
+    """The buffers of inputs and outputs by name; states are neither."""
+    states = {value for pair in entry.states_args for value in pair}
+    names = (names_in(entry.inputs), entry.input_args), (names_in(entry.outputs), entry.output_args)
+    inputs, outputs = (
+        {name: value for name, value in zip(*each, strict=True) if value not in states}
+        for each in names
+    )
+    return inputs, outputs
 
 
 def _conditions(entry: EntryOp) -> tuple[tuple[Condition, str], ...]:
@@ -308,6 +321,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     parts.append(interface.workspace_function(i))
     if interface.has_output_dims(i):
         parts.append(interface.output_dims_function(i))
+    if i.states:
+        parts.append(interface.reset_function(i))
     parts.append(interface.check_function(i))
     parts.append(_parallel_entry(i) if i.shares_work else _entry(i))
     return "\n".join(parts)
@@ -329,8 +344,11 @@ def _entry_function(
         team, thread = (identifier(name, reserved) for name in ("team", "thread"))
         threads = Threads(team, thread, may_lag(entry))
     c = CWriter(reserved)
+    inputs, outputs = _ports(entry)
+    remembered = [after for _, after in entry.states_args]
+    buffers = (*inputs.values(), *outputs.values(), *remembered)
     ports: dict[SSAValue, interface.Port] = dict(
-        zip(entry.body.block.args, (*i.inputs, *i.outputs), strict=True)
+        zip(buffers, (*i.inputs, *i.outputs, *i.states), strict=True)
     )
     w = EntryWriter(c, i.name, names, with_status, threads, clock, sections, ports=ports)
     w.checked = conditions_of(entry)
@@ -350,6 +368,8 @@ def _entry_function(
     opened = {op.output for op in entry.body.block.ops if isinstance(op, OpenOutputOp)}
     if not opened.issuperset(entry.late_outputs):
         raise CompileError("sizes of outputs depend on data; run open-outputs before emit-c")
+    if any(before is not None and before.uses for before, _ in entry.states_args):
+        raise CompileError("a state is not updated in its place; run update-states before emit-c")
     for argument in w.ports:
         if argument.uses and argument not in opened:
             w.port(argument)

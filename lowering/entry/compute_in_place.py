@@ -43,6 +43,12 @@ class _Memory:
         self._roots = find_roots(entry)
         self._usage: dict[SSAValue, _Usage] = {}
         self._merged: dict[SSAValue, SSAValue] = {}
+        self._entry = entry.body.block
+        self.states = {
+            after: before for before, after in entry.states_args if before is not None
+        }
+        """What is remembered: the buffer after the run, and the one before it."""
+        self._places = {*self.states, *self.states.values()}
         self.number = {op: number for number, op in enumerate(all_ops(entry))}
         for op in all_ops(entry):
             if not isinstance(op, entry_ops.ViewOp):
@@ -50,9 +56,12 @@ class _Memory:
                     self._use(root, op)
 
     def _use(self, root: SSAValue, op: Operation) -> None:
-        if not isinstance(root.owner, entry_ops.AllocOp) or root.owner.dynamic.value.data:
+        if root in self._places:
+            block = self._entry
+        elif isinstance(root.owner, entry_ops.AllocOp) and not root.owner.dynamic.value.data:
+            block = root.owner.parent
+        else:
             return
-        block = root.owner.parent
         place = None if block is None else block.find_ancestor_op_in_block(op)
         assert block is not None
         assert place is not None
@@ -71,8 +80,19 @@ class _Memory:
             return None
         return self._usage.get(root)
 
+    def before(self, value: SSAValue) -> SSAValue | None:
+        """The buffer of what a state was, if the value is what it becomes."""
+        (root, *others) = self.roots(value)
+        return None if others else self.states.get(root)
+
+    def keeps(self, value: SSAValue) -> bool:
+        """True if the buffer of a value may be that of a state."""
+        return not self._places.isdisjoint(self.roots(value))
+
     def merge(self, result: SSAValue, operand: SSAValue) -> None:
         """The buffer `result` is removed: its value lies in that of `operand`."""
+        if self.before(result) is not None:
+            return
         (root,) = self.roots(operand)
         self._usage[root].last = self._usage[result].last
         self._merged[result] = root
@@ -83,21 +103,28 @@ def operand_to_overwrite(
 ) -> int | None:
     """
     The position of a call operand that the only result may overwrite: a whole planned buffer of
-    the result's type, whose last use is this call, which is also the first use of the result's.
+    the result's type, whose last use is this call, which is also the first use of the result's. A
+    state may overwrite what it was, and nothing else.
     """
     arguments, number = list(call.arguments), memory.number[call]
     result = arguments[-1]
-    if function.outputs.data != 1 or not isinstance(result.owner, entry_ops.AllocOp):
+    if function.outputs.data != 1:
         return None
-    own = memory.whole(result)
+    own, before = memory.whole(result), memory.before(result)
+    if before is None and not isinstance(result.owner, entry_ops.AllocOp):
+        return None
     if own is None or own.block is not call.parent or own.first != number:
         return None
     # Views do not access the memory, but they need its name.
-    if any(memory.number[use.operation] < number for use in result.uses):
+    if before is None and any(memory.number[use.operation] < number for use in result.uses):
         return None
     for position, operand in enumerate(arguments[:-1]):
         usage = memory.whole(operand) if operand.type == result.type else None
         if usage is None or usage.block is not call.parent or usage.last != number:
+            continue
+        if before is None and memory.keeps(operand):
+            continue
+        if before is not None and memory.roots(operand) != {before}:
             continue
         roots = [memory.roots(argument) for argument in arguments]
         is_alone = all(roots[position].isdisjoint(r) for k, r in enumerate(roots) if k != position)
@@ -122,7 +149,7 @@ class ComputeInPlacePass(ModulePass):
     place of `r` from there on, if the function loads no element after it has been stored to: by
     index intervals, the two never meet, or they meet only within one iteration of their common
     loops, with the load first. Inputs and constants of the model keep their values, and outputs
-    their locations.
+    their locations. What the model remembers is written over what it was.
 
     A function that other calls need unchanged is copied; a large one stays unchanged for all
     calls. Runs before `parallelize`, which has to see that the buffer is written.
@@ -193,6 +220,8 @@ def _redirect(call: entry_ops.CallOp, operand: int) -> None:
     arguments = list(call.arguments)
     result, kept = arguments[-1], arguments.pop(operand)
     call.operands = arguments
+    if not isinstance(result.owner, entry_ops.AllocOp):
+        return  # a state, which is in its place
     result.replace_all_uses_with(kept)
     assert isinstance(result.owner, Operation)
     result.owner.detach()
