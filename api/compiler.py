@@ -84,6 +84,7 @@ def compile(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
     fixed: Mapping[str, ArrayLike] | None = None,
+    states: Mapping[str, str] | None = None,
     threads: int = 1,
     target: str = "native",
     name: str | None = None,
@@ -112,7 +113,8 @@ def compile(
     only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
     fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. `dims`
     gives open dimensions of inputs a size, by their names. `fixed` has the values of inputs that
-    become constants: arrays, or numbers that fill them. A run uses
+    become constants: arrays, or numbers that fill them. `states` lets inputs hold what outputs
+    have held after the last run, as `{"past": "present"}`; they begin with zeros. A run uses
     `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
     (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
     "aarch64" or "c99". `name` is what identifiers of the C begin with, else the name of the model's
@@ -136,6 +138,7 @@ def compile(
         input_shapes=input_shapes,
         dims=dims,
         fixed=fixed,
+        states=states,
         import_options=known_options(import_options),
         threads=threads,
         target=target,

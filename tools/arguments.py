@@ -72,6 +72,14 @@ def add_options(
         "@file.npy; repeatable",
     )
     add(
+        "--state",
+        action="append",
+        default=[],
+        metavar="IN=OUT",
+        help="let the input IN hold what the output OUT has held after the last run, such as a "
+        "cache; first zeros; repeatable",
+    )
+    add(
         target_flag,
         dest="compile_for",
         default=target,
@@ -165,6 +173,7 @@ def compile_options(
         input_shapes=parse_shapes(args.input_shape),
         dims=parse_sizes(args.dims) or None,
         fixed=parse_values(args.fixed),
+        states=parse_states(args.state),
         import_options=_import_options(args),
         target=args.compile_for,
         name=args.name,
@@ -266,6 +275,19 @@ def parse_sizes(options: Sequence[str]) -> dict[str, int]:
         if sizes.setdefault(name, int(text)) != int(text):
             raise ToolError(f"--dim {option}: '{name}' is {sizes[name]} already")
     return sizes
+
+
+def parse_states(options: Sequence[str]) -> dict[str, str] | None:
+    """`IN=OUT` for each input that holds an output; None without options."""
+    states: dict[str, str] = {}
+    for option in options:
+        before, _, after = option.partition("=")
+        if not before or not after:
+            raise ToolError(f"--state {option}: expected IN=OUT")
+        if before in states:
+            raise ToolError(f"--state {option}: '{before}' is given twice")
+        states[before] = after
+    return states or None
 
 
 def parse_values(options: Sequence[str]) -> dict[str, Any] | None:

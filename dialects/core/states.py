@@ -33,16 +33,16 @@ def states_of(function: func.FuncOp) -> list[State]:
     entries = function.attributes.get(STATES)
     if not isinstance(entries, ArrayAttr):
         return []
-    arguments = function.body.block.args
-    names = value_names(function.arg_attrs, len(arguments))
-    types = {name: value.type for name, value in zip(names, arguments, strict=True)}
+    results = function.function_type.outputs.data
+    names = value_names(function.res_attrs, len(results))
+    types = dict(zip(names, results, strict=True))
     return [_state(entry, types) for entry in cast("ArrayAttr[Attribute]", entries)]
 
 
 def _state(entry: Attribute, types: dict[str, Attribute]) -> State:
     before, after, initial = cast("ArrayAttr[Attribute]", entry).data
     name = cast(StringAttr, before).data
-    type_ = types[name]
+    type_ = types[cast(StringAttr, after).data]
     shape, dtype = static_shape(type_) or (), numpy_dtype(element_type(type_))
     found = isinstance(initial, BlobAttr)
     value = initial.data.array(dtype, shape) if found else np.zeros(shape, dtype)

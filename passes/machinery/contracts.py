@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NoneType, TensorType, UnrankedTensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
@@ -32,6 +33,8 @@ from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.custom import CustomOp
+from lowerdeck.dialects.core.names import STATES, value_names
+from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
@@ -105,6 +108,36 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     yield from (f"{describe(op)}: {problem}" for op, problem in used_before_made(module))
     if own is _CORE:  # models may name dimensions freely; legalization checks the names
         yield from _Symbols().visit(module)
+    if phase == "optimized":
+        yield from _changed_states(module)
+
+
+def _changed_states(module: ModuleOp) -> Iterator[str]:
+    """What is remembered has to be what the next run takes."""
+    for op in module.body.block.ops:
+        if not isinstance(op, FuncOp):
+            continue
+        type_ = op.function_type
+        inputs = dict(zip(value_names(op.arg_attrs, len(type_.inputs)), type_.inputs.data))
+        outputs = dict(zip(value_names(op.res_attrs, len(type_.outputs)), type_.outputs.data))
+        for before, after, _ in states_in(op.attributes.get(STATES)):
+            found, expected = outputs[after], inputs.get(before, outputs[after])
+            if found != expected:
+                yield (
+                    f"{describe(op)}: the state '{before}' is {expected} before a run and "
+                    f"'{after}' {found} after it, which the next run does not take; "
+                    f"{_step_for_state(expected, found)}"
+                )
+
+
+def _step_for_state(before: Attribute, after: Attribute) -> str:
+    known = isinstance(before, TensorType) and isinstance(after, TensorType)
+    if not known or before.element_type != after.element_type:
+        return "an input and an output of different types are no state"
+    return (
+        "export the model with a cache of a fixed size, or keep the two apart and let the caller "
+        "pass on what grows"
+    )
 
 
 def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:

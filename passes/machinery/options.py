@@ -102,6 +102,8 @@ class CompileOptions:
     """Sizes of open dimensions of inputs, by their names."""
     fixed: Mapping[str, Any] | None = field(default=None, metadata={"key": _values_key})
     """Inputs that are constants: their values by name, as numbers or arrays."""
+    states: Mapping[str, str] | None = None
+    """Inputs that hold what outputs have held after the last run: the output's name by the input's."""
     import_options: Mapping[str, OptionValue] = field(
         default_factory=dict[str, OptionValue], metadata={"key": _import_key}
     )

@@ -39,6 +39,8 @@ def legalize() -> list[str]:
         "infer-shapes",
         # After it, for decompositions go by types. Operators of plugins that have none stay.
         "decompose-custom",
+        # By names, which stay; but every framework has a function now.
+        "tie-states",
     ]
 
 

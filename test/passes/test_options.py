@@ -19,6 +19,7 @@ OTHER: dict[str, Any] = {
     "target": "c99",
     "dims": {"batch": 2},
     "fixed": {"x": 1.0},
+    "states": {"past": "present"},
     "byte_order": "big",
     "max_stack": 1024,
     "name": "other",
