@@ -747,8 +747,8 @@ def _unpickled(
     files: Mapping[str, bytes], threads: int, state: Mapping[str, Array] = MappingProxyType({})
 ) -> Model:
     """
-    The model of these files and with this state, in a temporary folder of its own; on a machine that the library is not
-    for, the C is compiled anew.
+    The model of these files and with this state, in a temporary folder of its own; on a machine
+    that the library is not for, the C is compiled anew.
     """
     folder = _OwnFolder()
     for name, data in files.items():

@@ -103,8 +103,8 @@ _SCHEDULING = [
     "merge-functions",
 ]
 """What a kernel's schedule asks for, each step on what the one before has made; which results may
-lie over operands, and states over what they were, which the loops as they are then decide; then what
-changes no decision: the order of ops; and which functions are the same but for some numbers."""
+lie over operands, and states over what they were, which the loops as they are then decide; then
+what changes no decision: the order of ops; and which functions are the same but for numbers."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [

@@ -220,11 +220,12 @@ class CopyOp(IRDLOperation):
 class CallOp(IRDLOperation):
     """
     Run a kernel on buffers; `symbols` are the values of its dimension symbols, and `multiply_adds`
-    is the number of multiply-adds of its convolutions and matrix products.
+    is the number of multiply-adds of its convolutions and matrix products. `moved` are the bytes
+    that it reads and writes, where they are not those of all its buffers: of an update in place.
 
     Constraints:
 
-    - (C1) `multiply_adds` is one expression.
+    - (C1) `multiply_adds` and `moved` are one expression each.
 
     Example:
 
@@ -238,6 +239,7 @@ class CallOp(IRDLOperation):
     arguments = var_operand_def(RefType)
     symbols = prop_def(DimsAttr)
     multiply_adds = opt_prop_def(DimsAttr)
+    moved = opt_prop_def(DimsAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$callee `(` $arguments `)` $symbols `:` `(` type($arguments) `)` attr-dict"
@@ -248,6 +250,7 @@ class CallOp(IRDLOperation):
         arguments: Sequence[SSAValue],
         symbols: Sequence[ExprLike],
         multiply_adds: DimsAttr | None = None,
+        moved: DimsAttr | None = None,
     ):
         super().__init__(
             operands=[arguments],
@@ -255,11 +258,13 @@ class CallOp(IRDLOperation):
                 "callee": SymbolRefAttr(callee),
                 "symbols": DimsAttr.of(symbols),
                 "multiply_adds": multiply_adds,
+                "moved": moved,
             },
         )
 
     def verify_(self) -> None:
         _require_one(self.multiply_adds, "multiply_adds", "C1")
+        _require_one(self.moved, "moved", "C1")
 
 
 @irdl_op_definition

@@ -33,16 +33,19 @@ def states_of(function: func.FuncOp) -> list[State]:
     entries = function.attributes.get(STATES)
     if not isinstance(entries, ArrayAttr):
         return []
-    results = function.function_type.outputs.data
-    names = value_names(function.res_attrs, len(results))
-    types = dict(zip(names, results, strict=True))
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    # Where nothing needs what a state was, it is no input any more.
+    types = {
+        **dict(zip(value_names(function.res_attrs, len(outputs)), outputs, strict=True)),
+        **dict(zip(value_names(function.arg_attrs, len(inputs)), inputs, strict=True)),
+    }
     return [_state(entry, types) for entry in cast("ArrayAttr[Attribute]", entries)]
 
 
 def _state(entry: Attribute, types: dict[str, Attribute]) -> State:
     before, after, initial = cast("ArrayAttr[Attribute]", entry).data
     name = cast(StringAttr, before).data
-    type_ = types[cast(StringAttr, after).data]
+    type_ = types.get(name, types[cast(StringAttr, after).data])
     shape, dtype = static_shape(type_) or (), numpy_dtype(element_type(type_))
     found = isinstance(initial, BlobAttr)
     value = initial.data.array(dtype, shape) if found else np.zeros(shape, dtype)

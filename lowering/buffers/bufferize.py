@@ -39,7 +39,7 @@ from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.dialects.sizes import at_most, is_never_negative, largest
 from lowerdeck.lowering.buffers.updates import Update, find_updates
-from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
+from lowerdeck.lowering.buffers.work import bytes_of_update, multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
 from lowerdeck.lowering.nests.lower import remove_unused
@@ -363,8 +363,8 @@ class Bufferizer:
             self._buffer_for(result, op.layout_at(len(op.inputs) + number))
             for number, result in enumerate(op.results)
         ]
-        work = multiply_adds_of_kernel(op)
-        self._add(entry_ops.CallOp(name, [*inputs, *outputs], symbols, work), op)
+        work, moved = multiply_adds_of_kernel(op), bytes_of_update(op)
+        self._add(entry_ops.CallOp(name, [*inputs, *outputs], symbols, work, moved), op)
 
     def _lower_view(self, op: KernelOp) -> None:
         """A slice, or a concatenation whose parts have been computed in place."""

@@ -68,6 +68,7 @@ class KernelsLowering:
             [*op.arguments, *(alloc.result for alloc in workspace)],
             [op.symbols.data[number] for number in found.symbols],
             multiply_adds=op.multiply_adds,
+            moved=op.moved,
         )
         checks = [entry_ops.CheckStatusOp()] if found.can_fail else []
         for new in (call, *checks):

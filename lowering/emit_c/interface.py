@@ -156,9 +156,7 @@ def make_states(
     for (before, after, initial), type_ in zip(states, types, strict=True):
         start = -(-end // type_.item_size) * type_.item_size
         field = identifier(before, taken)
-        ports.append(
-            StatePort(before, field, type_, after=after, initial=initial, offset=start)
-        )
+        ports.append(StatePort(before, field, type_, after=after, initial=initial, offset=start))
         end = start + ports[-1].elements * type_.item_size
     return tuple(ports)
 
@@ -204,7 +202,9 @@ def header(i: Interface, functions: Sequence[str]) -> str:
             f"{_port_comment(port)}"
         )
     if i.states:
-        lines.append(f"  {i.name}_state *state; /* as {i.name}_reset or the last run has left it */")
+        lines.append(
+            f"  {i.name}_state *state; /* as {i.name}_reset or the last run has left it */"
+        )
     weights = "NULL: those of the program" if i.embeds_weights else f"of {i.name}.weights"
     allocator = "needed: sizes depend on data" if i.needs_allocator else "may be NULL"
     lines += [

@@ -106,6 +106,8 @@ def _described(op: entry_ops.CallOp | entry_ops.CopyOp) -> tuple[str, dict[str, 
     entries: dict[str, Attribute] = {"bytes": DimsAttr.of([moved])}
     if isinstance(op, entry_ops.CopyOp):
         return "copy", entries
+    if op.moved is not None:
+        entries["bytes"] = op.moved
     if op.multiply_adds is not None:
         entries["multiply_adds"] = op.multiply_adds
     return op.callee.root_reference.data, entries

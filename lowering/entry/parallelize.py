@@ -420,6 +420,7 @@ def _divided(
             other.location = call.location
             other.properties["callee"] = SymbolRefAttr(part.sym_name.data)
             other.multiply_adds = None  # they are counted where the first part is called
+            other.moved = None if other.moved is None else DimsAttr.of([0])
             block.insert_op_after(other, after)
             after = other
     return parts

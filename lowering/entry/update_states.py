@@ -59,7 +59,7 @@ def _require_known_sizes(entry: EntryOp) -> None:
 def _uses_by_root(entry: EntryOp) -> Mapping[SSAValue, tuple[int, int]]:
     """The numbers of the first and the last op of the entry function that access a state."""
     roots = find_roots(entry)
-    states = {value for pair in entry.states_args for value in pair if value is not None}
+    states: set[SSAValue] = {each for pair in entry.states_args for each in pair if each}
     never = len(entry.body.block.ops)
     found = {value: (never, -1) for value in states}
     for number, outer in enumerate(entry.body.block.ops):

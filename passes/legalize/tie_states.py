@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -44,13 +45,12 @@ class TieStatesPass(ModulePass):
             raise OptionError([("state", "there is no function 'main', which could remember")])
         if problems := list(_problems(main, states)):
             raise OptionError([("state", text) for text in problems])
-        known = main.attributes.get(STATES)
-        entries: list[Attribute] = list(known) if isinstance(known, ArrayAttr) else []
-        entries += [
+        known = cast("ArrayAttr[Attribute]", main.attributes.get(STATES, ArrayAttr(())))
+        new = (
             ArrayAttr([StringAttr(before), StringAttr(after), UnitAttr()])
             for before, after in states.items()
-        ]
-        main.attributes[STATES] = ArrayAttr(entries)
+        )
+        main.attributes[STATES] = ArrayAttr([*known, *new])
 
 
 def _problems(main: func.FuncOp, states: Mapping[str, str]) -> Iterator[str]:

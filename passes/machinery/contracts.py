@@ -37,7 +37,7 @@ from lowerdeck.dialects.core.names import STATES, value_names
 from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
-from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
+from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding, element_type
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.frameworks import FRAMEWORKS, exports, framework_of
 from lowerdeck.dialects.graph_regions import HasGraphRegion
@@ -131,8 +131,7 @@ def _changed_states(module: ModuleOp) -> Iterator[str]:
 
 
 def _step_for_state(before: Attribute, after: Attribute) -> str:
-    known = isinstance(before, TensorType) and isinstance(after, TensorType)
-    if not known or before.element_type != after.element_type:
+    if element_type(before) != element_type(after):
         return "an input and an output of different types are no state"
     return (
         "export the model with a cache of a fixed size, or keep the two apart and let the caller "

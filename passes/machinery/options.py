@@ -103,7 +103,7 @@ class CompileOptions:
     fixed: Mapping[str, Any] | None = field(default=None, metadata={"key": _values_key})
     """Inputs that are constants: their values by name, as numbers or arrays."""
     states: Mapping[str, str] | None = None
-    """Inputs that hold what outputs have held after the last run: the output's name by the input's."""
+    """Inputs that hold what an output has held after the last run: by their names, the output's."""
     import_options: Mapping[str, OptionValue] = field(
         default_factory=dict[str, OptionValue], metadata={"key": _import_key}
     )

@@ -720,6 +720,22 @@ buffer.entry [] -> [] {
 
 // -----
 
+// CHECK: op 'buffer.entry': [('s', 't')] are no states (C8)
+buffer.entry ["x"] -> ["t"] {
+^bb0(%x : !buffer.ref<[4] x f32>, %t : !buffer.ref<[4] x f32>):
+  buffer.return
+} {states = [["s", "t", unit]]}
+
+// -----
+
+// CHECK: op 'buffer.entry': a state does not remain a !buffer.ref<[4] x f32> (C8)
+buffer.entry ["s"] -> ["t"] {
+^bb0(%s : !buffer.ref<[3] x f32>, %t : !buffer.ref<[4] x f32>):
+  buffer.return
+} {states = [["s", "t", unit]]}
+
+// -----
+
 // CHECK: op 'buffer.kernel': expected a tensor, got !buffer.ref<[4] x f32> (C1)
 buffer.kernel @kernel_c1 {
 ^bb0(%x : !buffer.ref<[4] x f32>):
