@@ -94,12 +94,12 @@ def test_every_form_is_updated_as_it_is_computed(forms: str) -> None:
     model = lowerdeck.compile(forms, states=STATES, target="c99", cache=False)
     assert [one.name for one in model.inputs] == ["x", "at", "where"]
     assert [one.name for one in model.outputs] == ["y", "before", "also"]
-    untouched = pickle.loads(pickle.dumps(model))  # noqa: S301 (our own)
+    untouched = pickle.loads(pickle.dumps(model))
     model.state = FIRST
     held = {**{k: v for k, v in calls.states.items() if k not in FIRST}, **FIRST}
     for step in range(5):
         if step == 3:
-            model = pickle.loads(pickle.dumps(copy.copy(model)))  # noqa: S301 (our own)
+            model = pickle.loads(pickle.dumps(copy.copy(model)))
         untouched(_inputs(0))
         inputs = _inputs(step)
         expected = run_module(_module(forms, "legal"), {**held, **inputs})
