@@ -13,11 +13,13 @@ SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs dist sbom protos clean c-compiler
+.PHONY: help demo test check test-slow lint format docs dist sbom protos clean c-compiler
 
 help:
 	@echo "make demo    compile the example models to C, run them, compare with their frameworks"
 	@echo "make test    lint, type check and run all tests"
+	@echo "make check   run the tests nearest to what differs from main, for less than a minute"
+	@echo "make test-slow  run the long campaigns: all mutants, the ONNX suite in C, fuzzers"
 	@echo "make lint    ruff, import contracts and pyright"
 	@echo "make format  rewrite the sources in the project's format"
 	@echo "make docs    generate the reference pages of docs/ again, and build the site in build/site"
@@ -38,6 +40,25 @@ test: $(VENV)/.installed-dev c-compiler
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) test || status=1; \
 	wait $$lint || status=1; \
 	cat "$$log"; \
+	exit $$status
+
+# While one works; SINCE is the branch that changes are told from.
+SINCE ?= main
+check: $(VENV)/.installed-dev c-compiler
+	$(BIN)/ruff check -q
+	$(BIN)/python -m fuzz.changed --since $(SINCE) -- $(PYTEST_FLAGS)
+
+# Before a release: hours. Each of them goes on where another has found something.
+test-slow: $(VENV)/.installed-dev c-compiler
+	@status=0; \
+	campaign() { echo "$$*"; $(BIN)/python -m "$$@" || { echo "error: $$* found something" >&2; status=1; }; }; \
+	campaign fuzz.mutants --jobs 2; \
+	campaign models.onnx_suite --jobs 2; \
+	campaign fuzz.fuzz_passes --programs 10000 --graphs 2000 --out build/fuzz; \
+	campaign fuzz.fuzz_onnx --graphs 20000 --seed 1 --jobs 2 --out build/fuzz; \
+	campaign fuzz.fuzz_tf1 --graphs 5000 --seed 1 --jobs 2 --out build/fuzz; \
+	campaign fuzz.fuzz_files --mutants 100000 --jobs 2 --out build/fuzz; \
+	campaign fuzz.fuzz_c --jobs 2 --out build/fuzz; \
 	exit $$status
 
 lint: $(VENV)/.installed-dev
