@@ -51,6 +51,9 @@ _LINE = 64
 _LINES_FROM = 4096
 """Bytes from which results begin at such a line: for less the call is what takes time."""
 
+_NO_ELEMENTS = np.zeros(64, np.uint8)
+"""Where an empty input lies: with NULL, one that has a default would be left out."""
+
 _ALONE: list[Array] = [np.empty(0, np.uint8)]
 _UNUSED = sys.getrefcount(_ALONE[0])
 """References to what a list alone holds: its own, and what asking in this way adds."""
@@ -205,6 +208,8 @@ class TensorInfo:
     dtype: np.dtype[Any]
     shape: tuple[int | str, ...]
     """Sizes; a string is a dimension symbol or an expression of them."""
+    default: tuple[int, ...] | None = None
+    """The sizes of what an input is if it is left out; None if it has to be given."""
 
     @property
     def rank(self) -> int:
@@ -212,7 +217,8 @@ class TensorInfo:
         return len(self.shape)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        optional = "" if self.default is None else " (optional)"
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]{optional}"
 
 
 @dataclass(frozen=True)
@@ -342,6 +348,11 @@ class Binding:
             (info, info.dtype, position)
             for info, position in zip(self.inputs, self._input_at, strict=True)
         ]
+        self._default_at = [
+            position
+            for info, position in zip(self.inputs, self._input_at, strict=True)
+            if info.default is not None
+        ]
         self._output_at = [self._fields[f"{field}.data"] for field in outputs]
         self._capacity_at = [self._fields[f"{field}.capacity"] for field in outputs]
         self._output_dims_at = [self._fields[f"{field}.dims"] for field in outputs]
@@ -403,9 +414,10 @@ class Binding:
         if self.states:
             self._reset(ctypes.c_void_p(_address(state.memory)))
 
-    def run(self, inputs: Sequence[Array], state: State | None = None) -> list[Array]:
+    def run(self, inputs: Sequence[Array | None], state: State | None = None) -> list[Array]:
         """
-        The outputs for inputs in order, and for a state, which becomes the next one.
+        The outputs for inputs in order, None for one that is left out, and for a state, which
+        becomes the next one.
 
         ValueError for inputs that do not fit the model, RunError if the run fails.
         """
@@ -427,7 +439,7 @@ class Binding:
             except (AttributeError, ValueError, TypeError):
                 pass  # empty, of a type that buffers cannot have, or no array
             array = arrays[number] = self._checked(array, info)
-            words[position] = _address(array)
+            words[position] = self._input_address(array, inputs[number], info)
         plan = self._plan_for(tuple([array.shape for array in arrays]))
         if slot.plan is not plan:
             self._apply(plan, slot)
@@ -450,7 +462,13 @@ class Binding:
         self._free.append(slot)
         return outputs
 
-    def prepare(self, inputs: Sequence[Array], state: State | None = None) -> PreparedCall:
+    def _input_address(self, array: Array, given: Array | None, info: TensorInfo) -> int:
+        """What C gets for an input: NULL only if it was left out."""
+        if info.default is None:
+            return _address(array)
+        return 0 if given is None else _address(array) or _address(_NO_ELEMENTS)
+
+    def prepare(self, inputs: Sequence[Array | None], state: State | None = None) -> PreparedCall:
         """
         A call that reads `inputs` (in order) where they lie and writes the same outputs each time;
         each run goes on from the state that the one before has left.
@@ -462,20 +480,24 @@ class Binding:
             self._checked(array, info) for array, info in zip(inputs, self.inputs, strict=True)
         ]
         for array, given, info in zip(arrays, inputs, self.inputs):
-            if array is not given:
+            if array is not given and given is not None:
                 raise ValueError(f"input '{info.name}' is not a contiguous, aligned array")
         plan, slot = self._plan_for(tuple(array.shape for array in arrays)), self._new_slot()
         self._apply(plan, slot)
-        for position, array in zip(self._input_at, arrays):
-            slot.words[position] = _address(array)
+        for array, given, (info, _, position) in zip(arrays, inputs, self._ports, strict=True):
+            slot.words[position] = self._input_address(array, given, info)
         if state is not None:
             slot.words[self._fields[STATE]] = _address(state.memory)
             arrays.append(state.memory)
         written = partial(self._written, self._run_into_new(plan, slot), plan, slot)
         return PreparedCall(self._run, slot.words, arrays, self._error, written)
 
+    def _shapes(self, inputs: Sequence[Array | None]) -> list[tuple[int, ...]]:
+        pairs = zip(inputs, self.inputs, strict=True)
+        return [info.default or () if array is None else array.shape for array, info in pairs]
+
     def profile(
-        self, inputs: Sequence[Array], seconds: float, state: State | None = None
+        self, inputs: Sequence[Array | None], seconds: float, state: State | None = None
     ) -> Profile:
         """
         The times of kernels in runs that take about so many seconds, and five at least.
@@ -498,11 +520,11 @@ class Binding:
             call()
             whole.append(time.perf_counter() - start)
             runs.append(slots.copy())
-        symbols = self._bind_symbols([array.shape for array in inputs])
+        symbols = self._bind_symbols(self._shapes(inputs))
         return _profile(self._slots, np.array(runs), whole, symbols)
 
     def trace(
-        self, inputs: Sequence[Array], seconds: float, state: State | None = None
+        self, inputs: Sequence[Array | None], seconds: float, state: State | None = None
     ) -> list[KernelEvent]:
         """
         The calls of kernels in the fastest of the runs that take about so many seconds.
@@ -583,7 +605,12 @@ class Binding:
         ]
 
     def _checked(self, value: object, info: TensorInfo) -> Array:
-        """The array as C reads it: copied only if it is not contiguous or not aligned."""
+        """
+        The array as C reads it: copied only if it is not contiguous or not aligned. Of an input
+        that is left out (None), one of its shape.
+        """
+        if value is None and info.default is not None:
+            return np.broadcast_to(np.zeros((), info.dtype), info.default)
         array = cast(Array, value if isinstance(value, np.ndarray) else np.asarray(value))
         if array.dtype is not info.dtype and array.dtype != info.dtype:
             raise ValueError(
@@ -648,6 +675,8 @@ class Binding:
         slot = self._new_slot()
         for position, value in words:
             slot.words[position] = value
+        for position in self._default_at:  # the dims count as they are
+            slot.words[position] = _address(_NO_ELEMENTS)
         return self._workspace_size(slot.words)
 
     def _apply(self, plan: _Plan, slot: _Slot) -> None:
@@ -923,6 +952,9 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
                 raise ValueError(f"{path}: {dim!r} is no dimension")
             if isinstance(dim, str):
                 parse_text(dim)
+        default: object = port.get("default")
+        if default is not None and not _is_shape(default, len(cast("list[object]", port["dims"]))):
+            raise ValueError(f"{path}: {default!r} are no sizes of a default")
         if port["dtype"] not in _DTYPES:
             raise ValueError(f"{path}: '{port['dtype']}' is no element type")
     fields = [port["field"] for port in (*data["inputs"], *data["outputs"])]
@@ -939,6 +971,11 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
             raise ValueError(f"{path}: '{state['name']}' is no state")
         if state["offset"] + math.prod(sizes) * width > size:
             raise ValueError(f"{path}: the state '{state['name']}' is larger than all of it")
+
+
+def _is_shape(value: object, rank: int) -> bool:
+    sizes = cast("list[object]", value) if isinstance(value, list) else [None]
+    return len(sizes) == rank and all(isinstance(size, int) and size >= 0 for size in sizes)
 
 
 def _check_types(
@@ -1005,7 +1042,8 @@ def _address(array: Array) -> int:
 
 def _tensor_info(port: Mapping[str, Any]) -> TensorInfo:
     dtype = ml_dtypes.bfloat16 if port["dtype"] == "bfloat16" else port["dtype"]
-    return TensorInfo(port["name"], np.dtype(dtype), tuple(port["dims"]))
+    default = None if port.get("default") is None else tuple(port["default"])
+    return TensorInfo(port["name"], np.dtype(dtype), tuple(port["dims"]), default)
 
 
 def _dimensions(shape: Sequence[int | str]) -> list[int | Dimension]:

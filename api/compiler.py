@@ -508,7 +508,8 @@ class Model:
         """What notebooks show: the inputs and outputs as a table."""
         rows = "".join(
             f"<tr><td>{kind}</td><td>{escape(info.name)}</td><td>{info.dtype}</td>"
-            f"<td>[{escape(', '.join(map(str, info.shape)))}]</td></tr>"
+            f"<td>[{escape(', '.join(map(str, info.shape)))}]"
+            f"{'' if info.default is None else ' (optional)'}</td></tr>"
             for kind, infos in (("input", self.inputs), ("output", self.outputs))
             for info in infos
         )
@@ -581,9 +582,11 @@ class Model:
 
     def workspace_for(self, shapes: Mapping[str, Sequence[int]]) -> int:
         """`workspace_size` for inputs of these shapes; ValueError if they are not the model's."""
-        if missing := [name for name in self._names if name not in shapes]:
+        known = {info.name: info.default for info in self.inputs if info.default is not None}
+        known.update((name, tuple(shape)) for name, shape in shapes.items())
+        if missing := [name for name in self._names if name not in known]:
             raise ValueError(f"no shape for the inputs {missing}")
-        return self._binding.workspace_for([tuple(shapes[name]) for name in self._names])
+        return self._binding.workspace_for([known[name] for name in self._names])
 
     @property
     def weights_size(self) -> int:
@@ -599,6 +602,7 @@ class Model:
     def __call__(self, *inputs: Any) -> dict[str, Array] | tuple[Array, ...]:
         """
         Run the model. The memory of results is used by later calls once nothing refers to it.
+        Inputs with a default may be left out: by name, at the end of the order, or as None.
 
         ValueError if the inputs are not those of the model, RunError if the run fails. Where sizes
         or indices computed from data do not fit, and the model was compiled from a file here, the
@@ -609,10 +613,17 @@ class Model:
             results = self._run(self._in_order(named))
             return dict(zip(self._output_names, results, strict=True))
         if len(inputs) != len(self._names):
-            raise ValueError(f"{len(inputs)} inputs for a model with {len(self._names)}")
+            inputs = self._filled_up(inputs)
         return tuple(self._run(inputs))
 
-    def _run(self, inputs: Sequence[Array]) -> list[Array]:
+    def _filled_up(self, inputs: Sequence[Array]) -> tuple[Any, ...]:
+        """The inputs in order, where the last ones are left out: None for these."""
+        missing = self.inputs[len(inputs) :]
+        if len(inputs) > len(self._names) or any(info.default is None for info in missing):
+            raise ValueError(f"{len(inputs)} inputs for a model with {len(self._names)}")
+        return (*inputs, *[None] * len(missing))
+
+    def _run(self, inputs: Sequence[Array | None]) -> list[Array]:
         try:
             if not self._state.infos:
                 return self._binding.run(inputs)
@@ -631,7 +642,7 @@ class Model:
         """
         self._source = model, options, _version_of(model)
 
-    def _cause(self, inputs: Sequence[Array]) -> str | None:
+    def _cause(self, inputs: Sequence[Array | None]) -> str | None:
         """The node at which a run with these inputs fails, and why; None if that is not found."""
         from lowerdeck.dialects.interpret import run_module
         from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError
@@ -643,7 +654,9 @@ class Model:
             if _version_of(model) != version:
                 return None
             module, _ = import_and_lower(model, "legal", options)
-            named = {**self.state, **dict(zip(self._names, inputs, strict=True))}
+            pairs = zip(self._names, inputs, strict=True)
+            given = {name: array for name, array in pairs if array is not None}
+            named = {**self.state, **given}
             run_module(module, named, max_steps=_MOST_STEPS)
         except InterpretError as error:
             return None if isinstance(error, StepLimitError) else str(error)
@@ -719,20 +732,26 @@ class Model:
         """
         return self._binding.trace(self._in_order(inputs), seconds, self._state.copy())
 
-    def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
+    def _in_order(self, named: Mapping[str, Array]) -> list[Array | None]:
         try:
-            arrays = [named[name] for name in self._names]
+            arrays: list[Array | None] = [named[name] for name in self._names]
+            if len(named) == len(arrays):
+                return arrays
         except KeyError:
-            from lowerdeck.dialects.interpret.errors import no_values_for
-
-            missing = [name for name in self._names if name not in named]
-            raise ValueError(no_values_for(missing, named)) from None
-        if len(named) == len(arrays):
-            return arrays
+            arrays = self._without_defaults(named)
         known = {*self._names, *self._metadata.get("unused_inputs", ())}
         if unknown := [name for name in named if name not in known]:
             raise ValueError(f"{unknown} are not inputs; the inputs are {self._names}")
         return arrays
+
+    def _without_defaults(self, named: Mapping[str, Array]) -> list[Array | None]:
+        """The arrays in order, None for one that is left out; ValueError if it has no default."""
+        from lowerdeck.dialects.interpret.errors import no_values_for
+
+        required = [info.name for info in self.inputs if info.default is None]
+        if missing := [name for name in required if name not in named]:
+            raise ValueError(no_values_for(missing, named))
+        return [named.get(name) for name in self._names]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """

@@ -170,6 +170,15 @@ register(
         legalization={"legalize-onnx": lazy("passes.legalize.onnx", "LegalizeOnnxPass")},
         support=lazy("passes.legalize.onnx.support", "support"),
         infer_types=lazy("passes.legalize.onnx.framework", "infer_types"),
+        options=(
+            ImportOption(
+                "optional",
+                "A,B",
+                "inputs that may be left out, for they have an initializer; those that are not "
+                "named are constants (default: all of them, unless one is a weight by its role)",
+                is_list=True,
+            ),
+        ),
         export=Export(
             ".onnx",
             passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, ErasedSSAValue, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.core.defaults import unfit_defaults
 from lowerdeck.dialects.graph_regions import HasGraphRegion
 
 
@@ -26,7 +28,7 @@ def problems_of(module: Operation) -> list[tuple[Operation, str]]:
         if uses := list(_erased_values(module)):
             return uses
         raise
-    return list(used_before_made(module))
+    return [*_unfit_defaults(module), *used_before_made(module)]
 
 
 def used_before_made(root: Operation) -> Iterator[tuple[Operation, str]]:
@@ -53,6 +55,15 @@ def _unverified(module: Operation) -> Iterator[tuple[Operation, str]]:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:
             yield op, _reason(error)
+
+
+def _unfit_defaults(module: Operation) -> Iterator[tuple[Operation, str]]:
+    """The functions at the top with inputs that cannot have their defaults."""
+    for region in module.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if isinstance(op, FuncOp):
+                    yield from ((op, problem) for problem in unfit_defaults(op))
 
 
 def _reason(error: VerifyException) -> str:

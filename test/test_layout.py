@@ -27,6 +27,7 @@ OP_NAME = re.compile(rf"({'|'.join(DIALECTS)})\.\w*")
 
 NAMES_OF_OPS = {
     "dialects/core/names.py": {
+        "core.default",
         "core.name",
         "core.states",
         "core.unused_inputs",

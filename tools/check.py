@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -254,12 +254,17 @@ def run_onnxruntime(path: str, inputs: Inputs, options: CompileOptions) -> Resul
         fixed = options.fixed or {}
         used: Mapping[str, NDArray[np.generic]] = {
             value.name: _fixed(value, fixed) if value.name in fixed else inputs[value.name]
-            for value in session.get_inputs()
+            for value in (*session.get_inputs(), *_overridden(session, {**inputs, **fixed}))
         }
         results = session.run(names, used)
     except Exception as error:  # whatever its C++ raises; a model may be beyond it
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return dict(zip(names, results, strict=True))
+
+
+def _overridden(session: Any, given: Container[str]) -> list[Any]:
+    """The initializers that are inputs, too, and for which there are values."""
+    return [value for value in session.get_overridable_initializers() if value.name in given]
 
 
 def _fixed(value: Any, fixed: Mapping[str, Any]) -> NDArray[Any]:

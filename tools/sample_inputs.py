@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.buffer.entry import find_entry
+from lowerdeck.dialects.core.defaults import default_of
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.tensor import (
@@ -145,11 +146,18 @@ def sample_inputs(
     """
     Arrays for inputs by tensor name.
 
-    `sizes` gives dimension symbols their values; others get those of `choice`. VerifyException if
-    an input is not a tensor of known rank.
+    `sizes` gives dimension symbols their values; others get those of `choice`. An input that may
+    be left out has its default, if it is of these sizes. VerifyException if an input is not a
+    tensor of known rank.
     """
     generator = np.random.default_rng(seed)
+    defaults = {name: default_of(value) for name, value in inputs.items()}
     known = dict(sizes or {})
+    for name, default in defaults.items():
+        if default is not None:
+            for dim, size in zip(dims_of(inputs[name]), default.shape, strict=True):
+                if dim == Expr.symbol(str(dim)):
+                    known.setdefault(str(dim), size)
     arrays: dict[str, NDArray[Any]] = {}
     for name, value in inputs.items():
         try:
@@ -159,6 +167,9 @@ def sample_inputs(
         for symbol in sorted(set[str]().union(*(dim.symbols for dim in dims))):
             known.setdefault(symbol, choice.sizes[len(known) % len(choice.sizes)])
         shape = [dim.evaluate(known) for dim in dims]
+        if (default := defaults[name]) is not None and list(default.shape) == shape:
+            arrays[name] = default.array()
+            continue
         dtype = numpy_dtype(element_type(value))
         bounds = list(_bounds(value, known, set()))
         bound = max(min(bounds), 1) if bounds else choice.integers

@@ -23,8 +23,10 @@ from lowerdeck.dialects.buffer.kernel import ReturnOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.defaults import DefaultAttr
 from lowerdeck.dialects.core.states import states_in
-from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.core.types import DimsAttr, tensor
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.walking import all_ops
 
 Names = ArrayAttr[StringAttr]
@@ -38,7 +40,8 @@ class EntryOp(IRDLOperation):
 
     The region's arguments are the buffers of the model's inputs, then those of its outputs; callers
     know them by the tensors' names, `inputs` and `outputs`. The model also has the inputs `unused`,
-    which no output needs.
+    which no output needs. A caller may leave out an input that has one of `defaults`; the weights
+    hold its elements at the same one of `default_offsets`, which is 0 for an input without.
 
     `takes_pool` says that it takes a thread pool, and `parallel` that every thread runs it, because
     they share work. `workspace` is the size of planned memory in bytes, and `weights` that of the
@@ -63,6 +66,8 @@ class EntryOp(IRDLOperation):
     - (C7) the slots of the marks are 0, 1, ..., each once; without `profile` there are no marks.
     - (C8) the input of a state is one of `inputs` or `unused`, its output one of `outputs`, of the
       same type, and of no other state.
+    - (C9) there is one of `defaults` and of `default_offsets` for each input, if there are any; a
+      default has the element type and the rank of its input, and the sizes that are numbers.
 
     Example:
 
@@ -80,6 +85,8 @@ class EntryOp(IRDLOperation):
     outputs = prop_def(Names)
     unused = opt_prop_def(Names)
     states = opt_prop_def(ArrayAttr)
+    defaults = opt_prop_def(ArrayAttr[DefaultAttr | UnitAttr])
+    default_offsets = opt_prop_def(DimsAttr)
     takes_pool = opt_prop_def(UnitAttr)
     parallel = opt_prop_def(UnitAttr)
     workspace = opt_prop_def(DimsAttr)
@@ -100,6 +107,7 @@ class EntryOp(IRDLOperation):
         *,
         unused: Sequence[str] = (),
         states: Attribute | None = None,
+        defaults: Sequence[DefaultAttr | None] = (),
     ):
         super().__init__(
             properties={
@@ -107,6 +115,9 @@ class EntryOp(IRDLOperation):
                 "outputs": _names(outputs),
                 "unused": _names(unused) if unused else None,
                 "states": states,
+                "defaults": ArrayAttr([default or UnitAttr() for default in defaults])
+                if any(defaults)
+                else None,
             },
             regions=[body],
         )
@@ -130,6 +141,13 @@ class EntryOp(IRDLOperation):
         before = dict(zip(names_in(self.inputs), self.input_args, strict=True))
         after = dict(zip(names_in(self.outputs), self.output_args, strict=True))
         return [(before.get(one), after[other]) for one, other, _ in states_in(self.states)]
+
+    @property
+    def input_defaults(self) -> list[DefaultAttr | None]:
+        """For each input what it is if the caller leaves it out; None if it has to be given."""
+        if self.defaults is None:
+            return [None] * len(self.inputs)
+        return [each if isinstance(each, DefaultAttr) else None for each in self.defaults]
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -167,6 +185,7 @@ class EntryOp(IRDLOperation):
         numbered = slots == list(range(len(slots)))
         require(numbered, f"the slots are {slots}, not numbers from 0 in order", "C7")
         self._verify_states()
+        self._verify_defaults()
 
     def _verify_states(self) -> None:
         names = [(before, after) for before, after, _ in states_in(self.states)]
@@ -179,6 +198,19 @@ class EntryOp(IRDLOperation):
         for before, after in self.states_args:
             fits = before is None or before.type == after.type
             require(fits, lambda t=after.type: f"a state does not remain a {t}", "C8")
+
+    def _verify_defaults(self) -> None:
+        counts = [len(each) for each in (self.defaults, self._offsets) if each is not None]
+        for count in counts:
+            require(count == len(self.inputs), f"{count} for {len(self.inputs)} inputs", "C9")
+        for default, argument in zip(self.input_defaults, self.input_args, strict=True):
+            type_ = ref_type(argument)
+            fits = default is None or default.fits(tensor(type_.element, type_.dims.data))
+            require(fits, lambda d=default, t=type_: f"a default {d} of an input {t}", "C9")
+
+    @property
+    def _offsets(self) -> Sequence[Expr] | None:
+        return None if self.default_offsets is None else self.default_offsets.data
 
     def _verify_plan(self) -> None:
         if self.workspace is not None:

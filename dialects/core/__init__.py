@@ -12,6 +12,7 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.custom import CustomOp
+from lowerdeck.dialects.core.defaults import DefaultAttr
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import ENUMERATIONS
 from lowerdeck.dialects.core.layout import LayoutAttr
@@ -47,6 +48,7 @@ Core = Dialect(
     ],
     [
         BlobAttr,
+        DefaultAttr,
         DimsAttr,
         *ENUMERATIONS,
         LayoutAttr,

@@ -24,6 +24,13 @@ for zeros.
 """
 
 
+DEFAULT = "core.default"
+"""
+The attribute of an argument that a caller may leave out (`dialects/core/defaults.py`), and the name
+of what it holds.
+"""
+
+
 def named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
     """The attributes of arguments or results with these names."""
     return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])

@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import InterpretationError, VerifyException
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.defaults import default_arrays
 from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
@@ -79,6 +80,7 @@ def _run_module(
             return dict(runner.run(op, inputs, max_steps))
     target = find_function(module, function)
     names = value_names(target.arg_attrs, len(target.body.block.args))
+    inputs = {**default_arrays(target), **inputs}
     if missing := [name for name in names if name not in inputs]:
         raise InterpretError(no_values_for(missing, inputs))
     known = {*names, *unused_inputs(target)}

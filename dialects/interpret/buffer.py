@@ -78,6 +78,9 @@ class Machine:
         """The outputs by name."""
         unused = names_in(entry.unused)
         given = {name: array for name, array in inputs.items() if name not in unused}
+        for name, default in zip(names_in(entry.inputs), entry.input_defaults, strict=True):
+            if default is not None:
+                given.setdefault(name, default.array())
         symbols = self._bind_inputs(entry.input_args, names_in(entry.inputs), given)
         self._outputs = set(entry.output_args)
         for before, after in entry.states_args:

@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.defaults import defaults_of
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import COMPUTABLE
 from lowerdeck.dialects.onnx.nodes import Names, named_node
@@ -74,8 +75,11 @@ class ModelWriter:
                 known.setdefault(value, name)
         names = Names(known, (*input_names, *result_names))
         graph = GraphProto(name=function.sym_name.data)
-        for name, argument in zip(input_names, block.args, strict=True):
+        defaults = defaults_of(function)
+        for name, argument, default in zip(input_names, block.args, defaults, strict=True):
             graph.input.add(name=name, type=type_to_proto(argument.type))
+            if default is not None:
+                self._weights.append((name, TensorAttr(default.type, default.value)))
         for op in block.ops:
             match op:
                 case InitializerOp():

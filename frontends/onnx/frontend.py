@@ -27,6 +27,7 @@ def _load(request: Request) -> ModuleOp:
         outputs=request.outputs,
         input_shapes=request.input_shapes,
         fixed=request.fixed,
+        optional=request.options.get("optional"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from onnx import GraphProto, ModelProto, TensorShapeProto
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
     FileLineColLoc,
     IntAttr,
     IntegerAttr,
@@ -24,7 +26,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from lowerdeck.dialects.core.names import named
+from lowerdeck.dialects.core.names import DEFAULT, NAME, UNUSED, named
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.onnx.convert import (
@@ -42,6 +44,12 @@ from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.fixed import fixed_array, unknown_input
 from lowerdeck.frontends.onnx.contrib import ModelWeights, function_makers
+from lowerdeck.frontends.onnx.optional import (
+    FIRST_IR_VERSION,
+    default_of,
+    listed_initializers,
+    weights_among,
+)
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 from lowerdeck.frontends.symbols import Symbols
 
@@ -52,14 +60,18 @@ def import_model(
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     fixed: Mapping[str, ArrayLike] | None = None,
+    optional: Collection[str] | None = None,
 ) -> ModuleOp:
     """
     The module for a model: `func.func @main` with one onnx op for each node.
 
     `outputs` names the tensors of the main graph to return in place of its outputs; nodes that they
-    do not need are left out. `input_shapes` replaces the shapes of inputs. An input that has an
-    initializer is a constant, not an argument, and so is one to which `fixed` gives a value. Calls
-    of the model's own functions are inlined. FrontendError lists everything that prevents the
+    do not need are left out. `input_shapes` replaces the shapes of inputs. An input with a value in
+    `fixed` is a constant, not an argument. Calls of the model's own functions are inlined.
+
+    An initializer that is listed among the inputs, too, is one with a default from version 4 of the
+    IR on, unless one of those that are listed is a weight by its role: then all are constants.
+    `optional` names those that are inputs instead. FrontendError lists everything that prevents the
     import.
     """
     if isinstance(source, ModelProto):
@@ -69,7 +81,8 @@ def import_model(
         file = os.fspath(source)
         model, loader = parse_model(file), TensorLoader(file)
     try:
-        return _Importer(file, model, loader).run(outputs, dict(input_shapes or {}), fixed or {})
+        importer = _Importer(file, model, loader)
+        return importer.run(outputs, dict(input_shapes or {}), fixed or {}, optional)
     except RecursionError:
         raise FrontendError.of_file(file, "its subgraphs are nested too deeply") from None
 
@@ -114,6 +127,7 @@ class _Importer:
         outputs: Sequence[str] | None,
         input_shapes: dict[str, Sequence[int]],
         fixed: Mapping[str, ArrayLike],
+        chosen: Collection[str] | None,
     ) -> ModuleOp:
         graph, builder = self.model.graph, self.builder
         needed = None if outputs is None else needed_names(graph, outputs)
@@ -132,8 +146,82 @@ class _Importer:
         values = builder.outputs(names, scope, block)
         self._raise_problems()
         block.add_op(func.ReturnOp(*values))
-        main = self._function(block, [value.name for value in inputs], names)
+        given = [value.name for value in inputs]
+        attributes = dict(zip(given, named(given), strict=True))
+        left_out = self._make_optional(attributes, chosen, fixed, block, scope, input_shapes)
+        self._check_shapes(input_shapes, attributes)
+        self._raise_problems()
+        main = self._function(block, [*attributes.values()], names)
+        if left_out:
+            main.attributes[UNUSED] = ArrayAttr(map(StringAttr, left_out))
         return ModuleOp([main])
+
+    def _make_optional(
+        self,
+        attributes: dict[str, DictionaryAttr],
+        chosen: Collection[str] | None,
+        fixed: Container[str],
+        block: Block,
+        scope: Scope,
+        shapes: dict[str, Sequence[int]],
+    ) -> list[str]:
+        """
+        Let initializers that are defaults be arguments: those that are `chosen`, or by the rule.
+
+        `attributes`, those of the arguments by name, gets them, too, in the order of the graph's
+        inputs. The result are the names of such inputs that the outputs do not need.
+        """
+        listed = [name for name in listed_initializers(self.model) if name not in fixed]
+        for name in chosen or ():
+            if name not in listed:
+                known = ", ".join(f"'{each}'" for each in listed[:10]) or "none"
+                text = (
+                    f"'{name}' is called optional, but the inputs with an initializer are {known}"
+                )
+                self.builder.report(None, text)
+        ops = {name: scope[name].owner for name in listed if name in scope}
+        found = {name: op for name, op in ops.items() if isinstance(op, InitializerOp)}
+        if chosen is None:
+            is_default = self.model.ir_version >= FIRST_IR_VERSION and (
+                weights_among(block).isdisjoint(found.values())
+            )
+            chosen = [name for name, op in found.items() if is_default and default_of(op)]
+        required = dict(attributes)
+        attributes.clear()
+        for value in self.model.graph.input:
+            if value.name in required:
+                attributes[value.name] = required[value.name]
+            elif value.name in chosen and (op := found.get(value.name)) is not None:
+                entry = self._make_argument(value, op, block, len(attributes), shapes)
+                attributes[value.name] = entry
+        return [name for name in listed if name in chosen and name not in found]
+
+    def _make_argument(
+        self,
+        value: onnx.ValueInfoProto,
+        op: InitializerOp,
+        block: Block,
+        position: int,
+        shapes: dict[str, Sequence[int]],
+    ) -> DictionaryAttr:
+        """Let an initializer be an argument at a position; the attributes of the argument."""
+        is_given = value.name in shapes
+        type_, default = self._type_of(value, shapes), default_of(op)
+        if isinstance(type_, UnrankedTensorType):
+            type_ = op.output.type  # the only rank that is known to be meant
+        entries: dict[str, Attribute] = {NAME: StringAttr(value.name)}
+        if default is not None and default.fits(type_):
+            entries[DEFAULT] = default
+        elif default is None or not is_given:
+            text = f"input '{value.name}' of type {type_} has an initializer of {op.output.type}"
+            self.builder.report(None, text)
+        argument = block.insert_arg(type_, position)
+        argument.location = op.location
+        argument.name_hint = op.output.name_hint
+        op.output.replace_all_uses_with(argument)
+        op.detach()
+        op.erase()
+        return DictionaryAttr(entries)
 
     def _raise_problems(self) -> None:
         if self.builder.problems:
@@ -152,23 +240,30 @@ class _Importer:
     ) -> Block:
         block = Block()
         for value in inputs:
-            type_ = self.builder.type_of(value, self._dims)
-            if value.name in shapes:
-                shape = shapes.pop(value.name)
-                if any(dim < 0 for dim in shape):
-                    self.builder.report(None, f"the shape given for '{value.name}' is negative")
-                if isinstance(type_, TensorType | UnrankedTensorType):
-                    element = cast(TensorType[Attribute], type_).element_type
-                    type_ = tensor(element, [max(0, dim) for dim in shape])
-                else:
-                    self.builder.report(None, f"a shape is given for '{value.name}': {type_}")
-            arg = block.insert_arg(type_, len(block.args))
+            arg = block.insert_arg(self._type_of(value, shapes), len(block.args))
             arg.location = self.locate(value.name)
             self.builder.define(None, value.name, arg, scope)
-        for name in shapes:
-            known = ", ".join(f"'{value.name}'" for value in inputs[:10]) or "none"
-            self.builder.report(None, f"a shape is given for '{name}', but the inputs are {known}")
         return block
+
+    def _type_of(self, value: onnx.ValueInfoProto, shapes: dict[str, Sequence[int]]) -> Attribute:
+        """The type of an input, with the shape that is given; it is taken out of `shapes`."""
+        type_ = self.builder.type_of(value, self._dims)
+        if value.name not in shapes:
+            return type_
+        shape = shapes.pop(value.name)
+        if any(dim < 0 for dim in shape):
+            self.builder.report(None, f"the shape given for '{value.name}' is negative")
+        if not isinstance(type_, TensorType | UnrankedTensorType):
+            self.builder.report(None, f"a shape is given for '{value.name}': {type_}")
+            return type_
+        element = cast(TensorType[Attribute], type_).element_type
+        return tensor(element, [max(0, dim) for dim in shape])
+
+    def _check_shapes(self, rest: Iterable[str], inputs: Iterable[str]) -> None:
+        """Shapes that are left over were given for something else."""
+        known = ", ".join(f"'{name}'" for name in [*inputs][:10]) or "none"
+        for name in rest:
+            self.builder.report(None, f"a shape is given for '{name}', but the inputs are {known}")
 
     def _fixed(self, fixed: Mapping[str, ArrayLike], scope: Scope) -> list[Operation]:
         """The constants in place of inputs with these names."""
@@ -205,14 +300,16 @@ class _Importer:
         name = dim.dim_param if dim.HasField("dim_param") else ""
         return self.symbols.named(name) if _is_name(name) else self.symbols.unnamed()
 
-    def _function(self, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> func.FuncOp:
+    def _function(
+        self, block: Block, inputs: Sequence[DictionaryAttr], outputs: Sequence[str]
+    ) -> func.FuncOp:
         last = block.last_op
         assert isinstance(last, func.ReturnOp)
         main = func.FuncOp(
             "main",
             (block.arg_types, last.arguments.types),
             Region(block),
-            arg_attrs=named(inputs),
+            arg_attrs=ArrayAttr(inputs),
             res_attrs=named(outputs),
         )
         main.location = last.location = self.file_location

@@ -30,6 +30,7 @@ from lowerdeck.dialects.core.control_flow import (
     names_in,
     yielded,
 )
+from lowerdeck.dialects.core.defaults import defaults_of
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.names import STATES, unused_inputs, value_names
 from lowerdeck.dialects.core.states import states_in
@@ -159,6 +160,7 @@ class Bufferizer:
             Region(block),
             unused=unused_inputs(function),
             states=function.attributes.get(STATES),
+            defaults=defaults_of(function),
         )
         entry.location = function.location
         return [called.over_buffers() for called in self._kernels.values()], entry

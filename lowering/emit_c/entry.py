@@ -119,7 +119,11 @@ class EntryWriter:
     def port(self, value: SSAValue) -> None:
         """Declare the pointer to the buffer of an input or output."""
         port = self.ports[value]
-        self.pointer(value, port.data, port.field)
+        data = port.data
+        if port.default is not None:
+            default = f"{self.c.use('weights')} + {port.default_offset}"
+            data = f"{data} != NULL ? {data} : ({self.pointer_type(value)})({default})"
+        self.pointer(value, data, port.field)
 
     def symbol(self, name: str, text: str) -> None:
         """Declare a dimension symbol; it may turn out to be in types only."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lowerdeck.lowering.abi import AFTER_TENSORS, STATE
-from lowerdeck.lowering.emit_c.interface import Interface, Port
+from lowerdeck.lowering.emit_c.interface import Interface, Port, size_of_input
 from lowerdeck.lowering.emit_c.writer import bare_symbols, string_literal
 
 _ERROR = "LOWERDECK_ERROR"
@@ -81,11 +81,14 @@ def _if(condition: str, text: str) -> str:
 
 
 def _elements(port: Port) -> str:
+    """Of an input with a default where the caller gives it."""
     return f"lowerdeck_elements(args->{port.field}.dims, {len(port.type.dims.data)})"
 
 
 def _null(i: Interface) -> Iterator[str]:
     for port in (*i.inputs, *i.outputs):
+        if port.default is not None:
+            continue
         yield _if(
             f"args->{port.field}.data == NULL && {_elements(port)} != 0", f"{port.name}: data"
         )
@@ -103,27 +106,33 @@ def _input_dims(i: Interface) -> Iterator[str]:
     rest: list[str] = []
     for number, port in enumerate(i.inputs):
         for axis, dim in enumerate(port.type.dims.data):
-            size, text = f"args->{port.field}.dims[{axis}]", f"{port.name}: dims[{axis}]"
+            size, text = size_of_input(port, axis), f"{port.name}: dims[{axis}]"
             if found.get(str(dim)) == (number, axis):
                 yield _if(f"{size} < 0", f"{text} is negative")
             elif dim.value is not None:
                 yield _if(f"{size} != {dim.value}", f"{text} is not {dim.value}")
             elif (place := found.get(str(dim))) is not None:
                 first, other = i.inputs[place[0]], place[1]
-                expected = f"args->{first.field}.dims[{other}]"
+                expected = size_of_input(first, other)
                 whose = "" if first is port else f" of {first.name}"
                 yield _if(f"{size} != {expected}", f"{text} is not dims[{other}]{whose}")
             else:
                 rest.append(f"{text} is not {dim}")
     sizes = {
-        symbol: f"args->{i.inputs[number].field}.dims[{axis}]"
-        for symbol, (number, axis) in found.items()
+        symbol: size_of_input(i.inputs[number], axis) for symbol, (number, axis) in found.items()
     }
     for condition, text in i.conditions:
         if condition.ask is None:
             rest.append(text)
         else:
             yield _if(condition.ask.c_failure(sizes), text)
+    for port in i.inputs:
+        for axis, default in enumerate(port.default or ()):
+            if port.type.dims.data[axis].value is None:
+                yield _if(
+                    f"args->{port.field}.data == NULL && {size_of_input(port, axis)} != {default}",
+                    f"{port.name}: data is NULL, and dims[{axis}] is not {default}",
+                )
     if len(rest) == 1:
         yield f"return {string_literal(rest[0])};"
 

@@ -53,6 +53,10 @@ class Port:
     name: str
     field: str
     type: RefType
+    default: tuple[int, ...] | None = None
+    """The sizes of what an input is if the caller leaves it out; None if it has to be given."""
+    default_offset: int = 0
+    """Where its elements lie in the weights."""
 
     @property
     def rank(self) -> int:
@@ -140,6 +144,14 @@ class Interface:
         last = self.states[-1] if self.states else None
         end = 0 if last is None else last.offset + last.elements * last.type.item_size
         return -(-end // self.state_alignment) * self.state_alignment
+
+
+def size_of_input(port: Port, axis: int) -> str:
+    """The C form of a dimension; of an input that was left out, it is that of the default."""
+    given = f"args->{port.field}.dims[{axis}]"
+    if port.default is None or not port.default[axis]:
+        return given
+    return f"lowerdeck_given(args->{port.field}.data, {given}, {port.default[axis]})"
 
 
 def make_ports(names: Sequence[str], types: Sequence[RefType], taken: set[str]) -> tuple[Port, ...]:
@@ -298,7 +310,11 @@ def _first_value(port: StatePort) -> str:
 
 
 def _port_comment(port: Port) -> str:
-    return comment(f"{port.name}: {dims_text(port.type)}")
+    text = f"{port.name}: {dims_text(port.type)}"
+    if port.default is not None:
+        sizes = ", ".join(map(str, port.default))
+        text += f"; may be NULL: the default, of [{sizes}], dims are these or 0"
+    return comment(text)
 
 
 def read_dimensions(i: Interface, c: CWriter) -> None:
@@ -306,7 +322,7 @@ def read_dimensions(i: Interface, c: CWriter) -> None:
     for symbol, (number, axis) in bare_symbols([port.type for port in i.inputs]).items():
         name = c.bind_symbol(symbol)
         c.sizes.add(symbol)
-        c.line(f"const int64_t {name} = args->{i.inputs[number].field}.dims[{axis}];")
+        c.line(f"const int64_t {name} = {size_of_input(i.inputs[number], axis)};")
         c.line(f"(void){name};")
 
 
@@ -321,13 +337,13 @@ def check_dimensions(i: Interface, c: CWriter, failure: str) -> None:
     for symbol, (number, axis) in found.items():
         name = c.bind_symbol(symbol)
         c.sizes.add(symbol)
-        c.line(f"const int64_t {name} = args->{i.inputs[number].field}.dims[{axis}];")
+        c.line(f"const int64_t {name} = {size_of_input(i.inputs[number], axis)};")
         c.line(f"if ({name} < 0) return {failure};")
     for number, port in enumerate(i.inputs):
         for axis, dim in enumerate(port.type.dims.data):
             if found.get(str(dim)) != (number, axis):
                 expected = c.size(dim)
-                c.line(f"if (args->{port.field}.dims[{axis}] != {expected}) return {failure};")
+                c.line(f"if ({size_of_input(port, axis)} != {expected}) return {failure};")
     for condition, _ in i.conditions:
         c.line(f"if (!({c_condition(condition, c)})) return {failure};")
 
@@ -408,7 +424,10 @@ def check_function(i: Interface) -> str:
 
 def _check_arguments(i: Interface, c: CWriter) -> None:
     for port in i.inputs:
-        _check_pointer(port, c)
+        if port.default is None:
+            _check_pointer(port, c)
+        else:
+            _check_default(port, c)
     known = [port for port in i.outputs if _is_known(port, c)]
     # All of them before any is too small: one call tells what all outputs need.
     for port in known:
@@ -462,12 +481,29 @@ def _check_room(port: Port, c: CWriter) -> None:
 
 
 def _check_pointer(port: Port, c: CWriter) -> None:
-    data, size = f"args->{port.field}.data", port.type.item_size
+    data = f"args->{port.field}.data"
     dims = port.type.dims.data
     empty = "" if port.type.elements.value else f"{c_bytes(dims, 1, c.size)} != 0 && "
     c.line(f"if ({empty}{data} == NULL) return LOWERDECK_ERROR_NULL;")
-    if size > 1:
-        c.line(f"if ((uintptr_t){data} % {size} != 0) return LOWERDECK_ERROR_ALIGNMENT;")
+    _check_alignment(port, c)
+
+
+def _check_alignment(port: Port, c: CWriter) -> None:
+    if (size := port.type.item_size) > 1:
+        address = f"(uintptr_t)args->{port.field}.data"
+        c.line(f"if ({address} % {size} != 0) return LOWERDECK_ERROR_ALIGNMENT;")
+
+
+def _check_default(port: Port, c: CWriter) -> None:
+    """An input without data is the default, so it has its sizes."""
+    for axis, size in enumerate(port.default or ()):
+        if port.type.dims.data[axis].value is None:
+            other = f"{size_of_input(port, axis)} != {size}"
+            c.line(
+                f"if (args->{port.field}.data == NULL && {other}) "
+                "return LOWERDECK_ERROR_INPUT_DIMS;"
+            )
+    _check_alignment(port, c)
 
 
 def _check_weights(i: Interface, c: CWriter) -> None:
@@ -670,6 +706,8 @@ def _is_of(port: Port, symbols: Mapping[str, str]) -> bool:
 
 
 def _make_input(port: Port, symbols: Mapping[str, str]) -> str:
+    if port.default is not None and _is_fixed(port):
+        return f"  /* args.{port.field} is left out, so it is the default. */"
     dims = (
         f"\n  args.{port.field}.dims[{axis}] = {c_expr(dim, symbols)};"
         for axis, dim in enumerate(port.type.dims.data)
@@ -750,6 +788,7 @@ def _port_data(port: Port) -> dict[str, object]:
         "field": port.field,
         "dtype": dtype.name,
         "dims": [number(dim) for dim in port.type.dims.data],
+        **({} if port.default is None else {"default": list(port.default)}),
     }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -24,7 +25,7 @@ from lowerdeck.lowering.emit_c import custom, interface
 from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads
 from lowerdeck.lowering.emit_c.faults import fault_function
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
-from lowerdeck.lowering.emit_c.interface import Interface, make_ports, make_states
+from lowerdeck.lowering.emit_c.interface import Interface, Port, make_ports, make_states
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
@@ -198,15 +199,22 @@ def _weights(entry: EntryOp) -> tuple[list[Weight], int]:
     """The constants in the order in which `plan-memory` has laid them out, and the total size."""
     size = _number(entry.weights)
     found: dict[int, Weight] = {}
+
+    def add(start: int, blob: Blob, item_size: int) -> None:
+        # One without elements takes no room, and may lie where another one does.
+        if start not in found or not found[start].blob.size:
+            found[start] = Weight(start, blob, item_size)
+
     for op in all_ops(entry):
         if isinstance(op, entry_ops.WeightOp):
             start = None if op.offset is None else op.offset.data[0].value
             if start is None or size is None:
                 raise CompileError("constants have no place; run plan-memory before emit-c")
-            # One without elements takes no room, and may lie where another one does.
-            if start not in found or not found[start].blob.size:
-                item_size = ref_type(op.result).item_size
-                found[start] = Weight(start, op.value.data, item_size)
+            add(start, op.value.data, ref_type(op.result).item_size)
+    offsets = () if entry.default_offsets is None else entry.default_offsets.data
+    for offset, default, argument in zip(offsets, entry.input_defaults, entry.input_args):
+        if default is not None and offset.value is not None:
+            add(offset.value, default.value.data, ref_type(argument).item_size)
     return [found[start] for start in sorted(found)], size or 0
 
 
@@ -238,7 +246,7 @@ def _interface(
     ]
     return Interface(
         name=name,
-        inputs=make_ports(list(inputs), list(map(ref_type, inputs.values())), taken),
+        inputs=tuple(_with_defaults(entry, inputs, taken)),
         outputs=make_ports(list(outputs), list(map(ref_type, outputs.values())), taken),
         unused_inputs=[n for n in names_in(entry.unused) if n not in {each[0] for each in states}],
         states=make_states(states, types, name),
@@ -267,6 +275,22 @@ def _ports(entry: EntryOp) -> tuple[dict[str, SSAValue], dict[str, SSAValue]]:
         for each in names
     )
     return inputs, outputs
+
+
+def _with_defaults(
+    entry: EntryOp, inputs: Mapping[str, SSAValue], taken: set[str]
+) -> Iterator[Port]:
+    """The ports of inputs, with what they are if they are left out."""
+    offsets = entry.default_offsets.data if entry.default_offsets is not None else ()
+    known = dict(zip(entry.input_args, zip_longest(entry.input_defaults, offsets), strict=False))
+    ports = make_ports(list(inputs), list(map(ref_type, inputs.values())), taken)
+    for port, value in zip(ports, inputs.values(), strict=True):
+        default, offset = known[value]
+        place = None if offset is None else offset.value
+        if default is not None and place is None:
+            raise CompileError("defaults have no place; run plan-memory before emit-c")
+        shape = None if default is None else default.shape
+        yield replace(port, default=shape, default_offset=place or 0)
 
 
 def _conditions(entry: EntryOp) -> tuple[tuple[Condition, str], ...]:

@@ -124,19 +124,29 @@ class _Unfinished:
 def lay_out_weights(entry: EntryOp) -> int:
     """
     Assign an offset to every constant, one for equal bytes of elements of one size, which byte
-    order does not tell apart; returns the total size.
+    order does not tell apart; and to the defaults of inputs. Returns the total size.
     """
     offsets: dict[tuple[Blob, int], int] = {}
     end = WEIGHTS_HEADER
-    for op in all_ops(entry):
-        if not isinstance(op, entry_ops.WeightOp):
-            continue
-        blob = op.value.data
-        key = (blob, ref_type(op.result).item_size)
+
+    def placed(blob: Blob, item_size: int) -> int:
+        nonlocal end
+        key = (blob, item_size)
         if key not in offsets:
             offsets[key] = end
             end += -(-blob.size // ALIGNMENT) * ALIGNMENT
-        op.properties["offset"] = DimsAttr.of([offsets[key]])
+        return offsets[key]
+
+    for op in all_ops(entry):
+        if isinstance(op, entry_ops.WeightOp):
+            place = placed(op.value.data, ref_type(op.result).item_size)
+            op.properties["offset"] = DimsAttr.of([place])
+    if any(entry.input_defaults):
+        inputs = zip(entry.input_defaults, entry.input_args, strict=True)
+        entry.default_offsets = DimsAttr.of(
+            0 if default is None else placed(default.value.data, ref_type(argument).item_size)
+            for default, argument in inputs
+        )
     return end
 
 

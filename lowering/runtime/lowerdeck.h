@@ -67,6 +67,11 @@ static inline int64_t lowerdeck_elements(const int64_t *dims, int rank) {
   return count;
 }
 
+/* A dimension of an input that may be left out: without data and dimension, that of the default. */
+static inline int64_t lowerdeck_given(const void *data, int64_t dim, int64_t of_default) {
+  return data == NULL && dim == 0 ? of_default : dim;
+}
+
 /* Where elements lie, and bytes. */
 typedef struct lowerdeck_span {
   const void *data;

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.defaults import drop_unfit_defaults
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.types import dims_of
@@ -63,6 +64,8 @@ class FixInputSizesPass(ModulePass):
         if not sizes.values:
             return
         substitute_symbols(op, sizes.values)
+        for function in functions:
+            drop_unfit_defaults(function)
         for each in places:
             for name, (given, axis) in each.items():
                 if (size := sizes.values.get(name, Expr.symbol(name)).value) is not None:

@@ -30,6 +30,7 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp
+from lowerdeck.dialects.core.defaults import defaults_of
 from lowerdeck.dialects.core.elementwise import BinaryOp, CompareOp, SelectOp, UnaryOp
 from lowerdeck.dialects.core.enums import PoolKind, ScatterReduction
 from lowerdeck.dialects.core.linear import (
@@ -270,9 +271,12 @@ def symbol_sizes(module: ModuleOp, shapes: Mapping[str, Sequence[int]]) -> dict[
     for op in module.body.block.ops:
         if not isinstance(op, func.FuncOp) or op.sym_name.data != "main":
             continue
-        arguments = op.body.block.args
-        for name, value in zip(value_names(op.arg_attrs, len(arguments)), arguments, strict=True):
-            for dim, size in zip(dims_of(value), shapes.get(name, ()), strict=name in shapes):
+        arguments, defaults = op.body.block.args, defaults_of(op)
+        names = value_names(op.arg_attrs, len(arguments))
+        for name, value, default in zip(names, arguments, defaults, strict=True):
+            shape = () if default is None else default.shape
+            shape = shapes.get(name, shape)
+            for dim, size in zip(dims_of(value), shape, strict=name in shapes):
                 if str(dim) in dim.symbols:
                     sizes.setdefault(str(dim), size)
     return sizes

@@ -291,7 +291,8 @@ def _text(
 
 def _tensor(info: Mapping[str, Any]) -> str:
     shape = ", ".join(map(str, info["dims"]))
-    return f"{info['name']}: {info['dtype']}[{shape}]"
+    optional = "" if info.get("default") is None else " (optional)"
+    return f"{info['name']}: {info['dtype']}[{shape}]{optional}"
 
 
 def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:

@@ -30,6 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.defaults import default_of
 from lowerdeck.dialects.core.linear import BatchNormOp, ContractionOp, LayerNormOp
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
@@ -185,7 +186,8 @@ class Graph:
             "parent": self._parent(parent),
             "in": [],
             "attrs": {
-                name: self._text(arg.type) for name, arg in zip(names, block.args, strict=True)
+                name: self._text(arg.type) + _default_text(arg)
+                for name, arg in zip(names, block.args, strict=True)
             },
             "types": [type_text(arg.type) for arg in block.args],
             "kind": "edge",
@@ -243,6 +245,12 @@ class Graph:
             self._weights_of[key] = len(self.weights)
             self.weights.append(found.data())
         return self._weights_of[key]
+
+
+def _default_text(argument: SSAValue) -> str:
+    """What is said of an input that may be left out."""
+    default = default_of(argument)
+    return "" if default is None else f"; default {_shortened(str(default.array().tolist()))}"
 
 
 def _roles(op: Operation) -> list[str]:
