@@ -110,11 +110,13 @@ def compile(
     of the frontends: `weights` is the .caffemodel of a .prototxt, without it the one beside it, or
     the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
     `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
-    only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
-    fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. `dims`
-    gives open dimensions of inputs a size, by their names. `fixed` has the values of inputs that
-    become constants: arrays, or numbers that fill them. `states` lets inputs hold what outputs
-    have held after the last run, as `{"past": "present"}`; they begin with zeros. A run uses
+    only one). `optional` names the initializers or placeholders with a default that are inputs
+    which may be left out. `outputs` replaces the model's outputs by other tensors of it, and
+    `input_shapes` fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow
+    graph. `dims` gives open dimensions of inputs a size, by their names. `fixed` has the values of
+    inputs that become constants: arrays, or numbers that fill them. `states` lets inputs hold what
+    outputs have held after the last run, as `{"past": "present"}`; they begin with zeros. A run
+    uses
     `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
     (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
     "aarch64" or "c99". `name` is what identifiers of the C begin with, else the name of the model's

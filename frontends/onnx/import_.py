@@ -185,7 +185,8 @@ class _Importer:
             is_default = self.model.ir_version >= FIRST_IR_VERSION and (
                 weights_among(block).isdisjoint(found.values())
             )
-            chosen = [name for name, op in found.items() if is_default and default_of(op)]
+            left = [name for name in listed if name not in found or default_of(found[name])]
+            chosen = left if is_default else []
         required = dict(attributes)
         attributes.clear()
         for value in self.model.graph.input:

@@ -702,3 +702,46 @@ def test_what_tools_say_of_a_model(tmp_path: Path) -> None:
         model.ops()
     with pytest.raises(ValueError, match="compiled from a file here"):
         lowerdeck.compile(difference_and_sum()).report()
+
+
+def test_inputs_may_be_left_out(tmp_path: Path) -> None:
+    """By name, at the end, or as None; an empty array is given; saved and exported models, too."""
+    table = np.array([[5, 6], [7, 8]], np.float32)
+    scale = np.array(2, np.float32)
+    model = model_of(
+        [
+            helper.make_node("Concat", ["x", "table"], ["all"], axis=0),
+            helper.make_node("Mul", ["all", "scale"], ["y"]),
+        ],
+        [("x", FLOAT, ["n", 2]), ("table", FLOAT, ["k", 2]), ("scale", FLOAT, [])],
+        [("y", FLOAT, ["m", 2])],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(scale, "scale")],
+    )
+    path = tmp_path / "m.onnx"
+    save_model(model, str(path))
+    compiled = lowerdeck.compile(path, target="c99")
+    assert [info.default for info in compiled.inputs] == [None, (2, 2), ()]
+    assert "scale: float32[] (optional)" in str(compiled)
+    x, other, empty = np.ones((1, 2), np.float32), table[:1] + 1, table[:0]
+    compiled.save(tmp_path / "saved")
+    lowerdeck.export(path, tmp_path / "e.onnx")
+    exported = lowerdeck.compile(tmp_path / "e.onnx", target="c99")
+    for one in (compiled, lowerdeck.load(tmp_path / "saved"), exported):
+        np.testing.assert_array_equal(one(x)[0], 2 * np.concatenate([x, table]))
+        np.testing.assert_array_equal(one(x, other)[0], 2 * np.concatenate([x, other]))
+        np.testing.assert_array_equal(one(x, None, 3 * scale)[0], 6 * np.concatenate([x, table]))
+        np.testing.assert_array_equal(one({"x": x, "table": empty})["y"], 2 * x)
+        call = one.prepare({"x": x, "table": empty})
+        np.testing.assert_array_equal(call.outputs[0], 2 * x)
+        np.testing.assert_array_equal(one.prepare({"x": x}).outputs[0], one(x)[0])
+        assert one.workspace_for({"x": (1, 2)}) == one.workspace_for({"x": (1, 2), "table": (2, 2)})
+        with pytest.raises(ValueError, match="no value for the inputs"):
+            one({"table": table})
+        with pytest.raises(ValueError, match="are not inputs"):
+            one({"x": x, "tabel": table})
+        with pytest.raises(ValueError, match="0 inputs for a model with 3"):
+            one()
+        with pytest.raises(ValueError, match="4 inputs for a model with 3"):
+            one(x, table, scale, scale)
+    constant = lowerdeck.compile(path, target="c99", optional=[])
+    assert [info.name for info in constant.inputs] == ["x"]

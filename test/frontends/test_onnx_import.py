@@ -169,10 +169,12 @@ def test_strings_and_sparse_constants() -> None:
     assert cast(np.ndarray, sparse).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
-def test_an_input_with_an_initializer_is_a_constant() -> None:
+def test_an_input_with_an_initializer_is_a_constant_up_to_version_3() -> None:
     nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
     weights = [arrays.from_array(np.ones(2, np.float32), "w")]
-    module = import_model(model(nodes, [info("x", [2]), info("w", [2])], ["y"], weights))
+    proto = model(nodes, [info("x", [2]), info("w", [2])], ["y"], weights)
+    proto.ir_version = 3
+    module = import_model(proto)
     assert names_of(main_of(module))[0] == ["x"]
 
 

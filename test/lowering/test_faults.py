@@ -10,9 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 
+from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.defaults import DefaultAttr
+from lowerdeck.dialects.core.names import DEFAULT
+from lowerdeck.dialects.core.types import element_of, tensor
+from lowerdeck.dialects.interpret import find_function
+from lowerdeck.dialects.verification import problems_of
 from lowerdeck.lowering.emit_c.module import CArtifact
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -37,6 +44,11 @@ def tied() -> CArtifact:
     types = [typed(np.float32, N, 3), typed(np.float32, M, N), typed(np.float32, N // 2)]
     module = module_of(types, lambda *values: [e.NegOp(value).result for value in values])
     return lowered(with_names(module, NAMES, ["a", "b", "c"]), "tied")
+
+
+def default_attr(array: Array) -> DefaultAttr:
+    """The default of an input that has the values of an array."""
+    return DefaultAttr(tensor(element_of(array.dtype), array.shape), BlobAttr(Blob.of(array)))
 
 
 class Asked(Call):
@@ -175,3 +187,50 @@ def test_nothing_of_it_is_in_a_program_that_does_not_ask(tmp_path: Path) -> None
     ).stdout
     assert "dense_run" in symbols
     assert "dense_fault" not in symbols
+
+
+def test_an_input_that_is_left_out(make: Make) -> None:
+    """Without data it is the default, and its sizes those or 0; an empty one has a pointer."""
+
+    def body(x: Any, k: Any, open_: Any) -> Any:
+        return [e.MulOp(x, k).result, e.NegOp(open_).result]
+
+    types = [typed(np.float32, 2, 3), typed(np.float32, 1, 3), typed(np.float32, N)]
+    module = with_names(module_of(types, body), ["x", "k", "tail"], ["y", "z"])
+    k, tail = np.array([[1, 2, 4]], np.float32), np.array([5, 6], np.float32)
+    function = find_function(module, "main")
+    names = function.arg_attrs
+    assert names is not None
+    defaults = [
+        DictionaryAttr({**entry.data, DEFAULT: default_attr(array)})
+        for entry, array in zip(list(names)[1:], (k, tail), strict=True)
+    ]
+    function.properties["arg_attrs"] = ArrayAttr([next(iter(names)), *defaults])
+    assert not problems_of(module)
+    artifact = lowered(module, "optional")
+    assert "k: [1, 3]; may be NULL: the default" in artifact.files["optional.h"]
+    asked = make(artifact, [X, 2 * k, np.arange(3, dtype=np.float32)], [6, 3])
+    np.testing.assert_array_equal(asked.results()[0], X * 2 * k)
+
+    place = asked.fields["tail.dims"]
+    pointers = {name: asked[f"{name}.data"] for name in ("k", "tail")}
+    asked["tail.data"] = 0
+    assert asked.fault() == "tail: data is NULL, and dims[0] is not 2"
+    asked.words[place] = 2
+    asked["k.data"] = 0
+    for dims in ((1, 3, 2), (0, 0, 0), (1, 0, 0)):
+        asked.words[asked.fields["k.dims"]], asked.words[asked.fields["k.dims"] + 1] = dims[:2]
+        asked.words[place] = dims[2]
+        assert asked.fault() == ""
+        np.testing.assert_array_equal(asked.results()[0], X * k)
+        np.testing.assert_array_equal(asked.results()[1], -tail)
+    asked.words[asked.fields["k.dims"]] = 2
+    assert asked.fault() == "k: dims[0] is not 1"
+    asked.words[asked.fields["k.dims"]] = 0
+    asked["tail.data"] = pointers["tail"]
+    assert asked.fault() == ""
+    assert asked.results()[1].shape == (0,)
+    asked["tail.data"] += 2
+    assert asked.fault() == "tail: data"
+    asked["tail.data"], asked["k.data"] = pointers["tail"], pointers["k"]
+    assert asked.fault() == "k: dims[0] is not 1"
