@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, cast
 
 from numpy.typing import NDArray
@@ -103,11 +103,17 @@ def drop_unfit_defaults(function: FuncOp) -> None:
     _keep(function, lambda position, default: default.fits(types[position]))
 
 
-def drop_defaults(function: FuncOp) -> list[str]:
-    """Let all inputs be required; the names of those that were not."""
-    names = list(default_arrays(function))
-    _keep(function, lambda position, default: False)
-    return names
+def take_defaults(function: FuncOp, among: Container[str] | None = None) -> dict[str, DefaultAttr]:
+    """Let inputs be required, all or those with these names; what their defaults were."""
+    defaults = defaults_of(function)
+    names = value_names(function.arg_attrs, len(defaults))
+    taken = {
+        name: default
+        for name, default in zip(names, defaults, strict=True)
+        if default is not None and (among is None or name in among)
+    }
+    _keep(function, lambda position, default: names[position] not in taken)
+    return taken
 
 
 def _keep(function: FuncOp, is_kept: Callable[[int, DefaultAttr], bool]) -> None:

@@ -17,7 +17,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter
 from lowerdeck.dialects.caffe.ops import CaffeOp, op_class
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.defaults import drop_defaults
+from lowerdeck.dialects.core.defaults import take_defaults
 from lowerdeck.dialects.core.index_maps import MovesElements
 from lowerdeck.dialects.core.names import NAME, given_name, value_names
 from lowerdeck.dialects.core.types import element_type, f32, tensor
@@ -117,7 +117,7 @@ class ConvertToCaffePass(ModulePass):
                 options_of(ctx).warn(
                     f"the net has f32, which is all that Caffe's blobs hold, for {listed}"
                 )
-            if optional := drop_defaults(plan.function):
+            if optional := take_defaults(plan.function):
                 options_of(ctx).warn(
                     f"inputs of a net have no defaults, so {', '.join(optional)} must be given; "
                     "--set makes a constant of an input"

@@ -17,7 +17,9 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.defaults import DefaultAttr
 from lowerdeck.dialects.core.states import states_in
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.abi import ABI
@@ -270,11 +272,11 @@ def _ports(entry: EntryOp) -> tuple[dict[str, SSAValue], dict[str, SSAValue]]:
     """The buffers of inputs and outputs by name; states are neither."""
     states = {value for pair in entry.states_args for value in pair}
     names = (names_in(entry.inputs), entry.input_args), (names_in(entry.outputs), entry.output_args)
-    inputs, outputs = (
+    found: list[dict[str, SSAValue]] = [
         {name: value for name, value in zip(*each, strict=True) if value not in states}
         for each in names
-    )
-    return inputs, outputs
+    ]
+    return found[0], found[1]
 
 
 def _with_defaults(
@@ -282,7 +284,10 @@ def _with_defaults(
 ) -> Iterator[Port]:
     """The ports of inputs, with what they are if they are left out."""
     offsets = entry.default_offsets.data if entry.default_offsets is not None else ()
-    known = dict(zip(entry.input_args, zip_longest(entry.input_defaults, offsets), strict=False))
+    parts = zip_longest(entry.input_defaults, offsets)
+    known: dict[SSAValue, tuple[DefaultAttr | None, Expr | None]] = dict(
+        zip(entry.input_args, parts, strict=True)
+    )
     ports = make_ports(list(inputs), list(map(ref_type, inputs.values())), taken)
     for port, value in zip(ports, inputs.values(), strict=True):
         default, offset = known[value]

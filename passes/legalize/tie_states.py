@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.core.defaults import take_defaults
 from lowerdeck.dialects.core.names import STATES, unused_inputs, value_names
 from lowerdeck.dialects.core.states import states_in
 from lowerdeck.passes.machinery.context import options_of
@@ -22,7 +23,7 @@ from lowerdeck.passes.machinery.options import OptionError
 class TieStatesPass(ModulePass):
     """
     Let inputs hold what outputs have held after the last run, as the option `states` says: the
-    function gets `core.states`, with zeros before the first run.
+    function gets `core.states`, with zeros before the first run, or the default of the input.
 
     OptionError lists the names that are no inputs and outputs, and those that are given twice or
     are states already. That types agree is checked once they are known, at the end of `optimized`.
@@ -46,8 +47,10 @@ class TieStatesPass(ModulePass):
         if problems := list(_problems(main, states)):
             raise OptionError([("state", text) for text in problems])
         known = cast("ArrayAttr[Attribute]", main.attributes.get(STATES, ArrayAttr(())))
+        # What an input is when it is left out is what is remembered before the first run.
+        first = {name: default.value for name, default in take_defaults(main, states).items()}
         new = (
-            ArrayAttr([StringAttr(before), StringAttr(after), UnitAttr()])
+            ArrayAttr([StringAttr(before), StringAttr(after), first.get(before, UnitAttr())])
             for before, after in states.items()
         )
         main.attributes[STATES] = ArrayAttr([*known, *new])

@@ -16,6 +16,7 @@ from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.core.defaults import default_arrays
 from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.interpret import find_function, run_module
+from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.dialects.verification import problems_of
 from lowerdeck.frontends.errors import FrontendError
@@ -176,3 +177,18 @@ def test_values_at_every_level(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, 3 * x)
         with pytest.raises(InterpretError, match="no value for the inputs"):
             run_module(module, given)
+
+
+def test_a_state_begins_with_the_default(tmp_path: Path) -> None:
+    graph = """
+    g (float[3] x, float[3] before) => (float[3] after) <float[3] before = {1, 2, 4}>
+    { after = Add(x, before) }
+    """
+    path = tmp_path / "g.onnx"
+    path.write_bytes(parsed(graph).SerializeToString())
+    options = CompileOptions(target="c99", states={"before": "after"})
+    module, _ = import_and_lower(str(path), "optimized", options)
+    assert not default_arrays(main_of(module))
+    calls = Calls(module)
+    np.testing.assert_array_equal(calls({"x": X})["after"], [2, 4, 7])
+    np.testing.assert_array_equal(calls({"x": X})["after"], [3, 6, 10])
