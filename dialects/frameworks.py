@@ -209,6 +209,12 @@ register(
         options=(
             ImportOption("weights", "FILE", "a graph's checkpoint", is_path=True),
             ImportOption(
+                "optional",
+                "A,B",
+                "placeholders with a default, instead of those of floats that decide no branch",
+                is_list=True,
+            ),
+            ImportOption(
                 "tags",
                 "A,B",
                 "tags of the graph in a SavedModel (default: serve)",

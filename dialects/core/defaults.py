@@ -9,7 +9,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, ParametrizedAttribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.exceptions import VerifyException
 
@@ -89,12 +89,16 @@ def default_arrays(function: FuncOp) -> dict[str, NDArray[Any]]:
     }
 
 
-def default_of(argument: SSAValue) -> DefaultAttr | None:
-    """What an argument of a function is if the caller leaves it out; None if it has to be given."""
-    if not isinstance(argument, BlockArgument):
-        return None
-    function = argument.block.parent_op()
-    return defaults_of(function)[argument.index] if isinstance(function, FuncOp) else None
+def default_of(value: SSAValue) -> DefaultAttr | None:
+    """
+    What an input is if the caller leaves it out, an argument of a function or the result of a
+    framework's op; None if it has to be given.
+    """
+    if isinstance(value, BlockArgument):
+        function = value.block.parent_op()
+        return defaults_of(function)[value.index] if isinstance(function, FuncOp) else None
+    found = value.owner.attributes.get(DEFAULT) if isinstance(value.owner, Operation) else None
+    return found if isinstance(found, DefaultAttr) else None
 
 
 def drop_unfit_defaults(function: FuncOp) -> None:

@@ -47,7 +47,7 @@ def _source(request: Request) -> Source:
         request.path,
         request.format,
         requires_signature=request.outputs is None,
-        **request.options,
+        **{name: value for name, value in request.options.items() if name != "optional"},
     )
 
 
@@ -60,6 +60,7 @@ def _load(request: Request) -> ModuleOp:
         outputs=request.outputs,
         input_shapes=request.input_shapes,
         fixed=request.fixed,
+        optional=request.options.get("optional"),
     )
 
 

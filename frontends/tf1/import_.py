@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from lowerdeck.dialects.core.names import NAME, UNUSED
-from lowerdeck.dialects.core.types import element_type, tensor
+from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.defaults import DefaultAttr
+from lowerdeck.dialects.core.names import DEFAULT, NAME, UNUSED
+from lowerdeck.dialects.core.types import COMPUTABLE, element_type, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
 from lowerdeck.dialects.tf1.functions import FunctionOp, ReturnOp
@@ -22,7 +24,8 @@ from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.tf1.body import BodyImport, Checked, Shared, file_location
 from lowerdeck.frontends.tf1.feeds import Feed, with_feeds
 from lowerdeck.frontends.tf1.functions import Body, Function, Library
-from lowerdeck.frontends.tf1.graph import Graph, Node, Port, parse_port
+from lowerdeck.frontends.tf1.graph import WITH_DEFAULT, Graph, Node, Port, parse_port
+from lowerdeck.frontends.tf1.optional import default_of, optional_placeholders
 from lowerdeck.frontends.tf1.parse import (
     Serializable,
     parse_graph,
@@ -31,6 +34,7 @@ from lowerdeck.frontends.tf1.parse import (
 )
 from lowerdeck.frontends.tf1.restore import Variables
 from lowerdeck.frontends.tf1.source import Interface, Source
+from lowerdeck.frontends.tf1.tensors import tensor_value
 
 _SCALAR_MEANS_UNKNOWN = 21
 """Up to this version of the producer, a placeholder of rank 0 is one whose shape is not known."""
@@ -45,6 +49,7 @@ def import_graph(
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     fixed: Mapping[str, ArrayLike] | None = None,
+    optional: Collection[str] | None = None,
     is_text: bool | None = None,
 ) -> ModuleOp:
     """
@@ -57,8 +62,10 @@ def import_graph(
     summaries leave behind. They come in the order of their distance from what they are computed
     from, then of their names; the file's order means nothing.
 
-    `input_shapes` replaces the shapes of placeholders (`x:0`, `x`). A PlaceholderWithDefault named
-    there is an input, else it is its default. Unknown dimensions become symbols of their own.
+    `input_shapes` replaces the shapes of placeholders (`x:0`, `x`). Unknown dimensions become
+    symbols of their own. A PlaceholderWithDefault that is named there or in the signature is an
+    input, and so is one that `optional` names, or without it `optional_placeholders` finds; it may
+    be left out if its default is a constant. Others are their defaults.
 
     Any other tensor that is named there becomes an input, too, and what computes it is not needed.
     `fixed` gives tensors values, placeholders or any: each becomes a constant.
@@ -73,7 +80,9 @@ def import_graph(
         found = Source(file, file, parse_graph(file, is_text=is_text))
     else:
         found = Source("model", None, parse_message("model", source))
-    return import_source(found, outputs=outputs, input_shapes=input_shapes, fixed=fixed)
+    return import_source(
+        found, outputs=outputs, input_shapes=input_shapes, fixed=fixed, optional=optional
+    )
 
 
 def import_source(
@@ -82,15 +91,16 @@ def import_source(
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     fixed: Mapping[str, ArrayLike] | None = None,
+    optional: Collection[str] | None = None,
 ) -> ModuleOp:
     """
     `import_graph` for a graph with what belongs to it.
 
     With a signature, its inputs and outputs have the names that they have there; `outputs`,
-    `input_shapes` and `fixed` may be these names, or tensors. Variables have the values of the
-    checkpoint.
+    `input_shapes`, `fixed` and `optional` may be these names, or tensors. Variables have the values
+    of the checkpoint.
     """
-    return _Importer(source).run(outputs, dict(input_shapes or {}), fixed or {})
+    return _Importer(source).run(outputs, dict(input_shapes or {}), fixed or {}, optional)
 
 
 class _Importer:
@@ -115,21 +125,26 @@ class _Importer:
         self.input_names: Mapping[str, str] = {}
         self.producer = producer_version(proto)
         self.symbols = Symbols()
+        self.defaults: dict[str, DefaultAttr] = {}
+        """What inputs are if they are left out, by the names of their nodes."""
 
     def run(
         self,
         outputs: Sequence[str] | None,
         input_shapes: dict[str, Sequence[int]],
         fixed: Mapping[str, ArrayLike],
+        optional: Collection[str] | None,
     ) -> ModuleOp:
         for name in self.shared.library.duplicates:
             self._report(None, f"two functions of its library are called '{name}'")
         fetches = self._fetches(outputs)
         shapes = self._shapes(input_shapes)
         given = self._fixed(fixed)
+        feeds = self._feeds(input_shapes, given, self._optional(optional, fetches))
+        self._find_defaults(feeds, shapes)
         fed = with_feeds(
             self.graph,
-            self._feeds(input_shapes, given),
+            feeds,
             self.shared.report,
             has_unknown_scalars=self.producer <= _SCALAR_MEANS_UNKNOWN,
         )
@@ -223,10 +238,60 @@ class _Importer:
                 found[port] = value
         return found
 
+    def _optional(
+        self, names: Collection[str] | None, fetches: Sequence[tuple[str, Port]]
+    ) -> list[Port]:
+        """The placeholders that are inputs because they may be left out."""
+        if names is None:
+            asked = [port.node for _, port in fetches]
+            return [Port(name, 0) for name in optional_placeholders(self.graph, asked)]
+        found: list[Port] = []
+        for name in names:
+            port = self._input(name)
+            node = None if port is None else self.graph.nodes.get(port.node)
+            if port is not None and node is not None and node.op == WITH_DEFAULT:
+                found.append(port)
+                continue
+            nodes = self.graph.nodes.values()
+            known = [f"'{node.name}:0'" for node in nodes if node.op == WITH_DEFAULT]
+            listed = ", ".join(sorted(known)[:_SHOWN]) or "none"
+            text = f"'{name}' is called optional, but the placeholders with a default are {listed}"
+            self._report(None, text)
+        return found
+
+    def _find_defaults(self, feeds: Mapping[Port, Feed], shapes: dict[Port, list[int]]) -> None:
+        """
+        The constants that inputs are if they are left out. One of which no rank is known gets the
+        shape of its default.
+        """
+        for port, feed in feeds.items():
+            node = self.graph.nodes.get(port.node)
+            if feed.value is not None or node is None or node.op != WITH_DEFAULT:
+                continue
+            if (constant := default_of(self.graph, port.node)) is None:
+                continue
+            try:
+                type_, value = tensor_value(constant.attr["value"].tensor, self.shared.path)
+            except ValueError as error:
+                self.shared.report(constant.name, constant.op, str(error))
+                continue
+            if isinstance(value, BlobAttr) and element_type(type_) in COMPUTABLE:
+                default = self.defaults[port.node] = DefaultAttr(type_, value)
+                shape = node.proto.attr["shape"].shape
+                old = self.producer <= _SCALAR_MEANS_UNKNOWN and not shape.dim
+                if shape.unknown_rank or old:
+                    shapes.setdefault(port, list(default.shape))
+
     def _feeds(
-        self, input_shapes: Mapping[str, Sequence[int]], fixed: Mapping[Port, ArrayLike]
+        self,
+        input_shapes: Mapping[str, Sequence[int]],
+        fixed: Mapping[Port, ArrayLike],
+        optional: Sequence[Port],
     ) -> dict[Port, Feed]:
-        """The inputs of the signature, and others for which a shape or a value is given."""
+        """
+        The inputs of the signature, others for which a shape or a value is given, and those that
+        may be left out.
+        """
         named = {port: name for name, port in self.interface.inputs.items()}
         given = [port for name in input_shapes if (port := self._input(name)) is not None]
         return {
@@ -235,7 +300,7 @@ class _Importer:
                 self.interface.shapes.get(named.get(port, "")),
                 fixed.get(port),
             )
-            for port in (*named, *given, *fixed)
+            for port in (*named, *given, *fixed, *optional)
             if port in named or port.node in self.graph.nodes
         }
 
@@ -264,6 +329,9 @@ class _Importer:
         for node, op in zip(body.nodes, ops, strict=True):
             if node.name in self.input_names:
                 op.attributes[NAME] = StringAttr(self.input_names[node.name])
+            default = self.defaults.get(node.name)
+            if default is not None and default.fits(op.results[0].type):
+                op.attributes[DEFAULT] = default
         fetch = FetchOp(values, names)
         fetch.location = location
         graph = GraphOp("main", Region(Block([*ops, fetch])), self.producer)

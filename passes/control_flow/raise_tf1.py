@@ -8,13 +8,20 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inputs
+from lowerdeck.dialects.core.names import (
+    DEFAULT,
+    NAME,
+    UNUSED,
+    given_name,
+    named,
+    unused_inputs,
+)
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
@@ -91,7 +98,7 @@ def raise_graph(
         graph.sym_name.data,
         types,
         Region(block),
-        arg_attrs=named(map(_input_name, arguments)),
+        arg_attrs=ArrayAttr(map(_attributes, arguments)),
         res_attrs=named(read.names),
     )
     # Inputs that are there only for what they control may be given, but change nothing.
@@ -114,6 +121,13 @@ def _arguments(reached: Iterable[Node], plans: Sequence[Plan]) -> list[Node]:
 
 def _input_name(node: Node) -> str:
     return given_name(node.op, f"{node.name}:0")
+
+
+def _attributes(node: Node) -> DictionaryAttr:
+    """Those of the argument that an input becomes: its name, and what it is if it is left out."""
+    default = node.op.attributes.get(DEFAULT)
+    entries: dict[str, Attribute] = {NAME: StringAttr(_input_name(node))}
+    return DictionaryAttr(entries if default is None else {**entries, DEFAULT: default})
 
 
 def _calls(graph: Graph) -> list[Problem]:

@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.core.defaults import drop_unfit_defaults
+from lowerdeck.dialects.core.defaults import DefaultAttr, drop_unfit_defaults
+from lowerdeck.dialects.core.names import DEFAULT
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.graphs import graph_runner
@@ -38,6 +39,9 @@ def fix_dims(module: ModuleOp, sizes: Mapping[str, int]) -> None:
         for value in (*op.results, *args):
             if (type_ := substitute(value.type, values)) != value.type:
                 IRRewriter.replace_value_with_new_type(value, type_)
+        if (default := op.attributes.get(DEFAULT)) is not None and op.results:
+            if isinstance(default, DefaultAttr) and not default.fits(op.results[0].type):
+                del op.attributes[DEFAULT]
     for op in module.body.block.ops:
         if isinstance(op, func.FuncOp):
             drop_unfit_defaults(op)

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import NameLoc
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
+from lowerdeck.dialects.core.defaults import default_of
 from lowerdeck.dialects.core.names import given_name, unused_inputs
 from lowerdeck.dialects.interpret.errors import (
     InterpretError,
@@ -94,6 +95,9 @@ def run_graph(
     dead; StepLimitError after `max_steps` ops.
     """
     known = placeholders(graph)
+    defaults = {name: default_of(op.results[0]) for name, op in known.items()}
+    left_out = {name: each.array() for name, each in defaults.items() if each is not None}
+    inputs = {**left_out, **inputs}
     if missing := [name for name in known if name not in inputs]:
         raise InterpretError(no_values_for(missing, inputs))
     allowed = {*known, *unused_inputs(graph)}
