@@ -25,6 +25,9 @@ from xdsl.utils.hints import isa
 from lowerdeck.dialects.core.types import MAX_RANK, UNKNOWN, DimsAttr, broadcast, element_type
 from lowerdeck.dialects.dims import Expr, parse_exprs
 from lowerdeck.dialects.numbers import dense_ints
+from lowerdeck.dialects.quick_xdsl import install
+
+install()
 
 TYPES = "attr-dict `:` functional-type(operands, results)"
 """The end of most formats: `{other properties} : (types of operands) -> types of results`."""

@@ -1,0 +1,211 @@
+"""
+Quicker forms of what xDSL does most often, put in place of its own.
+
+xDSL is written for clarity: an operand is read by its name through a view of all operands, a value
+is hashed by a function of Python, an op is made in ten steps, and a question about a class goes
+through the machinery of abstract classes. A compilation does these things millions of times. Each
+function here does what the one of the same name in xDSL does, in the version that `pyproject.toml`
+pins; `install` puts them there, before a dialect is defined. Tests compare them with the originals.
+"""
+
+# What is replaced here is not public.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from xdsl.dialects import builtin
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
+from xdsl.ir.core import IRWithUses, SSAValue, SSAValues, _IRNode
+from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct
+from xdsl.irdl import operations as irdl
+from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.traits import OpTrait
+
+Method = Callable[..., Any]
+
+
+class PlainMeta(ABCMeta):
+    """Of classes that no other class is registered for: an instance is one by inheritance alone."""
+
+    __instancecheck__ = type.__instancecheck__
+
+
+_OPERAND, _RESULT, _REGION = VarIRConstruct.OPERAND, VarIRConstruct.RESULT, VarIRConstruct.REGION
+_item = tuple.__getitem__
+
+
+def _constructs(op: Any, construct: VarIRConstruct) -> tuple[Any, ...]:
+    """`get_op_constructs`, but for the view of the operands."""
+    if construct is _OPERAND:
+        return op._operands
+    if construct is _RESULT:
+        return op.results
+    return op.regions if construct is _REGION else op._successors
+
+
+def _get_before(self: Any, obj: Any, objtype: Any = None) -> Any:
+    """`BeforeVariadicSingleAccessor.__get__`"""
+    if self.construct is _OPERAND:
+        return _item(obj._operands, self.idx)
+    return _item(_constructs(obj, self.construct), self.idx)
+
+
+def _get_after(self: Any, obj: Any, objtype: Any = None) -> Any:
+    """`AfterVariadicSingleAccessor.__get__`"""
+    return _item(_constructs(obj, self.construct), self.idx - self.num_defs)
+
+
+def _get_variadic(self: Any, obj: Any, objtype: Any = None) -> Any:
+    """`UniqueVariadicAccessor.__get__`"""
+    args = _constructs(obj, self.construct)
+    return args[self.idx : self.idx + len(args) - self.num_defs + 1]
+
+
+def _init_operation(
+    self: Any,
+    *,
+    operands: Sequence[SSAValue] = (),
+    result_types: Sequence[Attribute] = (),
+    properties: Mapping[str, Attribute] = {},
+    attributes: Mapping[str, Attribute] = {},
+    location: LocationAttr | None = None,
+    successors: Sequence[Block] = (),
+    regions: Sequence[Region] = (),
+) -> None:
+    """`Operation.__init__`"""
+    values = SSAValues(operands)
+    uses = tuple([Use(self, index) for index in range(len(values))])
+    for value, use in zip(values, uses, strict=True):
+        value.add_use(use)
+    self._operands = values
+    self._operand_uses = uses
+    self.results = SSAValues(
+        [OpResult(type_, self, index) for index, type_ in enumerate(result_types)]
+    )
+    self.properties = dict(properties)
+    self.attributes = dict(attributes)
+    self.location = builtin.UNKNOWN_LOC if location is None else location
+    if successors:
+        self.successors = list(successors)
+    self.regions = ()
+    for region in regions:
+        self.add_region(region)
+    self.__post_init__()
+
+
+_defaults: dict[type[Any], tuple[list[tuple[str, Attribute]], list[tuple[str, Attribute]]]] = {}
+"""The properties and the attributes that an op of a class has unless it is given others."""
+
+
+def _complete(self: Any) -> None:
+    """`IRDLOperation.__post_init__`"""
+    cls = type(self)
+    if (known := _defaults.get(cls)) is None:
+        definition = self.get_irdl_definition()
+        tables = definition.properties, definition.attributes
+        known = _defaults[cls] = (_required(tables[0]), _required(tables[1]))
+    for name, value in known[0]:
+        self.properties.setdefault(name, value)
+    for name, value in known[1]:
+        self.attributes.setdefault(name, value)
+    Operation.__post_init__(self)
+
+
+def _required(definitions: Mapping[str, Any]) -> list[tuple[str, Attribute]]:
+    return [
+        (name, each.default_value)
+        for name, each in definitions.items()
+        if not isinstance(each, OptionalDef) and each.default_value is not None
+    ]
+
+
+def _check_attribute(self: Any) -> None:
+    """`Attribute.__post_init__`"""
+    self._verify()
+    if not isinstance(self, Data) and not isinstance(self, ParametrizedAttribute):
+        raise TypeError("Attributes should only be Data or ParametrizedAttribute")
+
+
+def _result_types(self: Any) -> Sequence[Attribute]:
+    return tuple([result._type for result in self.results])
+
+
+def _attach(self: Any, operation: Any) -> None:
+    """`Block._attach_op`: an op without regions contains no block."""
+    if operation.parent:
+        raise ValueError("Can't add to a block an operation already attached to a block.")
+    if operation.regions and operation.is_ancestor(self):
+        raise ValueError("Can't add an operation to a block contained in the operation.")
+    operation.parent = self
+
+
+class LazyFormat:
+    """The format of a class of ops, parsed when it is first needed: most never are."""
+
+    def __init__(self, text: str, definition: OpDef) -> None:
+        self._text = text
+        self._definition = definition
+
+    @cached_property
+    def _program(self) -> FormatProgram:
+        return _parse_format(self._text, self._definition)
+
+    def parse(self, parser: Any, op_type: Any) -> Any:
+        """The op that the text says."""
+        return self._program.parse(parser, op_type)
+
+    def print(self, printer: Any, op: Any) -> None:
+        """Print an op."""
+        self._program.print(printer, op)
+
+
+_parse_format = FormatProgram.from_str
+
+_REPLACED: list[tuple[type[Any], str, Any]] = [
+    (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),
+    (irdl.AfterVariadicSingleAccessor, "__get__", _get_after),
+    (irdl.UniqueVariadicAccessor, "__get__", _get_variadic),
+    (Operation, "__init__", _init_operation),
+    (Operation, "result_types", property(_result_types)),
+    (irdl.IRDLOperation, "__post_init__", _complete),
+    (Attribute, "__post_init__", _check_attribute),
+    (Block, "_attach_op", _attach),
+    (FormatProgram, "from_str", staticmethod(LazyFormat)),
+    # They are equal by identity, which is what an object is anyway.
+    *(
+        (cls, name, getattr(object, name))
+        for cls in (SSAValue, _IRNode, irdl.IRDLOperation, Use)
+        for name in ("__eq__", "__hash__")
+    ),
+]
+
+ORIGINAL: dict[tuple[type[Any], str], Any] = {}
+"""What was replaced, by class and name."""
+
+_ROOTS = (_IRNode, IRWithUses, Attribute, OpTrait)
+"""The base classes of what isinstance is asked about most."""
+
+
+def install() -> None:
+    """Replace what is slow, once."""
+    if ORIGINAL:
+        return
+    for cls, name, value in _REPLACED:
+        ORIGINAL[cls, name] = cls.__dict__.get(name)
+        setattr(cls, name, value)
+    for root in _ROOTS:
+        _make_plain(root)
+
+
+def _make_plain(cls: type[Any]) -> None:
+    if type(cls) is ABCMeta:
+        cls.__class__ = PlainMeta
+    for derived in type(cls).__subclasses__(cls):
+        _make_plain(derived)

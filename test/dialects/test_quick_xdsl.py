@@ -1,0 +1,157 @@
+"""What is quicker than xDSL does the same as xDSL."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf, test
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FloatAttr, IntegerType, f32, i1, i32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl import operations as irdl
+from xdsl.irdl.declarative_assembly_format import FormatProgram
+
+from lowerdeck.dialects import quick_xdsl
+from lowerdeck.dialects.quick_xdsl import ORIGINAL, LazyFormat, PlainMeta
+from lowerdeck.dialects.registry import register_dialects
+
+
+def _ops() -> list[Operation]:
+    """Ops with operands, results and regions before, at and after what there may be several of."""
+    one = arith.ConstantOp(FloatAttr(1.0, f32))
+    test_op = arith.ConstantOp.from_int_and_width(1, 1)
+    added = arith.AddfOp(one, one)
+    branch = scf.IfOp(test_op, [f32], [scf.YieldOp(added)], [scf.YieldOp(one)])
+    index = arith.ConstantOp.from_int_and_width(0, 64)
+    body = Region(Block([scf.YieldOp()], arg_types=[index.result.type]))
+    loop = scf.ForOp(index, index, index, [], body)
+    call = func.CallOp("f", [added, one], [f32, i32])
+    return [one, test_op, added, branch, index, loop, call, func.ReturnOp(), func.ReturnOp(one)]
+
+
+def test_what_is_read_by_name() -> None:
+    read = 0
+    for op in _ops():
+        for name, accessor in vars(type(op)).items():
+            if isinstance(accessor, irdl.BaseAccessor):
+                read += 1
+                expected = cast(Any, irdl.BaseAccessor).__get__(accessor, op)
+                found = getattr(op, name)
+                assert found == expected, (op.name, name)
+                assert type(found) is type(expected)
+    assert read > 10
+
+
+def _described(op: Operation) -> list[Any]:
+    return [
+        [*op.operands],
+        [(type(result), result.index, result.type, result.op is op) for result in op.results],
+        op.properties,
+        op.attributes,
+        op.location,
+        [*op.successors],
+        [region.parent is op for region in op.regions],
+        [op.result_types, ORIGINAL[Operation, "result_types"].fget(op)],
+    ]
+
+
+@pytest.mark.parametrize("with_parts", [False, True])
+def test_what_an_op_is_made_of(with_parts: bool) -> None:
+    one = test.TestOp(result_types=[f32, i32])
+
+    def parts() -> dict[str, Any]:
+        if not with_parts:
+            return {"operands": [one.results[0]]}
+        return {
+            "operands": [one.results[1], one.results[0], one.results[1]],
+            "result_types": [i1, f32],
+            "properties": {"prop1": i32},
+            "attributes": {"a": ArrayAttr([])},
+            "location": UNKNOWN_LOC,
+            "successors": [successor],
+            "regions": [Region(), Region(Block())],
+        }
+
+    made: list[Operation] = []
+    uses: list[Any] = []
+    for init in (Operation.__init__, ORIGINAL[Operation, "__init__"]):
+        one = test.TestOp(result_types=[f32, i32])
+        successor = Block()
+        op = cast(Operation, test.TestOp.__new__(test.TestOp))
+        init(op, **parts())
+        made.append(op)
+        values: list[SSAValue] = [*one.results]
+        uses.append([[(use.operation is op, use.index) for use in each.uses] for each in values])
+        uses.append([(use.operation is op, use.index) for use in successor.uses])
+    assert uses[:2] == uses[2:]
+    found, expected = map(_described, made)
+    assert found[1:5] == expected[1:5]
+    assert len(found[0]) == len(expected[0])
+    assert found[6:] == expected[6:]
+
+
+def test_defaults_of_properties_are_filled_in() -> None:
+    one = arith.ConstantOp(FloatAttr(1.0, f32))
+    found = arith.AddfOp(one, one)
+    del found.properties["fastmath"]
+    expected = found.clone_without_regions()
+    del expected.properties["fastmath"]
+    IRDLOperation.__post_init__(found)
+    ORIGINAL[IRDLOperation, "__post_init__"](expected)
+    assert found.properties == expected.properties
+    assert "fastmath" in found.properties
+
+
+def test_an_attribute_is_data_or_has_parameters() -> None:
+    class Other(Attribute):
+        pass
+
+    for check in (Attribute.__post_init__, ORIGINAL[Attribute, "__post_init__"]):
+        check(i32)
+        with pytest.raises(TypeError, match="Data or ParametrizedAttribute"):
+            check(object.__new__(Other))
+
+
+def test_an_op_is_in_one_block_and_not_in_itself() -> None:
+    inner = Block()
+    outer = test.TestOp(regions=[Region(inner)])
+    with pytest.raises(ValueError, match="contained in the operation"):
+        inner.add_op(outer)
+    Block().add_op(outer)
+    with pytest.raises(ValueError, match="already attached"):
+        Block().add_op(outer)
+
+
+def test_instances_are_those_of_the_classes_and_of_what_derives_from_them() -> None:
+    assert type(arith.AddfOp) is PlainMeta
+    assert isinstance(_ops()[2], arith.AddfOp | Operation)
+    assert not isinstance(_ops()[2], arith.SubfOp)
+    assert isinstance(i32, IntegerType)
+    assert not isinstance(f32, IntegerType)
+
+
+def test_every_format_is_one() -> None:
+    """They are parsed when they are needed, so what is wrong in one would show only then."""
+    context = Context()
+    register_dialects(context)
+    formats = 0
+    for name in ("core", "buffer", "caffe", "arith", "math", "vector", "scf", "func", "ub"):
+        assert context.get_optional_dialect(name) is not None, name
+    for op in context.loaded_ops:
+        if not issubclass(op, IRDLOperation):
+            continue
+        definition = op.get_irdl_definition()
+        if (text := definition.assembly_format) is not None:
+            original = ORIGINAL[FormatProgram, "from_str"].__func__
+            assert isinstance(original(text, definition), FormatProgram), op.name
+            formats += 1
+    assert formats > 100
+    assert isinstance(FormatProgram.from_str("`x`", arith.AddfOp.get_irdl_definition()), LazyFormat)
+
+
+def test_installing_twice_changes_nothing() -> None:
+    before = dict(ORIGINAL)
+    quick_xdsl.install()
+    assert before == ORIGINAL
