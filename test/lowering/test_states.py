@@ -25,6 +25,8 @@ from lowerdeck.dialects.interpret import run_module
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.tools.report.memory import memory_plan
+from lowerdeck.tools.report.report import memory_sentence
 
 FORMS = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -130,6 +132,13 @@ def test_only_what_is_read_after_it_is_written_is_copied(forms: str) -> None:
         if isinstance(op, entry_ops.CopyOp) and op.target in after
     ]
     assert sorted(copied) == ["one", "other", "read", "rolled", "total"]
+
+
+def test_reports_know_what_is_remembered(forms: str) -> None:
+    plan = memory_plan(_module(forms, "scheduled"), "c99")
+    assert plan is not None
+    assert (plan.inputs, plan.outputs, plan.state) == (24, 36, 4 * (12 * 4 + 3 * 4 + 2))
+    assert "outputs 36, state 248)" in memory_sentence(plan)
 
 
 def test_instances_are_exact_in_any_order(tmp_path: Path) -> None:

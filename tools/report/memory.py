@@ -53,6 +53,8 @@ class MemoryPlan:
     """As they lie in the weights file, with its header."""
     inputs: Count
     outputs: Count
+    state: Count
+    """What it remembers, of each instance; neither an input nor an output."""
     uses_allocator: bool
     """True if some buffers, of sizes that depend on data, are not in the arena."""
     buffers: list[Placed] | None
@@ -74,11 +76,11 @@ class MemoryPlan:
     @property
     def total(self) -> Count:
         """All that has to be in memory at once; code comes on top, and the stack."""
-        return sum_of([self.arena, self.weights, self.inputs, self.outputs])
+        return sum_of([self.arena, self.weights, self.inputs, self.outputs, self.state])
 
     def data(self) -> dict[str, Any]:
         """As JSON: formulas are texts."""
-        counts = {name: plain(getattr(self, name)) for name in ("arena", "inputs", "outputs")}
+        counts = {name: plain(getattr(self, name)) for name in ("arena", "inputs", "outputs", "state")}
         parts = {
             name: None if each is None else [asdict(one) for one in each]
             for name, each in (("buffers", self.buffers), ("steps", self.steps))
@@ -93,15 +95,20 @@ def memory_plan(module: ModuleOp, target: str) -> MemoryPlan | None:
     lifetimes = Lifetimes(entry)
     known = {buffer.op for buffer in lifetimes.buffers.values()}
     arena = entry.workspace.data[0]
-    ports = [ref_type(argument).bytes for argument in entry.body.block.args]
-    count = len(entry.inputs.data)
+    states = [after for _, after in entry.states_args]
+    held = {each for pair in entry.states_args for each in pair}
+    inputs, outputs = (
+        sum_of([ref_type(each).bytes for each in arguments if each not in held])
+        for arguments in (entry.input_args, entry.output_args)
+    )
     buffers, steps = _placed(lifetimes) or (None, None)
     return MemoryPlan(
         target=target,
         arena=count_of(arena),
         weights=0 if entry.weights is None else entry.weights.data,
-        inputs=sum_of(ports[:count]),
-        outputs=sum_of(ports[count:]),
+        inputs=inputs,
+        outputs=outputs,
+        state=sum_of([ref_type(after).bytes for after in states]),
         uses_allocator=any(
             isinstance(op, entry_ops.AllocOp) and op not in known for op in _ops_of(entry)
         ),

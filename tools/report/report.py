@@ -135,12 +135,14 @@ def _amount(statistics: Statistics, name: str) -> str:
 def memory_sentence(memory: MemoryPlan) -> str:
     """What the compiled model needs for a target."""
     total = f"{memory.total:,} bytes" if isinstance(memory.total, int) else "bytes by sizes"
-    arena, inputs, outputs = (
-        written(size, _FORMULA_WIDTH) for size in (memory.arena, memory.inputs, memory.outputs)
+    arena, inputs, outputs, state = (
+        written(size, _FORMULA_WIDTH)
+        for size in (memory.arena, memory.inputs, memory.outputs, memory.state)
     )
+    remembered = f", state {state}" if memory.state else ""
     text = (
         f"memory for {memory.target}: {total} (weights {memory.weights:,}, arena {arena}, "
-        f"inputs {inputs}, outputs {outputs}), and code "
+        f"inputs {inputs}, outputs {outputs}{remembered}), and code "
         f"and at most {memory.stack:,} of stack"
     )
     return (
