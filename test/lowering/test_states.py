@@ -10,11 +10,11 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from numpy.typing import NDArray
 from onnx.parser import parse_model
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 import lowerdeck
 from lowerdeck.compiler import import_and_lower
@@ -70,7 +70,7 @@ STATES = {name: f"{name}_" for name in NAMES}
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("states") / "forms.onnx"
-    onnx.save(parse_model(FORMS), path)
+    path.write_bytes(parse_model(FORMS).SerializeToString())
     return str(path)
 
 
@@ -125,7 +125,9 @@ def test_only_what_is_read_after_it_is_written_is_copied(forms: str) -> None:
     entry = find_entry(_module(forms, "scheduled"))
     assert entry is not None
     assert not any(before is not None and before.uses for before, _ in entry.states_args)
-    after = {value: name for (_, value), name in zip(entry.states_args, NAMES, strict=True)}
+    after: dict[SSAValue, str] = {
+        value: name for (_, value), name in zip(entry.states_args, NAMES, strict=True)
+    }
     copied = [
         after[op.target]
         for op in all_ops(entry)
@@ -147,12 +149,12 @@ def test_instances_are_exact_in_any_order(tmp_path: Path) -> None:
     <ir_version: 8, opset_import: ["" : 17]>
     add (float[2] x, float[2] s) => (float[2] y, float[2] t) { t = Add(s, x) y = Neg(t) }
     """
-    onnx.save(parse_model(text), tmp_path / "add.onnx")
+    (tmp_path / "add.onnx").write_bytes(parse_model(text).SerializeToString())
     model = lowerdeck.compile(
         tmp_path / "add.onnx", states={"s": "t"}, target="c99", cache=False, profile=True
     )
     other = copy.deepcopy(model)
-    x, z = np.float32([0.1, 3]), np.float32([0.7, -1])
+    x, z = (np.array(each, np.float32) for each in ([0.1, 3], [0.7, -1]))
     sums = np.zeros((2, 2), np.float32)
     for _ in range(1000):
         sums += [x, z]
@@ -198,6 +200,6 @@ def test_a_cache_that_grows_is_refused(tmp_path: Path) -> None:
     <ir_version: 8, opset_import: ["" : 17]>
     grow (float[1] x, float[n] past) => (float[m] present) { present = Concat<axis = 0>(past, x) }
     """
-    onnx.save(parse_model(text), tmp_path / "grow.onnx")
+    (tmp_path / "grow.onnx").write_bytes(parse_model(text).SerializeToString())
     with pytest.raises(LowerdeckError, match="export the model with a cache of a fixed size"):
         lowerdeck.compile(tmp_path / "grow.onnx", states={"past": "present"}, target="c99")

@@ -282,6 +282,7 @@ def _text(
             f"call {name}_run of {name}.h",
             *(f"input {_tensor(one)}" for one in metadata["inputs"]),
             *(f"output {_tensor(one)}" for one in metadata["outputs"]),
+            *(f"state {_tensor(one)}" for one in metadata["states"]),
             *_memory(metadata, is_small=options.small_weights or options.target == "c99"),
             f"stack at most {metadata['memory']['stack']:,} bytes of optimized code",
             *_allocator(metadata),

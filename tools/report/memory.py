@@ -80,7 +80,9 @@ class MemoryPlan:
 
     def data(self) -> dict[str, Any]:
         """As JSON: formulas are texts."""
-        counts = {name: plain(getattr(self, name)) for name in ("arena", "inputs", "outputs", "state")}
+        counts = {
+            name: plain(getattr(self, name)) for name in ("arena", "inputs", "outputs", "state")
+        }
         parts = {
             name: None if each is None else [asdict(one) for one in each]
             for name, each in (("buffers", self.buffers), ("steps", self.steps))
