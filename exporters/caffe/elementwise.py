@@ -15,6 +15,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_type, f32
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
+from lowerdeck.passes.fuse.logarithms import log1p_of
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.linear.affine import chain_of, is_representable
 from lowerdeck.passes.machinery.driver import producer
@@ -457,20 +458,3 @@ def _bnll(net: Net, op: e.AddOp) -> Blob | None:
     if inner is not positive.lhs or inner.type != op.result.type:
         return None
     return net.layer("BNLL", [net.blob(inner)])
-
-
-def log1p_of(value: SSAValue) -> SSAValue | None:
-    """y if a value is log(1 + y) in the form that loses no digits."""
-    select = producer(value, e.SelectOp)
-    compare = None if select is None else producer(select.condition, e.CompareOp)
-    if select is None or compare is None or number(compare.rhs) != 1:
-        return None
-    total = producer(compare.lhs, e.AddOp)
-    if total is None or number(total.rhs) != 1 or compare.predicate.data != "eq":
-        return None
-    y = total.lhs
-    rest = producer(select.on_false, e.SelectOp)
-    if select.on_true is not y or rest is None:
-        return None
-    log = producer(rest.on_false, e.LogOp)
-    return y if log is not None and log.input is total.result else None

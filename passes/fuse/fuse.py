@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.passes.fuse.fuse_activation import FuseActivationPass
 from lowerdeck.passes.fuse.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse.fuse_channel_shuffle import FuseChannelShufflePass
+from lowerdeck.passes.fuse.fuse_mish import FuseMishPass
 from lowerdeck.passes.fuse.fuse_norm import FuseNormPass
 from lowerdeck.passes.fuse.fuse_softmax import FuseSoftmaxPass
 from lowerdeck.passes.linear.decompose_linear import DecomposeLinearPass
@@ -21,8 +22,8 @@ from lowerdeck.passes.movement.fuse_pad import FusePadPass
 class FusePass(PassGroup):
     """
     The passes that replace several ops by one: `fuse-softmax`, `fuse-attention`,
-    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `fuse-pad`,
-    `merge-linear`, `decompose-linear`.
+    `fuse-channel-shuffle`, `fuse-activation`, `fuse-mish`, `fuse-norm`, and then `fuse-linear`,
+    `fuse-pad`, `merge-linear`, `decompose-linear`.
 
     Formulas come first, because their constants tell them apart; softmax before attention, of which
     it is a part. Then linear ops become part of weights, and pads of windows; linear ops left in a
@@ -35,6 +36,7 @@ class FusePass(PassGroup):
         FuseAttentionPass,
         FuseChannelShufflePass,
         FuseActivationPass,
+        FuseMishPass,
         FuseNormPass,
         FuseLinearPass,
         FusePadPass,

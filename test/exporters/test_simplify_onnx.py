@@ -291,6 +291,18 @@ CASES: Mapping[str, Case] = {
         ["Mish"],
         weights=NUMBERS,
     ),
+    "mish with a limit": Case(
+        """l = Min (x, twenty) e = Exp (l) s = Add (e, two) a = Mul (e, s) b = Add (a, two)
+        t = Div (a, b) y = Mul (x, t)""",
+        ["Mish"],
+        weights={**NUMBERS, "twenty": np.float32(20)},
+    ),
+    "a limit that shows": Case(
+        """l = Min (x, six) e = Exp (l) s = Add (e, two) a = Mul (e, s) b = Add (a, two)
+        t = Div (a, b) y = Mul (x, t)""",
+        ["Min", "Exp", "Add", "Mul", "Add", "Div", "Mul"],
+        weights=NUMBERS,
+    ),
     "squares of a tanh": Case(
         """e = Exp (x) s = Add (e, one) q = Mul (s, s) a = Sub (q, one) b = Add (q, one)
         r = Div (b, a) y = Mul (x, r)""",

@@ -182,6 +182,32 @@ ROOT_MEAN_SQUARES = {
     f"a=Add(s,epsilon) z=Div(d,a) {AFFINE}",
 }
 
+EXP = "e=Exp(x)"
+PLUS_TWO = f"{EXP} p=Add(e,two) n=Mul(e,p) m=Add(n,two)"
+
+MISH = {
+    "operator": "s=Softplus(x) t=Tanh(s) y=Mul(x,t)",
+    "log of one and exp": f"{EXP} p=Add(one,e) s=Log(p) t=Tanh(s) y=Mul(t,x)",
+    "without overflow": "p=Relu(x) a=Abs(x) b=Neg(a) e=Exp(b) f=Add(e,one) l=Log(f) s=Add(p,l) "
+    "t=Tanh(s) y=Mul(t,x)",
+    "above a limit itself": "h=Greater(x,limit) r=Softplus(x) s=Where(h,x,r) t=Tanh(s) y=Mul(x,t)",
+    "one minus a quotient": f"{EXP} p=Add(e,one) q=Pow(p,two) m=Add(q,one) f=Div(two,m) "
+    "t=Sub(one,f) y=Mul(x,t)",
+    "quotient": f"{EXP} q=Mul(e,e) d=Mul(two,e) n=Add(q,d) m=Add(n,two) t=Div(n,m) y=Mul(x,t)",
+    "product": f"{PLUS_TWO} t=Div(n,m) y=Mul(t,x)",
+    "quotient of a product": f"{EXP} q=Pow(e,two) d=Mul(e,two) n=Add(q,d) g=Mul(x,n) "
+    "m=Add(n,two) y=Div(g,m)",
+    "squares of a sum": f"{EXP} p=Add(e,one) q=Mul(p,p) n=Sub(q,one) m=Add(q,one) t=Div(n,m) "
+    "y=Mul(x,t)",
+}
+
+NO_MISH = {
+    "another exponential": f"{PLUS_TWO} k=Exp(n) o=Add(k,two) y=Div(n,o)",
+    "small limit": "h=Greater(x,one) r=Softplus(x) s=Where(h,x,r) t=Tanh(s) y=Mul(x,t)",
+    "another sum": f"{EXP} p=Add(e,two) s=Log(p) t=Tanh(s) y=Mul(t,x)",
+    "less": f"{EXP} p=Add(e,two) n=Mul(e,p) m=Add(n,one) t=Div(n,m) y=Mul(x,t)",
+}
+
 INPUTS = {
     "q": "float[1,2,5,8]", "k": "float[1,2,6,8]", "kt": "float[1,2,8,6]", "v": "float[1,2,6,8]",
     "k1": "float[1,1,6,8]", "m": "float[1,1,5,6]", "h": "bool[1,1,5,6]", "x": "float[2,4,8]",
@@ -190,7 +216,8 @@ INPUTS = {
 
 CONSTANTS = {
     "float c": "{0.35}", "float zero": "{0}", "float one": "{1}", "float half": "{0.5}",
-    "float minus": "{-0.5}", "float lowest": "{-3.4028235e38}", "float epsilon": "{1e-5}",
+    "float minus": "{-0.5}", "float two": "{2}", "float limit": "{20}",
+    "float lowest": "{-3.4028235e38}", "float epsilon": "{1e-5}",
     "float billion": "{1e9}", "float eight": "{8}", "int64 diagonal": "{1}",
     "int64[1] last": "{-1}",
     "int64[1] second": "{2}", "float square": "{2}",
@@ -265,6 +292,24 @@ def test_root_mean_squares(nodes: str) -> None:
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
     assert ops["core.layer_norm"] == 1
     assert not ops["core.sqrt"] + ops["core.div"] + ops["core.pow"]
+
+
+MISH_OPS = {"core.exp": 1, "core.add": 2, "core.mul": 2, "core.div": 1}
+
+
+@pytest.mark.parametrize("nodes", MISH.values(), ids=MISH)
+def test_mish(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert {op: ops[op] for op in ops if op in MISH_OPS} == MISH_OPS
+    assert not ops["core.tanh"] + ops["core.log"] + ops["core.select"] + ops["core.sub"]
+
+
+@pytest.mark.parametrize("nodes", NO_MISH.values(), ids=NO_MISH)
+def test_no_mish(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert not ops["core.min"]
 
 
 @pytest.mark.parametrize("nodes", NO_NORMS.values(), ids=NO_NORMS)

@@ -39,7 +39,8 @@ class RecoverActivation(Recovery):
     - x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) -> Gelu(x) [approximate]
     - x clip(x + 3, 0, 6) / 6, x hard_sigmoid(x) -> HardSwish(x)
     - x tanh(softplus(x)), x tanh(log(1 + exp(x))) -> Mish(x)
-    - x (exp(x)^2 + 2 exp(x)) / (exp(x)^2 + 2 exp(x) + 2) -> Mish(x)
+    - x (exp(x)^2 + 2 exp(x)) / (exp(x)^2 + 2 exp(x) + 2) -> Mish(x) [x in exp(x) at most 20, or
+      without a limit]
     """
 
     name = "recover-activation"
@@ -93,7 +94,7 @@ def _arguments(function: OnnxOp, leaves: Sequence[SSAValue]) -> Sequence[SSAValu
     for value in inside.copy():
         pending = [value]
         for each in pending:
-            op = made_by(each, *ARITHMETIC, "Softplus", "Log", "Exp")
+            op = made_by(each, *ARITHMETIC, "Softplus", "Log", "Exp", "Min")
             if op is not None and len(pending) < _MOST_OPS:
                 pending += [operand for operand in op.operands if operand not in inside]
                 inside.update(dict.fromkeys(op.operands))
@@ -189,10 +190,24 @@ def _mish(x: SSAValue, function: OnnxOp, value: Fraction | None) -> _Function:
 
 
 def _mish_by_exp(x: SSAValue, function: OnnxOp, value: Fraction | None) -> _Function:
-    if function.op_type != "Exp" or function.operands[0] is not x:
+    if function.op_type != "Exp":
+        return None
+    limit = made_by(function.operands[0], "Min")
+    if limit is not None and not _is_limit(limit, x):
+        return None
+    if limit is None and function.operands[0] is not x:
         return None
     ratio = {(1, 2): 1.0, (1, 1): 2.0}, {(0, 2): 1.0, (0, 1): 2.0, (0, 0): 2.0}
-    return ("Mish", {}, []) if is_fraction(value, *ratio) else None
+    ops: list[Operation] = [] if limit is None else [limit]
+    return ("Mish", {}, ops) if is_fraction(value, *ratio) else None
+
+
+def _is_limit(op: OnnxOp, x: SSAValue) -> bool:
+    """True for min(x, c) if from c on x tanh(log(1 + exp(x))) is x."""
+    if len(op.operands) != 2 or op.operands[0] is not x:
+        return False
+    limit = number_of(op.operands[1])
+    return limit is not None and limit >= 20
 
 
 PATTERNS: Sequence[type[Recovery]] = (RecoverActivation,)
