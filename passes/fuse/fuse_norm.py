@@ -27,6 +27,7 @@ from lowerdeck.passes.fuse.deviations import (
     deviation_of,
     inverse_of,
     is_rounded,
+    mean_of,
     unsigned,
 )
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
@@ -39,6 +40,13 @@ def _is_centered(value: SSAValue, norm: Normalization) -> bool:
         return unsigned(value)[0] is norm.input
     sub = producer(value, SubOp)
     return sub is not None and sub.lhs is norm.input and sub.rhs is norm.mean
+
+
+def _is_difference(value: SSAValue) -> bool:
+    """True for x - mean(x)."""
+    sub = producer(value, SubOp)
+    mean = None if sub is None else mean_of(sub.rhs)
+    return sub is not None and mean is not None and mean.input is sub.lhs
 
 
 def _times_parameter(value: SSAValue) -> Iterator[tuple[SSAValue, SSAValue | None, list[MulOp]]]:
@@ -106,6 +114,8 @@ def _scaled(
         return
     consumed = (*between, *norm.consumed)
     if norm.mean is None:
+        if norm.is_late and _is_difference(centered):
+            return
         norm = replace(norm, input=centered)
     if is_rounded(norm.factor, 1, norm.input):
         yield replace(norm, scale=scale, consumed=consumed)
@@ -369,7 +379,8 @@ class FuseNormPass(PatternPass):
     - x * f + (b - mean(x) * f), f = s / sqrt(mean(d * d) + e) -> layer_norm(x, s, b)
     - x / sqrt(mean(x * x) + e), x / (sqrt(mean(x * x)) + e) -> layer_norm(x, 1) {uncentered}, and
       {late_epsilon} in the second; the same with a scale and by reciprocals [e >= 0; numbers may be
-      anywhere, as in x * sqrt(n) / sqrt(sum(x * x)), if they make a mean of the sum]
+      anywhere, as in x * sqrt(n) / sqrt(sum(x * x)), if they make a mean of the sum; the second x
+      is not centered]
     - layer_norm(x, 1) * s -> layer_norm(x, s); layer_norm(x, s) + b -> layer_norm(x, s, b)
       [used only here]
     - reshape(layer_norm(x, 1)) * s -> reshape(layer_norm(reshape(x), s)); the same with + b

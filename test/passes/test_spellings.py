@@ -131,6 +131,8 @@ NO_NORMS = {
     # Its difference of squares cancels.
     "mean of squares": f"{CENTERED} u=Mul(x,x) n=ReduceMean<axes=[-1]>(u) o=Mul(m,m) v=Sub(n,o) "
     f"a=Add(v,epsilon) s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "epsilon behind the root": f"{CENTERED} q=Mul(d,d) v=ReduceMean<axes=[-1]>(q) s=Sqrt(v) "
+    f"a=Add(s,epsilon) z=Div(d,a) {AFFINE}",
     "squares along another dimension": "q=Mul(x,x) v=ReduceMean<axes=[1]>(q) a=Add(v,epsilon) "
     "s=Sqrt(a) y=Div(x,s)",
     "norm": "n=ReduceL2<axes=[-1]>(x) y=Div(x,n)",
@@ -178,8 +180,6 @@ ROOT_MEAN_SQUARES = {
     "y=Mul(scale,z)",
     "of magnitudes": "b=Abs(x) q=Mul(b,b) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) s=Sqrt(a) "
     "z=Div(b,s) y=Mul(z,scale)",
-    "of centered values": f"{CENTERED} q=Mul(d,d) v=ReduceMean<axes=[-1]>(q) s=Sqrt(v) "
-    f"a=Add(s,epsilon) z=Div(d,a) {AFFINE}",
 }
 
 EXP = "e=Exp(x)"
