@@ -45,8 +45,8 @@ _WEIGHTS: Mapping[str, Collection[int]] = {
 }
 """The operands that are weights wherever they are computed from constants alone."""
 
-_DECISIVE = frozenset({"axes", "axis"})
-"""Operands without which the rank of a result is not known, by their names in the schemas."""
+_DECISIVE = frozenset({"axes", "axis", "block_shape", "position"})
+"""Operands that an op is legalized by, so that it needs to know them: by their schema names."""
 
 
 def listed_initializers(model: ModelProto) -> list[str]:
@@ -64,8 +64,8 @@ def default_of(op: InitializerOp) -> DefaultAttr | None:
 
 def weights_among(block: Block) -> set[InitializerOp]:
     """
-    The initializers of a graph that are weights by their role: an operand of `_WEIGHTS` or the axes
-    of an op are computed from them and other constants alone.
+    The initializers of a graph that are weights by their role: an operand of `_WEIGHTS`, or one
+    that has to be known, is computed from them and other constants alone.
     """
     constant, pending = set[SSAValue](), list[SSAValue]()
     for op in block.walk():

@@ -67,6 +67,8 @@ def test_the_version_decides_unless_the_user_does(version: int, optional: list[s
         "two = Constant<value_float = 2.0>() v = Mul(w, two) y = MatMul(v, x)",
         "y = BatchNormalization(x, k, k, k, k) z = Identity(w)",
         "z = Identity(w) a = Cast<to = 7>(k) y = ReduceSum<keepdims = 0>(x, a)",
+        """two = Cast<to = 7>(k) s = SequenceConstruct(x, w)
+        i = ReduceMax<keepdims = 0>(two) y = SequenceAt(s, i)""",
         """c = Constant<value_int = 1>() b = Cast<to = 9>(c)
         y = If(b) <
           then_branch = one () => (t) { t = MatMul(x, w) },
