@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class _Elsewhere(argparse.Action):
+    """An option of other commands."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs="?", **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        (flag,) = self.option_strings
+        *others, last = _TAKEN_BY[flag]
+        owners = f"{', '.join(others)} and {last}" if others else last
+        raise ToolError(f"{parser.prog}: {flag} has no effect here; it is for {owners}")
+
+
 class Arguments(Protocol):
     """A parser, or a group of its arguments."""
 
@@ -26,11 +39,52 @@ class Arguments(Protocol):
         ...
 
 
+_TO_LOOPS = ("compile", "run", "bench", "report", "view", "explain", "check", "reduce")
+"""The commands that lower a model."""
+
+_SWITCHES = frozenset(
+    {"--fast-math", "--strict-accuracy", "--small-weights", "--embed-weights", "--profile"}
+)
+"""Options without a value."""
+
+_TAKEN_BY: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(
+        ("--extra-passes", "--disable", "--skip-nodes", "--rewrite-limit", "--fast-math"),
+        ("compile", "run", "bench", "export", *_TO_LOOPS[3:]),
+    ),
+    **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
+    **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
+    **dict.fromkeys(("--strict-accuracy", "--small-weights"), _TO_LOOPS),
+    "--embed-weights": ("compile", "check", "reduce"),
+    "--profile": ("compile", "bench", "report"),
+    **dict.fromkeys(("--name", "--byte-order"), ("compile",)),
+}
+"""The commands in which an option has an effect, unless it has one in all that are on models."""
+
+
 def add_options(
-    parser: Arguments, *, target_flag: str = "--target", target: str = "native"
+    parser: Arguments,
+    *,
+    target_flag: str = "--target",
+    target: str = "native",
+    command: str | None = None,
 ) -> None:
-    """What every tool that compiles a model lets its user ask for; `compile_options` reads it."""
-    add = parser.add_argument
+    """
+    What every tool that compiles a model lets its user ask for; `compile_options` reads it.
+
+    An option that has no effect in a command is refused there, with the commands that take it.
+    """
+
+    def add(flag: str, **options: Any) -> None:
+        owners = _TAKEN_BY.get(flag)
+        if command is None or owners is None or command in owners:
+            parser.add_argument(flag, **options)
+            return
+        options = {name: options[name] for name in ("dest", "default") if name in options}
+        if flag in _SWITCHES:
+            options["default"] = False
+        parser.add_argument(flag, action=_Elsewhere, help=argparse.SUPPRESS, **options)
+
     for name, option in declared_options().items():
         add(f"--{name}", dest=name, metavar=option.metavar, help=option.help)
     add(
@@ -77,7 +131,7 @@ def add_options(
         default=[],
         metavar="IN=OUT",
         help="let the input IN hold what the output OUT has held after the last run, such as a "
-        "cache; first zeros; repeatable",
+        "cache; first its default or zeros; repeatable",
     )
     add(
         target_flag,

@@ -38,7 +38,7 @@ EXAMPLE = "example: "
 """What the help of a command puts before an example."""
 
 HOW_TO_COMPILE = "how to compile"
-"""The title of the arguments that all commands on models take."""
+"""The title of the arguments that commands on models share."""
 
 _LOG_LEVELS = ("error", "warning", "info", "debug")
 """Each says what those before it say, too."""
@@ -72,7 +72,7 @@ def add_command(
     parser.set_defaults(command=function)
     parser.add_argument("model", metavar="MODEL", help=f"model file: {known_formats()}")
     group = parser.add_argument_group(HOW_TO_COMPILE)
-    add_options(group)
+    add_options(group, command=name)
     parser.add_argument(
         "-v",
         "--verbose",
@@ -93,6 +93,17 @@ def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
     """The parsers of the commands, by name."""
     (action,) = [action for action in parser._actions if action.nargs == argparse.PARSER]
     return cast(Any, action).choices
+
+
+def shared_arguments(command: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What says how to compile: commands on models take it where it has an effect."""
+    groups = [group for group in command._action_groups if group.title == HOW_TO_COMPILE]
+    return [
+        action
+        for group in groups
+        for action in group._group_actions
+        if action.help != argparse.SUPPRESS
+    ]
 
 
 def seconds(text: str) -> float:

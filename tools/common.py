@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 from lowerdeck.dialects.recursion import working_on_modules
@@ -39,17 +37,6 @@ _TRACEBACK = "LOWERDECK_TRACEBACK"
 
 class ToolError(Exception):
     """What is wrong with the user's files or options: one message, without a traceback."""
-
-
-def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell, which asks by an environment variable; without argcomplete, nothing."""
-    if "_ARGCOMPLETE" not in os.environ:
-        return
-    try:
-        argcomplete = import_module("argcomplete")
-    except ImportError:
-        return
-    argcomplete.autocomplete(parser)
 
 
 def run_tool(tool: str, main: Callable[[], int]) -> int:

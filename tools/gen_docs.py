@@ -244,7 +244,7 @@ def _options(cls: type[ModulePass]) -> Sequence[Any]:
 
 def cli_page() -> str:
     """docs/cli.md: the arguments of `lowerdeck` and `opt-tool`."""
-    from lowerdeck.tools.command import EXAMPLE, commands_of
+    from lowerdeck.tools.command import EXAMPLE, commands_of, shared_arguments
     from lowerdeck.tools.common import EXIT_CODES
     from lowerdeck.tools.lowerdeck import argument_parser
     from lowerdeck.tools.opt_tool import OptTool
@@ -252,7 +252,9 @@ def cli_page() -> str:
     parser = argument_parser()
     commands = {name: _rows(command) for name, command in commands_of(parser).items()}
     on_models = {name: rows for name, rows in commands.items() if any("`MODEL`" in r for r in rows)}
+    shared = list(map(_argument, shared_arguments(commands_of(parser)["compile"])))
     common = [row for row in commands["compile"] if all(row in c for c in on_models.values())]
+    some = [row for row in shared if row not in common]
     parts = [
         "# Command line",
         _NOTE.format(source="the parsers of arguments in `tools`"),
@@ -260,15 +262,20 @@ def cli_page() -> str:
         parser.description or "",
         EXIT_CODES[:1].upper() + EXIT_CODES[1:] + ".",
         "`pip install 'lowerdeck[completion]'`, then `eval \"$(register-python-argcomplete "
-        'lowerdeck opt-tool)"` in the start file of the shell, completes commands and options.',
+        'lowerdeck opt-tool)"` in the start file of bash or zsh, completes commands, options, and '
+        "targets, passes, strategies and phases; in fish it is `register-python-argcomplete "
+        "--shell fish lowerdeck opt-tool | source`.",
         "`man lowerdeck` and `man opt-tool` say the same: pip installs them into `share/man` "
         "of the environment, where `man` looks while it is active.",
         "Each command on a model takes these arguments, and its own:",
         _table(common),
+        "Some of them take these, too; one that has no effect in a command is refused there:",
+        _table_of_some(some, on_models),
     ]
     for name, command in commands_of(parser).items():
         text = command.description or ""
-        own = [row for row in commands[name] if row not in common and "`-h, --help`" not in row]
+        known = {*common, *some}
+        own = [row for row in commands[name] if row not in known and "`-h, --help`" not in row]
         parts += [f"### lowerdeck {name}", f"{text[:1].upper()}{text[1:]}.", _table(own)]
         if command.epilog and command.epilog.startswith(EXAMPLE):
             parts.append(f"Example: `{command.epilog.removeprefix(EXAMPLE)}`")
@@ -302,6 +309,19 @@ def _rows(parser: argparse.ArgumentParser) -> list[str]:
 
 def _table(rows: Sequence[str]) -> str:
     return "\n".join(["| Argument | |", "|---|---|", *rows]) if rows else ""
+
+
+def _table_of_some(rows: Sequence[str], commands: Mapping[str, Sequence[str]]) -> str:
+    """A row has the commands that take the argument, too."""
+    lines = ["| Argument | | Commands |", "|---|---|---|"]
+    for row in rows:
+        owners = [name for name, taken in commands.items() if row in taken]
+        without = [name for name in commands if name not in owners]
+        text = ", ".join(owners)
+        if len(without) < len(owners):
+            text = f"all but {', '.join(without)}"
+        lines.append(f"{row} {text} |")
+    return "\n".join(lines)
 
 
 def _argument(action: argparse.Action) -> str:

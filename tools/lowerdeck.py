@@ -17,7 +17,8 @@ from lowerdeck.dialects.files import is_special
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, Parser
 from lowerdeck.tools.commands import bench, cache, compile, demo, export, ops, report, run, view
-from lowerdeck.tools.common import EXIT_CODES, complete, run_tool
+from lowerdeck.tools.common import EXIT_CODES, run_tool
+from lowerdeck.tools.completion import complete
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 

@@ -51,7 +51,8 @@ from lowerdeck.tools.arguments import (
     load_plugins,
 )
 from lowerdeck.tools.between_passes import BetweenPasses
-from lowerdeck.tools.common import ToolError, about, complete, run_tool
+from lowerdeck.tools.common import ToolError, about, run_tool
+from lowerdeck.tools.completion import complete
 from lowerdeck.tools.listings import ListAction
 
 if TYPE_CHECKING:
