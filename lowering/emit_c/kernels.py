@@ -28,16 +28,19 @@ from lowerdeck.lowering.emit_c.writer import (
     integer_literal,
     storage_type,
 )
+from lowerdeck.lowering.emit_c.index_widths import fits_in_32_bits
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.machinery.provenance import source_names
 
 
-def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()) -> str:
+def emit_kernel(
+    function: kernel.FuncOp, name: str, reserved: Iterable[str] = (), index_bits: int = 64
+) -> str:
     """
     The definition of a kernel as a static C function, which stays one; its variables are called
-    otherwise than what is `reserved`.
+    otherwise than what is `reserved`. Indices have so many bits where all buffers are that small.
     """
-    c = CWriter({name, *reserved})
+    c = CWriter({name, *reserved}, index_bits if index_bits == 64 or fits_in_32_bits(function) else 64)
     parameters: list[str] = []
     arguments = function.body.block.args
     first_output = len(arguments) - function.outputs.data
@@ -126,7 +129,7 @@ def _(op: kernel.ForOp, c: CWriter) -> None:
         c.line(f"{value_c_type(result.type)} {c.declare(result, 'c')} = {c.value(init)};")
     index = c.declare(op.body.block.args[0], "i")
     lower, upper, step = (c.index(expr, op.indices) for expr in op.range.data)
-    head = f"for (int64_t {index} = {lower}; {index} < {upper}; {index} += {step})"
+    head = f"for ({c.index_type} {index} = {lower}; {index} < {upper}; {index} += {step})"
     with c.block(head):
         for argument, result in zip(op.body.block.args[1:], op.results, strict=True):
             c.alias(argument, c.value(result))
@@ -324,7 +327,8 @@ def _holds_vectors(op: kernel.ScratchOp) -> bool:
 @emit.register
 def _(op: kernel.ApplyOp, c: CWriter) -> None:
     """An integer expression."""
-    assign(op.result, c.index(op.map.data[0], op.indices), c)
+    text = c.index(op.map.data[0], op.indices)
+    c.line(f"const {c.index_type} {c.declare(op.result)} = {text};")
 
 
 @emit.register

@@ -341,7 +341,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
             f"{', '.join(map(str, interface.known_of_weights(i)))}}};\n"
         )
     reserved = taken - set(names.values())
-    definitions = [emit_kernel(f, names[f.sym_name.data], reserved) for f in kernels]
+    bits = target_named(i.target).index_bits
+    definitions = [emit_kernel(f, names[f.sym_name.data], reserved, bits) for f in kernels]
     if vectors := prelude(kernels, target_named(i.target)):
         parts.append(vectors)
     parts += filter(None, sources.values())

@@ -100,7 +100,10 @@ class Symbols(dict[str, str]):
 class CWriter:
     """Lines of one C function, with the names of its values."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
+    def __init__(self, taken: Iterable[str], index_bits: int = 64) -> None:
+        self.index_type = f"int{index_bits}_t"
+        """That of loop variables and indices."""
+        self._suffix = "" if index_bits == 64 else f"_{index_bits}"
         self.lines: list[str] = []
         self._depth = 1
         self._names: dict[SSAValue, str] = {}
@@ -189,14 +192,17 @@ class CWriter:
             name: self.value(values[name]) if name in values else self.symbols[name]
             for name in expr.symbols
         }
-        return c_expr(expr, names)
+        return c_expr(expr, names, self._suffix)
 
 
-def c_expr(expr: Expr, names: Mapping[str, str]) -> str:
-    """The C form of an integer expression; int64_t throughout."""
+def c_expr(expr: Expr, names: Mapping[str, str], suffix: str = "") -> str:
+    """
+    The C form of an integer expression; int64_t throughout, or of the type that functions of this
+    suffix are for.
+    """
     parts: list[str] = []
     for monomial, coefficient in expr.terms:
-        factors = [_c_atom(atom, names) for atom in monomial]
+        factors = [_c_atom(atom, names, suffix) for atom in monomial]
         if abs(coefficient) != 1 or not factors:
             factors.append(integer_literal(abs(coefficient)))
         text = " * ".join(factors)
@@ -212,12 +218,12 @@ def needs_runtime(expr: Expr) -> bool:
     return any(atom.kind != "symbol" for monomial, _ in expr.terms for atom in monomial)
 
 
-def _c_atom(atom: Atom, names: Mapping[str, str]) -> str:
+def _c_atom(atom: Atom, names: Mapping[str, str], suffix: str = "") -> str:
     if atom.kind == "symbol":
         return names[atom.name]
-    text = c_expr(atom.args[-1], names)
+    text = c_expr(atom.args[-1], names, suffix)
     for argument in reversed(atom.args[:-1]):
-        text = f"lowerdeck_{atom.kind}({c_expr(argument, names)}, {text})"
+        text = f"lowerdeck_{atom.kind}{suffix}({c_expr(argument, names, suffix)}, {text})"
     return text
 
 

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp, yielded
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
-from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_integer
 from lowerdeck.lowering.form.form_kernels import MAX_OPS, is_joined_at_front
@@ -52,9 +52,11 @@ def _can_take_in(value: SSAValue, kernel: KernelOp, target: Target) -> bool:
     if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
         return False
     # A root op that accumulates in the output needs an output of its own type. Tiles of products of
-    # integers are in registers.
+    # integers are in registers, and so are sums of convolutions where there are no vectors.
     own = element_type(value)
-    is_in_registers = isinstance(anchor, MatmulOp) and is_integer(own) and target.lanes_of(own) > 1
+    is_in_registers = is_integer(own) and (
+        isinstance(anchor, MatmulOp) or (isinstance(anchor, ConvOp) and target.lanes == 1)
+    )
     return type(anchor) not in ACCUMULATING or own == element_type(result) or is_in_registers
 
 
@@ -119,7 +121,8 @@ class FuseEpiloguePass(ModulePass):
 
     The maps have the shape of its result, and that result has no other use: they are computed
     right before the result is stored. They may end in another element type only behind ops that do
-    not accumulate in their result, such as products of integers on targets with vectors. Of several
+    not accumulate in their result, such as products of integers, on targets without vectors also
+    convolutions of integers. Of several
     such inputs (a sum of two convolutions) the first is taken.
     """
 

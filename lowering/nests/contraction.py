@@ -93,8 +93,12 @@ def _first_channel(op: ConvOp, channel: Expr) -> Expr:
 
 @anchor(ConvOp, accumulating=True)
 def lower_conv(k: KernelLowering, op: ConvOp) -> None:
-    """One row of outputs at a time; the bias starts the sum."""
-    if not accumulates_in_place(element_type(op.result)):
+    """
+    One row of outputs at a time; the bias starts the sum. An epilogue that ends in another type
+    takes each sum from a register.
+    """
+    own = element_type(op.result)
+    if not accumulates_in_place(own) or element_type(k.roots[0]) != own:
         _conv_by_element(k, op)
         return
     b, out = k.builder, k.outputs[0]

@@ -159,6 +159,19 @@ static inline int64_t lowerdeck_number(int64_t x) { return x; }
 static inline int64_t lowerdeck_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t lowerdeck_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* The same for indices of targets that have no longer ones. */
+static inline int32_t lowerdeck_min_32(int32_t a, int32_t b) { return a < b ? a : b; }
+static inline int32_t lowerdeck_max_32(int32_t a, int32_t b) { return a > b ? a : b; }
+
+static inline int32_t lowerdeck_floordiv_32(int32_t a, int32_t b) {
+  const int32_t quotient = b == 0 ? 0 : a / b;
+  return b != 0 && a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+static inline int32_t lowerdeck_mod_32(int32_t a, int32_t b) {
+  return b == 0 ? a : a - lowerdeck_floordiv_32(a, b) * b;
+}
+
 /* A size that is beyond int64_t, and what is computed from it; it is less than every size. */
 #define LOWERDECK_BEYOND INT64_MIN
 

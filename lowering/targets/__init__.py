@@ -10,6 +10,7 @@ from pathlib import Path
 from lowerdeck.lowering.targets.aarch64 import AARCH64
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.lowering.targets.c99 import C99
+from lowerdeck.lowering.targets.cortex import CORTEX_M4, CORTEX_M7
 from lowerdeck.lowering.targets.x86 import (
     X86_64,
     X86_64_AMX,
@@ -27,6 +28,8 @@ TARGETS: list[Target] = [
     X86_64_V3,
     X86_64,
     AARCH64,
+    CORTEX_M4,
+    CORTEX_M7,
     C99,
 ]
 """All targets; `native` is the first one that runs on this machine."""

@@ -294,6 +294,8 @@ class Target:
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """What multiplies bytes without signs by bytes with signs and adds up four products a lane."""
 
+    index_bits: int = 64
+    """Of the numbers that indices into tensors are: 32 where it computes with no longer ones."""
     has_tiles: bool = False
     """True if it multiplies tiles of matrices of bytes, 16 rows of 64 bytes."""
 
