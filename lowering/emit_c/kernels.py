@@ -19,6 +19,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.emit_c import custom
 from lowerdeck.lowering.emit_c.expressions import EXPRESSIONS, value_c_type, width_of
+from lowerdeck.lowering.emit_c.index_widths import fits_in_32_bits
 from lowerdeck.lowering.emit_c.vector_types import memory_name
 from lowerdeck.lowering.emit_c.vectors import function_name
 from lowerdeck.lowering.emit_c.writer import (
@@ -28,7 +29,6 @@ from lowerdeck.lowering.emit_c.writer import (
     integer_literal,
     storage_type,
 )
-from lowerdeck.lowering.emit_c.index_widths import fits_in_32_bits
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.machinery.provenance import source_names
 
@@ -40,7 +40,9 @@ def emit_kernel(
     The definition of a kernel as a static C function, which stays one; its variables are called
     otherwise than what is `reserved`. Indices have so many bits where all buffers are that small.
     """
-    c = CWriter({name, *reserved}, index_bits if index_bits == 64 or fits_in_32_bits(function) else 64)
+    c = CWriter(
+        {name, *reserved}, index_bits if index_bits == 64 or fits_in_32_bits(function) else 64
+    )
     parameters: list[str] = []
     arguments = function.body.block.args
     first_output = len(arguments) - function.outputs.data

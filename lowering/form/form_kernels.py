@@ -19,18 +19,21 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import (
     ELEMENTWISE,
+    CastOp,
     ErfOp,
     ExpOp,
     LogOp,
     SigmoidOp,
     TanhOp,
 )
-from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
-from lowerdeck.lowering.targets.base import MOST_STATEMENTS
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import MOST_STATEMENTS, Target
+from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.provenance import derive
 
 MAX_OPS = 64
@@ -68,9 +71,10 @@ class Group:
 class KernelFormer:
     """Forms the kernels of one block, first to last."""
 
-    def __init__(self, names: dict[str, int]) -> None:
+    def __init__(self, names: dict[str, int], target: Target) -> None:
         self._groups: dict[Operation, Group] = {}
         self._names = names
+        self._target = target
 
     def form(self, block: Block) -> None:
         """Replace the ops of a block and its nested blocks by kernels."""
@@ -79,7 +83,7 @@ class KernelFormer:
                 _slice_up(op)
         for op in list(block.ops):
             for region in op.regions:
-                KernelFormer(self._names).form(region.block)
+                KernelFormer(self._names, self._target).form(region.block)
             if _belongs_in_kernel(op):
                 self._place(op)
         groups = {id(group): group for group in self._groups.values()}
@@ -94,15 +98,22 @@ class KernelFormer:
     def _place(self, op: Operation) -> None:
         """Form a group of `op` and the producers that it can absorb."""
         group = Group([], op if type(op) in ANCHORS else None)
-        for value in dict.fromkeys(op.operands):
+        is_alone = self._is_read_narrow(op)
+        for value in () if is_alone else dict.fromkeys(op.operands):
             producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
             if producer is not None and self._can_take_in(op, value, producer, group):
                 group.ops.extend(producer.ops)
         group.ops.append(op)
-        if isinstance(op, (*ELEMENTWISE, ConcatOp)):
+        if isinstance(op, (*ELEMENTWISE, ConcatOp)) and not is_alone:
             self._take_in_shared(op, group)
         for member in group.ops:
             self._groups[member] = group
+
+    def _is_read_narrow(self, op: Operation) -> bool:
+        """True if what a pool reads is made wide where it reads it, and narrow in memory."""
+        users = [use.operation for result in op.results for use in result.uses]
+        is_read = isinstance(op, CastOp) and all(isinstance(user, PoolOp) for user in users)
+        return is_read and self._target.has_scalar_sums
 
     def _take_in_shared(self, op: Operation, group: Group) -> None:
         """Absorb a producer whose users are all in the group: the x of x * sigmoid(x)."""
@@ -140,6 +151,8 @@ class KernelFormer:
         if isinstance(op, ReduceOp):
             # Every element is read once, so computing it in the loop costs nothing extra.
             return producer.anchor is None and has_room_for_one_more(producer.ops, group.ops)
+        if isinstance(op, PoolOp):
+            return all(map(self._is_read_narrow, producer.ops))
         if isinstance(op, AttentionOp):
             # A slice of the heads is read in place.
             return all(isinstance(member, SliceOp) for member in producer.ops)
@@ -290,12 +303,13 @@ class FormKernelsPass(ModulePass):
 
     An elementwise op absorbs the map that produces an operand if that map has no other use and both
     run over the same indices, so that a chain of maps is one loop nest; `fuse-epilogue` decides
-    which other ops such a chain follows. A reduction absorbs the maps before it and attention the
-    slices; a concatenation that has to copy its parts absorbs slices, too, and, unless it joins
-    channels, elementwise ops that are nobody's epilogue. Constants of one element become literals.
-    A split becomes slices. Reshapes, control flow and symbols stay outside: the entry function
-    executes them without a kernel. A concatenation whose parts are contiguous in memory, one after
-    the other, stays alone, for they may be computed in place.
+    which other ops such a chain follows. A reduction absorbs the maps before it, attention the
+    slices, and a pool, where sums are in registers, what widens its input; a concatenation that has
+    to copy its parts absorbs slices, too, and, unless it joins channels, elementwise ops that are
+    nobody's epilogue. Constants of one element become literals. A split becomes slices. Reshapes,
+    control flow and symbols stay outside: the entry function executes them without a kernel. A
+    concatenation whose parts are contiguous in memory, one after the other, stays alone, for they
+    may be computed in place.
     """
 
     name = "form-kernels"
@@ -304,4 +318,4 @@ class FormKernelsPass(ModulePass):
         names: dict[str, int] = {}
         for func in op.body.block.ops:
             if isinstance(func, FuncOp):
-                KernelFormer(names).form(func.body.block)
+                KernelFormer(names, target_named(options_of(ctx).target)).form(func.body.block)

@@ -52,10 +52,11 @@ def _can_take_in(value: SSAValue, kernel: KernelOp, target: Target) -> bool:
     if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
         return False
     # A root op that accumulates in the output needs an output of its own type. Tiles of products of
-    # integers are in registers, and so are sums of convolutions where there are no vectors.
+    # integers are in registers, and on some targets sums of convolutions, too.
     own = element_type(value)
     is_in_registers = is_integer(own) and (
-        isinstance(anchor, MatmulOp) or (isinstance(anchor, ConvOp) and target.lanes == 1)
+        (isinstance(anchor, MatmulOp) and target.lanes_of(own) > 1)
+        or (isinstance(anchor, MatmulOp | ConvOp) and target.has_scalar_sums)
     )
     return type(anchor) not in ACCUMULATING or own == element_type(result) or is_in_registers
 
@@ -121,9 +122,9 @@ class FuseEpiloguePass(ModulePass):
 
     The maps have the shape of its result, and that result has no other use: they are computed
     right before the result is stored. They may end in another element type only behind ops that do
-    not accumulate in their result, such as products of integers, on targets without vectors also
-    convolutions of integers. Of several
-    such inputs (a sum of two convolutions) the first is taken.
+    not accumulate in their result, such as products of integers on targets with vectors, and
+    convolutions of integers on those that add up in registers. Of several such inputs (a sum of two
+    convolutions) the first is taken.
     """
 
     name = "fuse-epilogue"

@@ -296,6 +296,9 @@ class Target:
 
     index_bits: int = 64
     """Of the numbers that indices into tensors are: 32 where it computes with no longer ones."""
+    has_scalar_sums: bool = False
+    """True if convolutions of integers add up one result at a time, in a register: rows of sums in
+    memory are faster where compilers make vectors of them, but take four times the memory."""
     has_tiles: bool = False
     """True if it multiplies tiles of matrices of bytes, 16 rows of 64 bytes."""
 

@@ -9,9 +9,10 @@ CORTEX_M4 = Target(
     registers=16,
     l1_bytes=16 << 10,
     l2_bytes=64 << 10,
-    flags=("-mcpu=cortex-m4", "-mthumb"),
+    flags=("-mcpu=cortex-m4", "-mthumb", "-funroll-loops"),
     architectures=("armv7e-m",),
     index_bits=32,
+    has_scalar_sums=True,
 )
 
 CORTEX_M7 = Target(
@@ -19,7 +20,8 @@ CORTEX_M7 = Target(
     registers=16,
     l1_bytes=16 << 10,
     l2_bytes=64 << 10,
-    flags=("-mcpu=cortex-m7", "-mthumb"),
+    flags=("-mcpu=cortex-m7", "-mthumb", "-funroll-loops"),
     architectures=("armv7e-m",),
     index_bits=32,
+    has_scalar_sums=True,
 )

@@ -274,7 +274,10 @@ def _text(
     folder: str, metadata: Mapping[str, Any], options: CompileOptions, files: Sequence[str]
 ) -> str:
     """What was written, how it is called and what it occupies."""
+    from lowerdeck.lowering.targets import target_named
+
     name = metadata["name"]
+    is_small = options.small_weights or target_named(options.target).lanes == 1
     threads = "one thread" if options.threads == 1 else "a pool of threads"
     return "\n".join(
         [
@@ -283,7 +286,7 @@ def _text(
             *(f"input {_tensor(one)}" for one in metadata["inputs"]),
             *(f"output {_tensor(one)}" for one in metadata["outputs"]),
             *(f"state {_tensor(one)}" for one in metadata["states"]),
-            *_memory(metadata, is_small=options.small_weights or options.target == "c99"),
+            *_memory(metadata, is_small=is_small),
             f"stack at most {metadata['memory']['stack']:,} bytes of optimized code",
             *_allocator(metadata),
         ]
