@@ -10,7 +10,7 @@ CORTEX_M4 = Target(
     l1_bytes=16 << 10,
     l2_bytes=64 << 10,
     flags=("-mcpu=cortex-m4", "-mthumb", "-funroll-loops"),
-    architectures=("armv7e-m",),
+    architectures=("arm",),
     index_bits=32,
     has_scalar_sums=True,
 )
@@ -21,7 +21,7 @@ CORTEX_M7 = Target(
     l1_bytes=16 << 10,
     l2_bytes=64 << 10,
     flags=("-mcpu=cortex-m7", "-mthumb", "-funroll-loops"),
-    architectures=("armv7e-m",),
+    architectures=("arm",),
     index_bits=32,
     has_scalar_sums=True,
 )
