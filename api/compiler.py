@@ -119,8 +119,8 @@ def compile(
     uses
     `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
     (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
-    "aarch64", "cortex-m4", "cortex-m7" or "c99". `name` is what identifiers of the C begin with, else the name of the model's
-    file. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`,
+    "aarch64", "cortex-m4", "cortex-m7" or "c99". `name` is what identifiers of the C begin with,
+    else the name of the model's file. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`,
     and optional rewrites leave source nodes alone in whose name the regular expression
     `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
     and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
