@@ -116,17 +116,16 @@ def compile(
     graph. `dims` gives open dimensions of inputs a size, by their names. `fixed` has the values of
     inputs that become constants: arrays, or numbers that fill them. `states` lets inputs hold what
     outputs have held after the last run, as `{"past": "present"}`; they begin with zeros. A run
-    uses
-    `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
-    (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64",
-    "aarch64", "cortex-m4", "cortex-m7" or "c99". `name` is what identifiers of the C begin with,
-    else the name of the model's file. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`,
-    and optional rewrites leave source nodes alone in whose name the regular expression
-    `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
-    and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
-    adds to rounding errors, and `fast_math` uses algebra of real numbers on floats, as pass
-    `fast-math` lists it. `small_weights` leaves out what is faster but stores weights padded,
-    transformed or twice.
+    uses `threads` threads, and so does a model that is loaded again with as many. `target` is
+    "native" (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3",
+    "x86-64", "aarch64", "cortex-m4", "cortex-m7" or "c99". `name` is what identifiers of the C
+    begin with, else the name of the model's file. `disable` leaves passes out, `disable_strategy`
+    algorithms of kernels such as `winograd`, and optional rewrites leave source nodes alone in
+    whose name the regular expression `skip_nodes`, or one of several, is found. With
+    `embed_weights` the weights are part of the C, and with `cache` the result is kept on disk.
+    `strict_accuracy` leaves out what is faster but adds to rounding errors, and `fast_math` uses
+    algebra of real numbers on floats, as pass `fast-math` lists it. `small_weights` leaves out what
+    is faster but stores weights padded, transformed or twice.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,

@@ -219,6 +219,14 @@ def test_files_of_the_user_are_kept(
     assert model.read_bytes() == before
 
 
+def test_weights_in_c_are_files_of_lowerdeck(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compile", str(model), "-o", str(tmp_path / "out"), "--embed-weights"]
+    for target in ("c99", "x86-64"):
+        output_of([*arguments, "--library", "none", "--target", target], capsys)
+
+
 def test_a_file_is_no_folder(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
