@@ -174,14 +174,15 @@ def _cast(b: Builder) -> None:
 def _requantize(b: Builder) -> None:
     """Factors of all channels or of each; exponents for which shifts stay within the width."""
     rounding = b.random.choice(list(Rounding))
-    x, wide = b.pick(i8, i32), i32 if rounding is Rounding.DOUBLE or b.chance(5) else i64
+    is_narrow = rounding in (Rounding.DOUBLE, Rounding.EVEN)
+    x, wide = b.pick(i8, i32), i32 if is_narrow or b.chance(5) else i64
     x = x if element_type(x) == wide else b.add(e.CastOp(x, wide)).result
     dims = [dim.value for dim in dims_of(x)]
     channels = [size for size in dims[-1:] if size is not None and b.chance(5)]
     exponent = None
-    if rounding is Rounding.REAL:
+    if rounding in (Rounding.REAL, Rounding.EVEN):
         factors = [b.random.uniform(-2, 2) for _ in range(math.prod(channels))]
-        multiplier = b.of(np.reshape(factors, channels), f64)
+        multiplier = b.of(np.reshape(factors, channels), f64 if rounding is Rounding.REAL else f32)
     else:
         factors = [b.random.randint(1 << 30, (1 << 31) - 1) for _ in range(math.prod(channels))]
         multiplier = b.of(np.reshape(factors, channels), i32)

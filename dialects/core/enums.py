@@ -147,6 +147,7 @@ class Rounding(StrEnum):
     DOUBLE = "double"
     SINGLE = "single"
     REAL = "real"
+    EVEN = "even"
 
 
 @irdl_attr_definition

@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
     element_type,
+    f32,
     f64,
     i32,
     i64,
@@ -47,15 +48,18 @@ class RequantizeOp(CoreOp, Broadcasts):
       down.
     - `real`: the factor is the multiplier, an f64; the product in f64 is rounded to the nearest
       integer, halves away from zero.
+    - `even`: the factor is the multiplier, an f32; x is rounded to f32, and the product in f32 to
+      the nearest integer, halves to even.
 
-    Nothing is reassociated across this op: each of the three gives other integers.
+    Nothing is reassociated across this op: each of the four gives other integers.
 
     Constraints:
 
     - (C1) the input is i32, or i64 where `rounding` is `single` or `real`.
-    - (C2) multiplier and exponent are i32, or the multiplier is f64 and there is no exponent.
+    - (C2) multiplier and exponent are i32, exponents from -31 to 30; or the multiplier is f64, or
+      f32 for `even`, and there is no exponent.
     - (C3) `to` is an integer type of at most 32 bits that holds `low` and `high`, `low` at most
-      `high`.
+      `high`; for `even`, both and `zero` have at most 16 bits.
     - (C4) all operands broadcast.
 
     Example:
@@ -106,17 +110,17 @@ class RequantizeOp(CoreOp, Broadcasts):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        is_real = self.rounding.data is Rounding.REAL
+        float_ = {Rounding.REAL: f64, Rounding.EVEN: f32}.get(self.rounding.data)
         source, factor = element_type(self.input), element_type(self.multiplier)
-        wide = self.rounding.data is not Rounding.DOUBLE
+        wide = self.rounding.data in (Rounding.SINGLE, Rounding.REAL)
         require(
             source == i32 or (wide and source == i64),
             lambda: f"{self.rounding.data.value} rounding of {source}",
             "C1",
         )
         require(
-            (factor == f64 and self.exponent is None)
-            if is_real
+            (factor == float_ and self.exponent is None)
+            if float_ is not None
             else (
                 factor == i32 and self.exponent is not None and element_type(self.exponent) == i32
             ),
@@ -129,6 +133,12 @@ class RequantizeOp(CoreOp, Broadcasts):
         require(
             width <= 32 and least <= self.low.data <= self.high.data <= most,
             lambda: f"{self.low.data} to {self.high.data} in {self.to}",
+            "C3",
+        )
+        numbers = (self.low.data, self.high.data, self.zero.data)
+        require(
+            self.rounding.data is not Rounding.EVEN or max(map(abs, numbers)) < 1 << 16,
+            lambda: f"{numbers} for even rounding",
             "C3",
         )
         return [tensor(self.to, require_broadcast([dims_of(v) for v in self.operands], "C4"))]

@@ -253,7 +253,12 @@ def cast_array(x: Array, dtype: np.dtype[Any]) -> Array:
 @meaning_of(quantize.RequantizeOp)
 def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbols) -> Array:
     rounding, x = op.rounding.data, args[0]
-    if rounding is Rounding.REAL:
+    if rounding is Rounding.EVEN:
+        with np.errstate(all="ignore"):
+            product = np.rint(x.astype(np.float32) * args[1]).astype(np.float64)
+        limits = (op.low.data - op.zero.data, op.high.data - op.zero.data)
+        nearest = np.clip(product, *limits).astype(np.int64)
+    elif rounding is Rounding.REAL:
         product = x.astype(np.float64) * args[1]
         size = np.abs(product)
         whole = np.floor(size)

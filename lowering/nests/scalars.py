@@ -26,6 +26,7 @@ from lowerdeck.dialects.core.types import (
     f32,
     f64,
     i1,
+    i32,
     i64,
     is_float,
     is_unsigned,
@@ -260,18 +261,47 @@ def _shifted_down(b: KernelBuilder, value: SSAValue, amount: SSAValue) -> SSAVal
 
 
 def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]) -> SSAValue:
-    """`core.requantize` of elements, in 64 bits."""
-    x, *factor = operands
-    if op.rounding.data is Rounding.REAL:
-        rounded_ = _real_product(b, x, *factor)
-    else:
-        multiplier, exponent = (b.add(arith.ExtSIOp(value, i64)) for value in factor)
-        rule = _doubly if op.rounding.data is Rounding.DOUBLE else _singly
-        rounded_ = rule(b, x, multiplier, exponent)
-    shifted = b.add(arith.AddiOp(rounded_, b.integer(op.zero.data, i64)))
-    low, high = b.integer(op.low.data, i64), b.integer(op.high.data, i64)
-    clamped = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(shifted, low)), high))
-    return b.add(arith.TruncIOp(clamped, IntegerType(bit_width(op.to))))
+    """`core.requantize` of elements: in 32 bits where the input has no more."""
+    match op.rounding.data:
+        case Rounding.EVEN:
+            return _evenly(b, op, *operands)
+        case Rounding.DOUBLE:
+            return _limited(b, op, _doubly(b, *operands))
+        case Rounding.REAL:
+            return _limited(b, op, _real_product(b, *operands))
+        case Rounding.SINGLE:
+            x, *factor = operands
+            multiplier, exponent = (b.add(arith.ExtSIOp(value, i64)) for value in factor)
+            return _limited(b, op, _singly(b, x, multiplier, exponent))
+
+
+def _limited(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:
+    """A rounded number plus the zero point in its limits; they come first, so that no sum wraps."""
+    type_ = value.type
+    lowest, highest = -1 << (bit_width(type_) - 1), ~(-1 << (bit_width(type_) - 1))
+    low, high = op.low.data - op.zero.data, op.high.data - op.zero.data
+    if low > lowest:
+        value = b.add(arith.MaxSIOp(value, b.integer(low, type_)))
+    if high < highest:
+        value = b.add(arith.MinSIOp(value, b.integer(high, type_)))
+    return _with_zero(b, op, value)
+
+
+def _with_zero(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:
+    """The integer that stands for one around the zero point."""
+    if op.zero.data:
+        value = b.add(arith.AddiOp(value, b.integer(op.zero.data, value.type)))
+    type_ = IntegerType(bit_width(op.to))
+    return value if value.type == type_ else b.add(arith.TruncIOp(value, type_))
+
+
+def _evenly(b: KernelBuilder, op: RequantizeOp, x: SSAValue, factor: SSAValue) -> SSAValue:
+    """The product in f32, within the limits before it is rounded: they are integers."""
+    product = b.add(arith.MulfOp(b.add(arith.SIToFPOp(x, f32)), factor))
+    low, high = (b.floating(limit.data - op.zero.data, f32) for limit in (op.low, op.high))
+    limited = b.add(arith.MinimumfOp(high, b.add(arith.MaximumfOp(low, product))))
+    whole = b.add(math.RoundEvenOp(limited))
+    return _with_zero(b, op, b.add(arith.FPToSIOp(whole, i32)))
 
 
 def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
@@ -285,19 +315,51 @@ def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAVa
 
 def _doubly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
     """
-    The high half of the doubled product, halves up, by a power of two, halves away from zero. That
-    is a division rounded down after half of the divisor, less one below zero, was added.
+    The high half of the doubled product, halves up, by a power of two, halves away from zero: where
+    what the shift drops is more than half of the divisor, or half of it and not below zero.
     """
-    zero, one = b.integer(0, i64), b.integer(1, i64)
-    left = b.add(arith.TruncIOp(b.add(arith.MaxSIOp(exponent, zero)), IntegerType(32)))
-    wide = b.add(arith.ExtSIOp(b.add(arith.ShLIOp(x, left)), i64))
-    product = b.add(arith.AddiOp(b.add(arith.MuliOp(wide, multiplier)), b.integer(1 << 30, i64)))
-    value = _shifted_down(b, product, b.integer(31, i64))
+    zero, one = b.integer(0, i32), b.integer(1, i32)
+    left = b.add(arith.ShLIOp(x, b.add(arith.MaxSIOp(exponent, zero))))
+    high, low = _wide_product(b, left, multiplier)
+    quarter = b.integer(1 << 30, i32)
+    low = b.add(arith.AddiOp(low, quarter))
+    carried = b.add(arith.SelectOp(b.add(arith.CmpiOp(low, quarter, "ult")), one, zero))
+    upper = b.add(arith.ShLIOp(b.add(arith.AddiOp(high, carried)), one))
+    value = b.add(arith.OrIOp(upper, b.add(arith.ShRUIOp(low, b.integer(31, i32)))))
     right = b.add(arith.MaxSIOp(b.add(arith.SubiOp(zero, exponent)), zero))
-    half = b.add(arith.ShRUIOp(b.add(arith.ShLIOp(one, right)), one))
-    is_negative = b.add(arith.CmpiOp(value, zero, "slt"))
-    less = b.add(arith.MinSIOp(b.add(arith.SelectOp(is_negative, one, zero)), half))
-    return _shifted_down(b, b.add(arith.SubiOp(b.add(arith.AddiOp(value, half)), less)), right)
+    mask = b.add(arith.SubiOp(b.add(arith.ShLIOp(one, right)), one))
+    below = b.add(arith.SelectOp(b.add(arith.CmpiOp(value, zero, "slt")), one, zero))
+    half = b.add(arith.AddiOp(b.add(arith.ShRUIOp(mask, one)), below))
+    rest = b.add(arith.AndIOp(value, mask))
+    more = b.add(arith.SelectOp(b.add(arith.CmpiOp(rest, half, "sgt")), one, zero))
+    # An unsigned shift rounds down if the sign bit is flipped before it, and its place after it.
+    sign = b.integer(-1 << 31, i32)
+    flipped = b.add(arith.ShRUIOp(b.add(arith.XOrIOp(value, sign)), right))
+    quotient = b.add(arith.SubiOp(flipped, b.add(arith.ShRUIOp(sign, right))))
+    return b.add(arith.AddiOp(quotient, more))
+
+
+def _wide_product(b: KernelBuilder, x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Both halves of the product of two i32 in 64 bits, by products of 16 bits: no sum wraps."""
+    mask, places = b.integer(0xFFFF, i32), b.integer(16, i32)
+
+    def split(value: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """value = upper * 2^16 + lower, the lower part without a sign."""
+        flipped = b.add(arith.XOrIOp(value, b.integer(-1 << 31, i32)))
+        shifted = b.add(arith.ShRUIOp(flipped, places))
+        return b.add(arith.SubiOp(shifted, b.integer(1 << 15, i32))), b.add(
+            arith.AndIOp(value, mask)
+        )
+
+    (x1, x0), (y1, y0) = split(x), split(y)
+    lowest = b.add(arith.MuliOp(x0, y0))
+    middle = b.add(arith.AddiOp(b.add(arith.MuliOp(x1, y0)), b.add(arith.ShRUIOp(lowest, places))))
+    upper, lower = split(middle)
+    middle = b.add(arith.AddiOp(b.add(arith.MuliOp(x0, y1)), lower))
+    also, lower = split(middle)
+    high = b.add(arith.AddiOp(b.add(arith.MuliOp(x1, y1)), b.add(arith.AddiOp(upper, also))))
+    low = b.add(arith.ShLIOp(lower, places))
+    return high, b.add(arith.OrIOp(low, b.add(arith.AndIOp(lowest, mask))))
 
 
 def _real_product(b: KernelBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:

@@ -107,6 +107,8 @@ def opt() -> list[str]:
         "simplify",
         # After simplify: the transposes around heads hide what attention reads until they cancel.
         "merge-products",
+        # After all that makes constants of scales and linear ops of quantization.
+        "fold-quantize",
         # After fold: weights are constant by now. Before cse: what shares an order reads one copy.
         "absorb-channel-shuffle",
         "cse",
