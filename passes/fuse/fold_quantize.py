@@ -407,11 +407,11 @@ class FoldQuantizedConcat(Pattern[list[Quantized]]):
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes with one scale and shift, whose elements an op selects."""
+    """(integers + zero) * scale, with one zero point and one scale for all."""
 
     integers: SSAValue
+    zero: int
     scale: float
-    shift: float
 
 
 def _moved(value: SSAValue) -> Moved | None:
@@ -420,11 +420,15 @@ def _moved(value: SSAValue) -> Moved | None:
     (term,) = found.terms
     if term.size > 256 or term.scale.size != 1 or found.shift.size != 1:
         return None
-    return Moved(term.integers, float(term.scale.item()), float(found.shift.item()))
+    scale, shift = float(term.scale.item()), float(found.shift.item())
+    zero = np.rint(shift / scale) if scale != 0 else math.inf
+    if not abs(zero) < _MOST_STEPS or abs(zero * scale - shift) > 2.0**-20 * abs(scale):
+        return None
+    return Moved(term.integers, int(zero), scale)
 
 
 class FoldQuantizedMove(Pattern[Moved]):
-    """f(cast(q) * s + t) -> cast(f(q)) * s + t, of an f that selects elements"""
+    """f((cast(q) + t) * s) -> (cast(f(q)) + t) * s, of an f that selects elements"""
 
     name = "fold-quantized-move"
     roots = (PoolOp, TransposeOp, ReshapeOp, SliceOp)
@@ -432,7 +436,10 @@ class FoldQuantizedMove(Pattern[Moved]):
 
     def match(self, op: PoolOp | TransposeOp | ReshapeOp | SliceOp) -> Match[Moved] | None:
         if isinstance(op, PoolOp) and (
-            op.kind.data is not PoolKind.MAX or op.from_lowest.value.data or _sees_pads_alone(op)
+            op.kind.data is not PoolKind.MAX
+            or op.from_lowest.value.data
+            or op.keeps_first.value.data
+            or _sees_pads_alone(op)
         ):
             return None
         found = _moved(op.input)
@@ -458,7 +465,7 @@ def _sees_pads_alone(op: PoolOp) -> bool:
 
 
 class FoldQuantizedSum(Pattern[Moved]):
-    """reduce sum(cast(q) * s + t) -> cast(reduce sum(q)) * s + n * t"""
+    """reduce sum((cast(q) + t) * s) -> cast(reduce sum(q) + n * t) * s"""
 
     name = "fold-quantized-sum"
     roots = (ReduceOp,)
@@ -470,7 +477,7 @@ class FoldQuantizedSum(Pattern[Moved]):
             return None
         if count is None or not 0 < count < _LARGEST >> 8:
             return None
-        return Match((op,), "bytes", Moved(found.integers, found.scale, found.shift * count))
+        return Match((op,), "bytes", Moved(found.integers, found.zero * count, found.scale))
 
     def rewrite(self, match: Match[Moved], rewriter: Rewriter) -> None:
         op, found = match.root, match.data
@@ -487,14 +494,18 @@ def _terms_of(op: ReduceOp) -> int | None:
 
 
 def _scaled(value: SSAValue, found: Moved, rewriter: Rewriter) -> SSAValue:
-    """cast(value) * scale + shift"""
+    """cast(value + zero) * scale, where only the product is rounded, and sums beyond 2^24."""
+    if found.zero and element_type(value) == i32:
+        zero = rewriter.add(ConstantOp.of(np.array(found.zero, np.int32))).result
+        value = rewriter.add(AddOp(value, zero)).result
+    is_added = not found.zero or element_type(value) == i32
     value = rewriter.add(CastOp(value, f32)).result
+    if not is_added:
+        zero = rewriter.add(ConstantOp.of(np.array(found.zero, np.float32))).result
+        value = rewriter.add(AddOp(value, zero)).result
     if found.scale != 1:
         scale = rewriter.add(ConstantOp.of(np.array(found.scale, np.float32))).result
         value = rewriter.add(MulOp(value, scale)).result
-    if found.shift != 0:
-        shift = rewriter.add(ConstantOp.of(np.array(found.shift, np.float32))).result
-        value = rewriter.add(AddOp(value, shift)).result
     return value
 
 
@@ -509,9 +520,9 @@ class FoldQuantizePass(PatternPass):
       [u a power of two, m and n integers near s / u and t / u, whose sums an i32 holds]
     - quantized(cast(q) * s + t, z) -> q [the scale and zero point that q has]
     - quantized(concat(x1, x2), z) -> concat(quantized(x1, z), quantized(x2, z)) [likewise]
-    - f(cast(q) * s + t) -> cast(f(q)) * s + t
-      [f a transpose, reshape, slice, or the maximum of windows and s > 0; one s, one t]
-    - reduce sum (cast(q) * s + t) -> cast(reduce sum (q)) * s + n * t [of n elements; likewise]
+    - f((cast(q) + t) * s) -> (cast(f(q)) + t) * s
+      [f a transpose, reshape, slice, or the maximum of windows and s > 0; one s, one integer t]
+    - reduce sum ((cast(q) + t) * s) -> cast(reduce sum (q) + n * t) * s [of n elements; likewise]
 
     In f32, with at most 256 steps. Between one product and the next no floats are left, and the
     bytes are the same on every target. They are those of the exact formula, or the neighbors where

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import (
     AddOp,
+    CastOp,
     DivOp,
     MaxOp,
     MinOp,
@@ -154,7 +155,11 @@ def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     to = element_type(scale) if is_float(element_type(scale)) else f32
     if "output_dtype" in op.schema.attributes and (number := builder.attrs.int("output_dtype")):
         to = builder.element(number)
-    value = convert(builder, x, f32)
+    if is_integer(element_type(x)) and rank_of(x) > 1 and bit_width(element_type(x)) == 8:
+        # Not folded, however small: factors of a product stay bytes.
+        (value,) = builder.insert(CastOp(x, f32))
+    else:
+        value = convert(builder, x, f32)
     if zero is not None:
         value = builder.add(SubOp(value, convert(builder, zero, f32)))
     return [builder.cast(builder.add(MulOp(value, convert(builder, scale, f32))), to)]
