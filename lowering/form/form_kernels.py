@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,11 +19,21 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import (
     ELEMENTWISE,
+    AddOp,
+    AndOp,
     CastOp,
+    CompareOp,
     ErfOp,
     ExpOp,
     LogOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NotOp,
+    OrOp,
+    SelectOp,
     SigmoidOp,
+    SubOp,
     TanhOp,
 )
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
@@ -50,6 +60,24 @@ _STATEMENTS: Mapping[type[Operation], int] = {
 
 _OF_OTHERS = 6
 """C statements of most other maps."""
+
+_MOST_OF_A_MASK = 8
+"""Ops that compute a mask once more for each head, in place of memory for all of it."""
+
+_OF_MASKS = (
+    AddOp,
+    SubOp,
+    MulOp,
+    MinOp,
+    MaxOp,
+    AndOp,
+    OrOp,
+    NotOp,
+    CompareOp,
+    SelectOp,
+    CastOp,
+)
+"""Ops of few instructions."""
 
 LARGEST_BLOCK = 16
 """Of channel blocks, on any target."""
@@ -81,6 +109,8 @@ class KernelFormer:
         for op in list(block.ops):
             if isinstance(op, SplitOp):
                 _slice_up(op)
+            elif isinstance(op, AttentionOp):
+                _compute_masks(op)
         for op in list(block.ops):
             for region in op.regions:
                 KernelFormer(self._names, self._target).form(region.block)
@@ -155,7 +185,8 @@ class KernelFormer:
             return all(map(self._is_read_narrow, producer.ops))
         if isinstance(op, AttentionOp):
             # A slice of the heads is read in place.
-            return all(isinstance(member, SliceOp) for member in producer.ops)
+            is_slice = all(isinstance(member, SliceOp) for member in producer.ops)
+            return is_slice or (value in op.masks and formula_of(value) is not None)
         if isinstance(op, ConcatOp):
             return self._can_be_part(op, producer, group)
         return self._can_precede(op, value, producer, group)
@@ -276,7 +307,68 @@ def _slice_up(op: SplitOp) -> None:
     op.erase()
 
 
-def _insert_before(op: SplitOp, new: Op) -> Op:
+def _compute_masks(op: AttentionOp) -> None:
+    """Give each mask that is computed from what is smaller ops of its own, to be absorbed."""
+    for mask in op.masks:
+        source = _without_ones(mask)
+        if (ops := formula_of(source)) is None:
+            continue
+        copies: dict[SSAValue, SSAValue] = {}
+        for member in ops:
+            copy = member.clone(copies)
+            copy.location = member.location
+            _insert_before(op, copy)
+            copies.update(zip(member.results, copy.results, strict=True))
+        mask.replace_uses_with_if(copies[source], lambda use: use.operation is op)
+        _erase_unused(dict.fromkeys([mask.owner, *reversed(ops)]))
+
+
+def _without_ones(value: SSAValue) -> SSAValue:
+    """The value before leading dimensions of one element were added, which a mask does without."""
+    op = value.owner
+    if not isinstance(op, ReshapeOp):
+        return value
+    inner, dims = dims_of(op.input), dims_of(value)
+    added = len(dims) - len(inner)
+    return op.input if added > 0 and dims == (*[Expr.const(1)] * added, *inner) else value
+
+
+def formula_of(value: SSAValue) -> list[Operation] | None:
+    """
+    The ops, first to last, that compute a mask of an open size from what is smaller, such as the
+    positions of keys and queries of a causal one; None if others do.
+    """
+    dims = dims_of(value)
+    if all(dim.value is not None for dim in dims):
+        return None
+    ops: dict[Operation, None] = {}
+    pending = [value]
+    while pending:
+        op = pending.pop().owner
+        if not isinstance(op, _OF_MASKS) or dims_of(op.results[0]) != dims:
+            return None
+        ops.pop(op, None)
+        ops[op] = None  # behind all that read it
+        if len(ops) > _MOST_OF_A_MASK:
+            return None
+        pending += [each for each in op.operands if not _is_smaller(dims_of(each), dims)]
+    return list(reversed(ops))
+
+
+def _is_smaller(part: Sequence[Expr], dims: Sequence[Expr]) -> bool:
+    """True if a value is repeated along a dimension."""
+    whole = (*[Expr.const(1)] * (len(dims) - len(part)), *part)
+    return any(one == 1 != dim for one, dim in zip(whole, dims, strict=True))
+
+
+def _erase_unused(ops: Iterable[Operation | Block]) -> None:
+    for op in ops:
+        if isinstance(op, Operation) and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
+
+
+def _insert_before(op: Operation, new: Op) -> Op:
     new.location = op.location
     assert op.parent is not None
     op.parent.insert_op_before(new, op)
@@ -303,13 +395,14 @@ class FormKernelsPass(ModulePass):
 
     An elementwise op absorbs the map that produces an operand if that map has no other use and both
     run over the same indices, so that a chain of maps is one loop nest; `fuse-epilogue` decides
-    which other ops such a chain follows. A reduction absorbs the maps before it, attention the
-    slices, and a pool, where sums are in registers, what widens its input; a concatenation that has
-    to copy its parts absorbs slices, too, and, unless it joins channels, elementwise ops that are
-    nobody's epilogue. Constants of one element become literals. A split becomes slices. Reshapes,
-    control flow and symbols stay outside: the entry function executes them without a kernel. A
-    concatenation whose parts are contiguous in memory, one after the other, stays alone, for they
-    may be computed in place.
+    which other ops such a chain follows. A reduction absorbs the maps before it, and a pool,
+    where sums are in registers, what widens its input. Attention absorbs slices, and ops of its own
+    for a mask of an open size that few ops make of what is smaller, as they make a causal one of
+    positions. A concatenation that has to copy its parts absorbs slices, too, and, unless it joins
+    channels, elementwise ops that are nobody's epilogue. Constants of one element become literals.
+    A split becomes slices. Reshapes, control flow and symbols stay outside: the entry function
+    executes them without a kernel. A concatenation whose parts are contiguous in memory, one after
+    the other, stays alone, for they may be computed in place.
     """
 
     name = "form-kernels"

@@ -341,8 +341,14 @@ class _Blocks:
     def _gather(self, mask: SSAValue, to: SSAValue, first: Expr, keys: Expr) -> None:
         """The elements for a block of queries; zeros in lanes without a query."""
         b, element = self.k.builder, element_type(mask)
-        with b.loop(self.size) as query, b.loop(keys) as key:
-            b.store(self._of(mask, query, first + key), to, [key, query])
+        if mask in self.k.inputs:
+            with b.loop(self.size) as query, b.loop(keys) as key:
+                b.store(self._of(mask, query, first + key), to, [key, query])
+        else:
+            # Computed, it is not read in an order of its own, and queries may be lanes.
+            label = LANE if self.size == self.width else None
+            with b.loop(keys) as key, b.loop(self.size, label=label) as query:
+                b.store(self._of(mask, query, first + key), to, [key, query])
         if self.size != self.width:
             zero = scalars.constant(b, 0, element)
             with b.loop(keys) as key, b.loop(self.width, self.size) as lane:

@@ -23,16 +23,21 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
     ints,
 )
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.machinery.values import uniform_value
 
 
 def _select(op: SelectOp) -> SSAValue | None:
     condition = uniform_value(op.condition)
-    if condition is None:
+    if condition is not None:
+        return op.on_true if condition else op.on_false
+    if element_type(op.result) != i1:
         return None
-    return op.on_true if condition else op.on_false
+    is_true, is_false = uniform_value(op.on_true), uniform_value(op.on_false)
+    if is_true is None or is_false is None:
+        return None
+    return op.condition if is_true and not is_false else None
 
 
 def _pad(op: PadOp) -> SSAValue | None:
@@ -145,6 +150,7 @@ class FoldIdentitiesPass(PatternPass):
     - split(x) -> x [one part]
     - reduce(x, no axes) -> x
     - select(constant, x, y) -> x or y [all elements of the constant are equal; no broadcasting]
+    - select(c, true, false) -> c [no broadcasting]
     - conv, matmul with zero points 0 -> without [both constant]
     """
 

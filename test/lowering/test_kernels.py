@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
@@ -840,6 +841,22 @@ def test_attention_to_what_is_kept(suite: Suite, dtype: Any) -> None:
         ulps=64,
         scale=1,
     )
+    suite.check()
+
+
+@pytest.mark.parametrize("count", [5, 150])
+def test_causal_attention(suite: Suite, count: int) -> None:
+    """Masks of an open size that the kernels compute: of two attentions, as truth and as sums."""
+    n = symbol("n")
+
+    def causal(x: SSAValue) -> list[Operation]:
+        keys = IotaOp([n], 0).result
+        mask = e.CompareOp("le", keys, t.ReshapeOp(keys, [n, 1]).result).result
+        lowest = e.SelectOp(mask, scalar(0.0, f32).result, scalar(-1e9, f32).result).result
+        first = AttentionOp(x, x, x, keep=mask, fill=-1e9, scale=0.5)
+        return [first, AttentionOp(first.result, x, x, t.ReshapeOp(lowest, [1, n, n]).result)]
+
+    suite.add([typed(np.float32, n, 2, 3)], causal, values((count, 2, 3)), ulps=64, scale=1)
     suite.check()
 
 

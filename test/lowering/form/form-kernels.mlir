@@ -168,6 +168,51 @@ func.func @attention(%x: tensor<4x4x3xf32>, %y: tensor<4x2x3xf32>) -> tensor<4x2
 
 // -----
 
+// What computes a causal mask of an open size is part of each attention that reads it; leading
+// ones do not matter.
+// CHECK-LABEL: @causal
+// CHECK-NOT:     core.compare
+// CHECK:         core.kernel @attention_0(
+// CHECK-NEXT:    ^
+// CHECK-NEXT:      %[[M:.*]] = core.compare le
+// CHECK-NEXT:      core.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[M]]
+// CHECK:         core.kernel @attention_1(
+// CHECK-NEXT:    ^
+// CHECK-NEXT:      %[[M:.*]] = core.compare le
+// CHECK-NEXT:      core.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[M]]
+// CHECK-NOT:     core.kernel
+func.func @causal(%x: tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>> {
+  %i = core.iota [n] axis 0 : tensor<?xi64, #core.tensor<dims = [n]>>
+  %j = core.reshape %i [n, 1] : (tensor<?xi64, #core.tensor<dims = [n]>>) -> tensor<?x1xi64, #core.tensor<dims = [n, 1]>>
+  %m = core.compare le %i, %j : (tensor<?xi64, #core.tensor<dims = [n]>>, tensor<?x1xi64, #core.tensor<dims = [n, 1]>>) -> tensor<?x?xi1, #core.tensor<dims = [n, n]>>
+  %o = core.reshape %m [1, n, n] : (tensor<?x?xi1, #core.tensor<dims = [n, n]>>) -> tensor<1x?x?xi1, #core.tensor<dims = [1, n, n]>>
+  %a = core.attention %x, %x, %x, %m {scale = 1.0 : f64, fill = -1.0e+09 : f64} : (tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x?xi1, #core.tensor<dims = [n, n]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+  %b = core.attention %a, %a, %a, %o {scale = 1.0 : f64, fill = -1.0e+09 : f64} : (tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<1x?x?xi1, #core.tensor<dims = [1, n, n]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+  func.return %b : tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+}
+
+// -----
+
+// A mask that something as large makes stays in memory, and so does one of a known size.
+// CHECK-LABEL: @given_mask
+// CHECK:         core.kernel @not_0(
+// CHECK:         core.kernel @attention_0(
+// CHECK-LABEL: @known_size
+// CHECK:         core.kernel @compare_0(
+// CHECK:         core.kernel @attention_1(
+func.func @given_mask(%x: tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, %m: tensor<?x?xi1, #core.tensor<dims = [n, n]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>> {
+  %o = core.not %m : (tensor<?x?xi1, #core.tensor<dims = [n, n]>>) -> tensor<?x?xi1, #core.tensor<dims = [n, n]>>
+  %a = core.attention %x, %x, %x, %o {scale = 1.0 : f64, fill = -1.0e+09 : f64} : (tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<?x?xi1, #core.tensor<dims = [n, n]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+  func.return %a : tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+}
+func.func @known_size(%x: tensor<4x2x3xf32>, %i: tensor<4xi64>, %j: tensor<4x1xi64>) -> tensor<4x2x3xf32> {
+  %m = core.compare le %i, %j : (tensor<4xi64>, tensor<4x1xi64>) -> tensor<4x4xi1>
+  %a = core.attention %x, %x, %x, %m {scale = 1.0 : f64, fill = -1.0e+09 : f64} : (tensor<4x2x3xf32>, tensor<4x2x3xf32>, tensor<4x2x3xf32>, tensor<4x4xi1>) -> tensor<4x2x3xf32>
+  func.return %a : tensor<4x2x3xf32>
+}
+
+// -----
+
 // What two members of the kernel use, and nobody else, joins them.
 // CHECK-LABEL: @used_by_members
 func.func @used_by_members(%x: tensor<1x1x5xf32>) -> tensor<1x2x5xf32> {

@@ -36,6 +36,23 @@ func.func @select(%x : tensor<2xf32>, %y : tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// A choice of truth values is the condition; the opposite choice and that of a larger shape are not.
+// CHECK-LABEL: @select_truth
+// CHECK:         %[[B:.*]] = core.select %c, %{{.*}}, %{{.*}} : (tensor<2xi1>
+// CHECK-NEXT:    %[[D:.*]] = core.select %c, %{{.*}}, %{{.*}} : (tensor<2xi1>
+// CHECK-NEXT:    func.return %c, %[[B]], %[[D]]
+func.func @select_truth(%c : tensor<2xi1>) -> (tensor<2xi1>, tensor<2xi1>, tensor<3x2xi1>) {
+  %t = core.constant dense<true> : tensor<i1>
+  %f = core.constant dense<false> : tensor<i1>
+  %u = core.constant dense<true> : tensor<3x1xi1>
+  %a = core.select %c, %t, %f : (tensor<2xi1>, tensor<i1>, tensor<i1>) -> tensor<2xi1>
+  %b = core.select %c, %f, %t : (tensor<2xi1>, tensor<i1>, tensor<i1>) -> tensor<2xi1>
+  %d = core.select %c, %u, %f : (tensor<2xi1>, tensor<3x1xi1>, tensor<i1>) -> tensor<3x2xi1>
+  func.return %a, %b, %d : tensor<2xi1>, tensor<2xi1>, tensor<3x2xi1>
+}
+
+// -----
+
 // The chosen operand has not the shape of the result; a mixed condition chooses none.
 // CHECK-LABEL: @select_stays
 // CHECK-COUNT-2: core.select
