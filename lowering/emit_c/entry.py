@@ -152,7 +152,7 @@ def _(op: Operation, w: EntryWriter) -> None:
 def _offset(op: entry_ops.WeightOp | entry_ops.AllocOp, w: EntryWriter) -> str:
     if op.offset is None:
         raise LoweringError(op, "has no offset; run plan-memory before emit-c")
-    return w.expr(op.offset.data[0])
+    return w.c.short(op.offset.data[0])
 
 
 @emit.register

@@ -364,7 +364,7 @@ def workspace_function(i: Interface) -> str:
     c = CWriter(names_of_model(i.name))
     c.line("if (args == NULL) return -1;")
     check_dimensions(i, c, "-1")
-    needed = c.size(i.workspace_bytes)
+    needed = c.short_size(i.workspace_bytes)
     if i.workspace_bytes.value is None:
         needed = f"lowerdeck_max({needed}, -1)"
     c.line(f"return {needed};")
@@ -441,7 +441,7 @@ def _check_arguments(i: Interface, c: CWriter) -> None:
         if (size := i.state_alignment) > 1:
             c.line(f"if ((uintptr_t)args->state % {size} != 0) return LOWERDECK_ERROR_ALIGNMENT;")
     if i.workspace != 0:
-        needed = c.size(i.workspace_bytes)
+        needed = c.short_size(i.workspace_bytes)
         c.line(
             f"if (args->workspace_size < (size_t)({needed})) return LOWERDECK_ERROR_WORKSPACE_SIZE;"
         )

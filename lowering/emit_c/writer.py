@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -84,6 +85,10 @@ def string_literal(text: str) -> str:
     return f'"{"".join(parts)}"'
 
 
+_LONG = 200
+"""Characters of an expression whose parts have no identifiers."""
+
+
 class Symbols(dict[str, str]):
     """The identifiers of dimension symbols; those that are looked up go into a set."""
 
@@ -117,6 +122,51 @@ class CWriter:
         self.sizes: set[str] = set()
         """The symbols that are dimensions of inputs, and those that count parts."""
         self._strides: dict[Expr, str] = {}
+        self._parts: dict[tuple[Atom, bool], str] = {}
+        """The identifiers of parts of long expressions, which may be `_c_checked`."""
+
+    def short(self, expr: Expr) -> str:
+        """
+        The C form of an expression over the symbols; quotients, minima and maxima in a long one get
+        identifiers, of which equal ones share one.
+        """
+        text = c_expr(expr, self.symbols)
+        return text if len(text) <= _LONG else self._in_parts(expr, False)
+
+    def short_size(self, expr: Expr) -> str:
+        """The same of what `size` writes."""
+        text = self.size(expr)
+        return text if len(text) <= _LONG else self._in_parts(expr, _may_overflow(expr, self.sizes))
+
+    def _in_parts(self, expr: Expr, is_checked: bool) -> str:
+        """The C form of an expression whose parts are named in the lines before."""
+        names = ChainMap(dict[str, str](), self.symbols)
+        terms: list[tuple[tuple[Atom, ...], int]] = []
+        for monomial, coefficient in expr.terms:
+            factors: list[Atom] = []
+            for atom in monomial:
+                if atom.kind == "symbol":
+                    factors.append(atom)
+                    continue
+                part = self._part(atom, is_checked)
+                names[f"({part})"] = part  # as no symbol is called
+                factors.append(Atom("symbol", f"({part})"))
+            terms.append((tuple(factors), coefficient))
+        write = _c_checked if is_checked else c_expr
+        return write(Expr(tuple(terms)), names)
+
+    def _part(self, atom: Atom, is_checked: bool) -> str:
+        if (atom, is_checked) not in self._parts:
+            texts = [self._in_parts(argument, is_checked) for argument in atom.args]
+            texts = [self._named(text) if len(text) > _LONG else text for text in texts]
+            text = (_checked_call if is_checked else _call)(atom.kind, texts)
+            self._parts[atom, is_checked] = self._named(text)
+        return self.use(self._parts[atom, is_checked])
+
+    def _named(self, text: str) -> str:
+        name = self.fresh("part")
+        self.line(f"const int64_t {name} = {text};")
+        return self.use(name)
 
     def size(self, value: Expr) -> str:
         """An expression over the symbols as `c_size` writes it."""
@@ -130,19 +180,26 @@ class CWriter:
     def block(self, head: str) -> Generator[None]:
         """`head {`, what is written inside, `}`."""
         self.line(f"{head} {{".lstrip())
-        self._depth += 1
-        yield
-        self._depth -= 1
+        with self._inside():
+            yield
         self.line("}")
 
     @contextmanager
     def otherwise(self) -> Generator[None]:
         """Turn the `}` just written into `} else {`."""
         self.lines[-1] += " else {"
+        with self._inside():
+            yield
+        self.line("}")
+
+    @contextmanager
+    def _inside(self) -> Generator[None]:
+        """What is named here is not known outside."""
+        parts = self._parts.copy()
         self._depth += 1
         yield
         self._depth -= 1
-        self.line("}")
+        self._parts = parts
 
     def fresh(self, stem: str) -> str:
         """A new identifier."""
@@ -221,10 +278,12 @@ def needs_runtime(expr: Expr) -> bool:
 def _c_atom(atom: Atom, names: Mapping[str, str], suffix: str = "") -> str:
     if atom.kind == "symbol":
         return names[atom.name]
-    text = c_expr(atom.args[-1], names, suffix)
-    for argument in reversed(atom.args[:-1]):
-        text = f"lowerdeck_{atom.kind}{suffix}({c_expr(argument, names, suffix)}, {text})"
-    return text
+    texts = [c_expr(argument, names, suffix) for argument in atom.args]
+    return _call(f"{atom.kind}{suffix}", texts)
+
+
+def _call(kind: str, arguments: Sequence[str]) -> str:
+    return reduce(lambda b, a: f"lowerdeck_{kind}({a}, {b})", reversed(arguments))
 
 
 def c_size(expr: Expr, names: Mapping[str, str], safe: Collection[str]) -> str:
@@ -266,8 +325,11 @@ def _c_checked(expr: Expr, names: Mapping[str, str]) -> str:
 def _c_checked_atom(atom: Atom, names: Mapping[str, str]) -> str:
     if atom.kind == "symbol":
         return names[atom.name]
-    texts = [_c_checked(argument, names) for argument in atom.args]
-    return reduce(lambda b, a: f"lowerdeck_size_{atom.kind}({a}, {b})", reversed(texts))
+    return _checked_call(atom.kind, [_c_checked(argument, names) for argument in atom.args])
+
+
+def _checked_call(kind: str, arguments: Sequence[str]) -> str:
+    return _call(f"size_{kind}", arguments)
 
 
 def c_bytes(dims: Sequence[Expr], item_size: int, size: Callable[[Expr], str]) -> str:
