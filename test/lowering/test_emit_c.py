@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from operator import add, mul
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
@@ -21,8 +23,10 @@ from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp, SliceOp
 from lowerdeck.dialects.core.types import i64, tensor
+from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.lowering.emit_c.module import emit_c
+from lowerdeck.lowering.emit_c.writer import CWriter, c_expr
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.machinery.context import LowerdeckContext
 
@@ -190,3 +194,36 @@ def test_no_text_is_searched() -> None:
     imports = [line for source in sources for line in source.read_text().splitlines()]
     assert len(sources) > 5
     assert "import re" not in imports
+
+
+def test_long_sizes_have_parts() -> None:
+    """Equal parts are named once, in a scope that reaches where they are read."""
+    a, b = Expr.symbol("a"), Expr.symbol("b")
+    quotient = (a * b + 63) // 64
+    size = Expr.const(0)
+    for k in range(1, 9):
+        size = maximum(size + quotient * k, (a + k) // 3 * b, a * a * (7 * k))
+    functions: dict[str, Any] = {
+        "lowerdeck_max": max,
+        "lowerdeck_size_max": max,
+        "lowerdeck_add": add,
+        "lowerdeck_mul": mul,
+        "lowerdeck_floordiv": int.__floordiv__,
+        "lowerdeck_size_floordiv": int.__floordiv__,
+    }
+    for is_size in (False, True):
+        c = CWriter([])
+        for name in ("a", "b"):
+            c.bind_symbol(name)
+        with c.block("if (a > 0)"):
+            c.short(size)
+        count = len(c.lines)
+        text = c.short_size(size) if is_size else c.short(size)
+        named = [line.strip().removeprefix("const int64_t ") for line in c.lines[count:]]
+        parts = [line.rstrip(";").split(" = ") for line in named]
+        assert max(map(len, (text, *named))) < 250 < len(c_expr(size, c.symbols))
+        assert len(dict(parts)) == len({value for _, value in parts}) == len(parts)
+        values: dict[str, Any] = {**functions, "a": 3, "b": 50}
+        for name, value in parts:
+            values[name] = eval(value, values)
+        assert eval(text, values) == size.evaluate({"a": 3, "b": 50})
