@@ -276,6 +276,18 @@ register(
 
 register(
     Framework(
+        "mindir",
+        dialect=lambda: lazy("dialects.mindir", "mindir_dialect")()(),
+        frontend=lazy("frontends.mindir.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.mindir.evaluate", "run_op"),
+        legalization={"legalize-mindir": lazy("passes.legalize.mindir", "LegalizeMindirPass")},
+        support=lazy("passes.legalize.mindir.support", "support"),
+        infer_types=lazy("passes.legalize.mindir.framework", "infer_types"),
+    )
+)
+
+register(
+    Framework(
         "caffe",
         dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
         frontend=lazy("frontends.caffe.frontend", "FRONTEND"),

@@ -10,31 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, TypeAlias, cast
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DenseArrayBase,
-    DictionaryAttr,
-    UnitAttr,
-)
-from xdsl.dialects.builtin import i64 as builtin_i64
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute
 from xdsl.irdl import traits_def
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.frameworks import FrameworkOp
-from lowerdeck.dialects.plain import attribute_of, value_of
-from lowerdeck.dialects.pt2.schema import Schema, schemas
+from lowerdeck.dialects.arguments import ArgumentsOp, Given
+from lowerdeck.dialects.pt2.schema import schemas
 
-Given: TypeAlias = "SSAValue | Sequence[SSAValue | None] | Attribute"
-"""What stands for an argument: a value, several of them, or an attribute."""
-
-_PLACES, _IN_PLACE = "places", "in_place"
+_IN_PLACE = "in_place"
 
 
-class Pt2Op(Operation, FrameworkOp):
+class Pt2Op(ArgumentsOp):
     """
     An overload of an operator; the classes below it are made from the table.
 
@@ -55,82 +43,21 @@ class Pt2Op(Operation, FrameworkOp):
     ```
     """
 
-    schema: ClassVar[Schema]
-
     def __init__(
         self, given: Mapping[str, Given], result_types: Sequence[Attribute], in_place: bool = False
     ) -> None:
-        operands: list[SSAValue] = []
-        places: dict[str, Attribute] = {}
-        properties: dict[str, Attribute] = {}
-        for name, argument in given.items():
-            if isinstance(argument, Attribute):
-                properties[name] = argument
-                continue
-            values = [argument] if isinstance(argument, SSAValue) else argument
-            numbers: list[int] = []
-            for value in values:
-                numbers.append(-1 if value is None else len(operands))
-                operands += [] if value is None else [value]
-            places[name] = cast(Attribute, DenseArrayBase.from_list(builtin_i64, numbers))
-        properties[_PLACES] = DictionaryAttr(places)
+        super().__init__(given, result_types)
         if in_place:
-            properties[_IN_PLACE] = UnitAttr()
-        super().__init__(operands=operands, result_types=result_types, properties=properties)
-
-    @property
-    def op_type(self) -> str:
-        """The operator with its namespace and overload."""
-        return Dialect.split_name(self.name)[1]
+            self.properties[_IN_PLACE] = UnitAttr()
 
     @property
     def is_in_place(self) -> bool:
         """True if the operator wrote into its first operand."""
         return _IN_PLACE in self.properties
 
-    def argument(self, name: str) -> Any:
-        """A value, a list of values, a plain number, text, list or element type, or None."""
-        if (numbers := self._places().get(name)) is not None:
-            values = [None if k < 0 else self.operands[k] for k in numbers]
-            return values if self.schema.arguments[name].is_list else values[0]
-        found = self.properties.get(name)
-        return self.schema.arguments[name].default if found is None else _plain(found)
-
-    def _places(self) -> dict[str, list[int]]:
-        found = self.properties.get(_PLACES)
-        if not isinstance(found, DictionaryAttr):
-            return {}
-        return {key: list(cast(Any, value).get_values()) for key, value in found.data.items()}
-
-    def verify_(self) -> None:
-        places = self._places()
-        found = sorted(k for numbers in places.values() for k in numbers if k >= 0)
-        if found != list(range(len(self.operands))):
-            raise VerifyException(f"places {found} for {len(self.operands)} operands (C1)")
-        names = {*places, *self.properties} - {_PLACES, _IN_PLACE}
-        if unknown := names - self.schema.arguments.keys():
-            raise VerifyException(f"no arguments are called {sorted(unknown)} (C2)")
-
-
-def plain_attribute(value: Any) -> Attribute:
-    """The attribute of a plain argument; that of an element type is the type."""
-    match value:
-        case Attribute():
-            return value
-        case None | bool() | int() | float() | str():
-            return attribute_of(value)
-        case _:
-            return ArrayAttr(plain_attribute(item) for item in value)
-
-
-def _plain(attribute: Attribute) -> Any:
-    match attribute:
-        case ArrayAttr():
-            return [_plain(item) for item in attribute]
-        case TypeAttribute():
-            return attribute
-        case _:
-            return value_of(attribute)
+    @property
+    def named(self) -> set[str]:
+        return super().named - {_IN_PLACE}
 
 
 @cache

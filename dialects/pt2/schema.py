@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from lowerdeck.dialects.arguments import Argument, Schema
 
 _ALIAS = re.compile(r"\([a-z!|*> -]+\)")
 _ARGUMENT = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
@@ -26,30 +27,6 @@ CONTROL_FLOW = frozenset(
     )
 )
 """Operators that call graphs."""
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A formal argument of an operator."""
-
-    name: str
-    type: str
-    default: Any
-    """The value of an argument that is left out; None also for one that must be given."""
-
-    @property
-    def is_list(self) -> bool:
-        """True for a list of values."""
-        return self.type.rstrip("?").endswith("]")
-
-
-@dataclass(frozen=True)
-class Schema:
-    """An overload of an operator."""
-
-    target: str
-    """Its name with namespace and overload: `aten.add.Tensor`."""
-    arguments: Mapping[str, Argument]
 
 
 @cache

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import UnrankedTensorType
 from xdsl.ir import Attribute, Block, SSAValue
 
+from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.types import element_type
-from lowerdeck.dialects.pt2.ops import Given, Pt2Op, op_class, plain_attribute
+from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 
 _SAME_ELEMENTS = frozenset(
     "view reshape flatten unflatten squeeze unsqueeze ravel "

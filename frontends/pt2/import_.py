@@ -27,12 +27,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import MAX_RANK, dims_of, f64, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
-from lowerdeck.dialects.pt2.ops import Given, Pt2Op, op_class, plain_attribute
+from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, read_all, unranked

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from xdsl.ir import Attribute
 
-import numpy as np
-from xdsl.ir import Attribute, SSAValue
-
-from lowerdeck.dialects.core.types import element_type, is_float, rank_of
-from lowerdeck.dialects.dims import Expr
-from lowerdeck.dialects.pt2.ops import Pt2Op
-from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
-from lowerdeck.passes.legalize.symbolic import SymbolicValues
-from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-class Pt2Legalizer(Legalizer):
+class Pt2Legalizer(ArgumentsLegalizer):
     """What a handler works with."""
-
-    def __init__(self, op: Pt2Op, symbols: SymbolicValues) -> None:
-        super().__init__(op, symbols)
-        self.op = op
 
     @property
     def name(self) -> str:
@@ -34,111 +21,6 @@ class Pt2Legalizer(Legalizer):
         """The overload."""
         return self.op.op_type.split(".")[2]
 
-    # Results
-
-    def element(self, index: int = 0) -> Attribute:
-        """The element type that the file states for a result."""
-        return element_type(self.op.results[index])
-
-    def require_element(self, index: int, value: SSAValue) -> None:
-        """Refuse a result of another type than the file states."""
-        if element_type(value) != self.element(index) and self.op.results[index].first_use:
-            self.refuse(f"result {index} of {element_type(value)}", f"{self.element(index)}")
-
-    # Arguments
-
-    def has(self, name: str) -> bool:
-        """True if the operator has such an argument, given or not."""
-        return name in self.op.schema.arguments
-
-    def get(self, name: str) -> Any:
-        """An argument as it is: a value, a list of values, something plain, or None."""
-        return self.op.argument(name)
-
-    def input(self, name: str = "self") -> SSAValue:
-        """A tensor that must be there."""
-        found = self.optional(name)
-        if found is None:
-            self.refuse(f"'{name}' is {self.get(name)}", "a tensor")
-        return found
-
-    def optional(self, name: str) -> SSAValue | None:
-        """A tensor, or None."""
-        found = self.get(name)
-        return cast("SSAValue", found) if isinstance(found, SSAValue) else None
-
-    def inputs(self, name: str) -> list[SSAValue]:
-        """Several tensors."""
-        return [value for value in self.get(name) or () if value is not None]
-
-    def value(self, name: str = "self") -> TensorValue:
-        """A tensor for arithmetic."""
-        return TensorValue.of(self, self.input(name))
-
-    def number(self, name: str, default: float | None = None) -> Any:
-        """A plain number."""
-        found = self.get(name)
-        found = default if found is None else found
-        if isinstance(found, SSAValue):
-            array = self.require_constant(cast("SSAValue", found), f"'{name}'")
-            found = array.reshape(-1)[0].item()
-        if not isinstance(found, int | float):
-            self.refuse(f"'{name}' is {found}", "a number")
-        return found
-
-    def integer(self, name: str, default: int | None = None) -> int:
-        """A plain integer."""
-        return int(self.number(name, default))
-
-    def flag(self, name: str) -> bool:
-        """A truth value; None is false."""
-        return bool(self.get(name))
-
-    def text(self, name: str, default: str = "") -> str:
-        """A text."""
-        found = self.get(name)
-        return default if found is None else str(found)
-
-    def expr(self, name: str) -> Expr:
-        """An integer, plain or symbolic."""
-        return self._expr(self.get(name), name)
-
-    def _expr(self, found: Any, name: str) -> Expr:
-        if isinstance(found, SSAValue):
-            return self.require_expr(cast("SSAValue", found), f"'{name}'")
-        if not isinstance(found, int):
-            self.refuse(f"'{name}' is {found}", "an integer")
-        return Expr.const(found)
-
-    def exprs_of(self, name: str) -> list[Expr]:
-        """A list of integers, plain or symbolic."""
-        found = self.get(name)
-        found = [found] if not isinstance(found, list) else cast("list[Any]", found)
-        return [self._expr(one, name) for one in found]
-
-    def ints_of(self, name: str, count: int | None = None) -> list[int]:
-        """A list of plain integers; one stands for `count`."""
-        found = self.exprs_of(name)
-        numbers = [one.value for one in found]
-        if None in numbers:
-            self.refuse(f"'{name}' that is open", "numbers")
-        plain = [number for number in numbers if number is not None]
-        return plain * count if count is not None and len(plain) == 1 else plain
-
-    def dim(self, name: str = "dim", value: SSAValue | None = None, default: int = 0) -> int:
-        """An axis of `self`, from the front."""
-        x = self.input() if value is None else value
-        return self.axis(self.integer(name, default), max(rank_of(x), 1))
-
-    def axes_of(self, name: str, rank: int) -> list[int]:
-        """Axes from the front; all of them for an empty or absent list."""
-        found = self.get(name)
-        if found is None or found == []:
-            return list(range(rank))
-        if rank == 0:
-            return []
-        return self.axes(self.ints_of(name), rank)
-
     # Promotion
 
     def promoted(self, *names: str) -> Attribute:
@@ -146,27 +28,3 @@ class Pt2Legalizer(Legalizer):
         operands: list[Number] = [self.get(name) for name in names]
         symbolic = [not self.op.schema.arguments[name].type.startswith("Tensor") for name in names]
         return promoted(operands, symbolic)
-
-    def operand(self, name: str, element: Attribute) -> TensorValue:
-        """A tensor or number in an element type."""
-        if (found := self.optional(name)) is not None:
-            return TensorValue.of(self, self.cast(found, element))
-        return self.known(self.number(name), element)
-
-    def known(self, number: float, element: Attribute) -> TensorValue:
-        """A number in an element type; one that does not fit is wrapped, as in C."""
-        return TensorValue.of(self, self.scalar(number, element))
-
-    def stated(self, name: str = "self", index: int = 0) -> TensorValue:
-        """A tensor in the type that the file states for a result."""
-        return self.operand(name, self.element(index))
-
-    def floating(self, name: str = "self") -> TensorValue:
-        """A tensor in the type of the result, which is a float."""
-        if not is_float(self.element()):
-            self.refuse(f"a result of {self.element()}", "floats")
-        return self.stated(name)
-
-    def constant_of(self, values: Sequence[Any], dtype: Any = np.int64) -> SSAValue:
-        """A constant."""
-        return self.tensor(np.array(values, dtype))

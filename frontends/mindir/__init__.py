@@ -1,0 +1,1 @@
+"""Reads MindIR, the models that MindSpore exports."""
