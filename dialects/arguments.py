@@ -81,7 +81,8 @@ class ArgumentsOp(Operation, FrameworkOp):
         """A value, a list of values, a plain number, text, list or element type, or None."""
         if (numbers := self.places.get(name)) is not None:
             values = [None if k < 0 else self.operands[k] for k in numbers]
-            return values if self.schema.arguments[name].is_list else values[0]
+            is_list = self.schema.arguments[name].is_list or len(values) != 1
+            return values if is_list else values[0]
         found = self.properties.get(name)
         return self.schema.arguments[name].default if found is None else plain_value(found)
 

@@ -1,11 +1,11 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python -m models.corpus tf1|caffe|tflite|keras|pt2
+    python -m models.corpus tf1|caffe|tflite|keras|pt2|mindir
                            [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
 
-The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite`, `keras` and `pt2`:
+The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite`, `keras`, `pt2` and `mindir`:
 `case.json`, the model, and samples of inputs and expected outputs. It is the one that `--corpus` or
 LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes if all its
 samples do: shapes and types are equal, floats within the case's tolerance, everything else exact;
@@ -368,7 +368,7 @@ def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
-    parser.add_argument("kind", choices=("tf1", "caffe", "tflite", "keras", "pt2"))
+    parser.add_argument("kind", choices=("tf1", "caffe", "tflite", "keras", "pt2", "mindir"))
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")
     ways.add_argument(

@@ -296,7 +296,17 @@ class NodeEvaluator(ABC):
             return
         memory = memory or scope.memory
         settled = [self.settled(value, memory) for value in inputs]
-        scope.values[node.output] = self.emitter.primitive(node, settled, scope.block)
+        found = self.emitter.primitive(node, settled, scope.block)
+        scope.values[node.output] = found
+        effect = self.model.attributes(node).get("side_effect_mem")
+        if effect is None or not effect.i:
+            return
+        place = inputs[0] if inputs else None
+        if not isinstance(place, Parameter) or not isinstance(found, SSAValue):
+            raise MindirError("a write to what is no parameter of the model")
+        # What it gives is what the parameter holds after it.
+        self.emitter.change(place.name)
+        scope.effects[node.output] = memory.after(place.name, found)
 
     def _is_pending(self, value: Value) -> bool:
         match value:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def _is_model(fields: Outline) -> bool:
     """A ModelProto: a graph in field 7, and the version of the IR or the opsets."""
-    has_version = fields.first(1) == VARINT or fields.first(8) == LENGTH
+    version = fields.first(1)
+    has_version = version == VARINT or (version is None and fields.first(8) == LENGTH)
     return fields.first(7) == LENGTH and has_version
 
 

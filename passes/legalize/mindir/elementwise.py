@@ -1,0 +1,225 @@
+"""Arithmetic, element by element, and on numbers of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp
+from lowerdeck.dialects.core.types import dims_of, f32, is_float, rank_of
+from lowerdeck.dialects.dims import product
+from lowerdeck.passes.legalize.common.activation import softsign
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
+from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_ARITHMETIC = {
+    "Add": "add.Tensor",
+    "TensorAdd": "add.Tensor",
+    "Sub": "sub.Tensor",
+    "Mul": "mul.Tensor",
+}
+
+
+def _pair(builder: MindirLegalizer) -> tuple[TensorValue, TensorValue]:
+    """The first two arguments, in one type."""
+    first, second = builder.common(*list(builder.op.schema.arguments)[:2])
+    return TensorValue.of(builder, first), TensorValue.of(builder, builder.cast(second, first))
+
+
+@legalizes(*_ARITHMETIC)
+def legalize_arithmetic(builder: MindirLegalizer) -> Results:
+    """Tensors or numbers."""
+    first, second = builder.common(*list(builder.op.schema.arguments)[:2])
+    return builder.torch(_ARITHMETIC[builder.name], self=first, other=second)
+
+
+@legalizes("Div", "RealDiv")
+def legalize_division(builder: MindirLegalizer) -> Results:
+    """Of integers the quotient is a float, or without its fraction, as the result's type says."""
+    first, second = builder.common(*list(builder.op.schema.arguments)[:2])
+    if is_float(builder.element()):
+        return builder.torch("div.Tensor", self=first, other=second)
+    return builder.torch("div.Tensor_mode", self=first, other=second, rounding_mode="trunc")
+
+
+@legalizes("DivMod", "DivMods")
+def legalize_rounded_division(builder: MindirLegalizer) -> Results:
+    """The quotient rounded as it says."""
+    mode = {None: None, 0: None, 1: "trunc", 2: "floor", "trunc": "trunc", "floor": "floor"}
+    first, second = builder.common("input", "other")
+    rounding = mode[builder.get("rounding_mode")]
+    return builder.torch("div.Tensor_mode", self=first, other=second, rounding_mode=rounding)
+
+
+@legalizes("DivNoNan", "MulNoNan", "Xdivy")
+def legalize_without_nan(builder: MindirLegalizer) -> Results:
+    """Zero where the divisor, the second factor, or the dividend of `Xdivy` is zero."""
+    x, y = _pair(builder)
+    result = x * y if builder.name == "MulNoNan" else x / y
+    is_zero = (x if builder.name == "Xdivy" else y).eq(0)
+    zero = TensorValue.number(builder, 0, x.element)
+    return [is_zero.where(zero, result).value]
+
+
+@legalizes("SquaredDifference")
+def legalize_squared_difference(builder: MindirLegalizer) -> Results:
+    """(x - y)^2"""
+    x, y = _pair(builder)
+    return [((x - y) * (x - y)).value]
+
+
+@legalizes("Softsign")
+def legalize_softsign(builder: MindirLegalizer) -> Results:
+    """x / (1 + |x|)"""
+    return [softsign(builder.value()).value]
+
+
+@legalizes("GeluExt")
+def legalize_gelu(builder: MindirLegalizer) -> Results:
+    """By erf, or by tanh."""
+    kind = builder.choice("approximate", ("none", "tanh"))
+    return builder.torch("gelu.default", self=builder.input(), approximate=kind)
+
+
+@legalizes("Mish", "MishExt")
+def legalize_mish(builder: MindirLegalizer) -> Results:
+    """x n / (n + 2) with n = e^x (e^x + 2), as MindSpore computes it: NaN where n overflows."""
+    x = builder.value()
+    power = x.exp()
+    ratio = power * (power + 2.0)
+    return [(x * (ratio / (ratio + 2.0))).value]
+
+
+@legalizes("FastGeLU", "FastGelu")
+def legalize_fast_gelu(builder: MindirLegalizer) -> Results:
+    """x * sigmoid(1.702 x)"""
+    x = builder.value()
+    return [(x * apply(SigmoidOp, x * 1.702)).value]
+
+
+@legalizes("Round")
+def legalize_round(builder: MindirLegalizer) -> Results:
+    """Halves to even, at a number of decimals."""
+    decimals = builder.integer("decimals", 0) if builder.has("decimals") else 0
+    if decimals:
+        return builder.torch("round.decimals", self=builder.input(), decimals=decimals)
+    return builder.torch("round.default", self=builder.input())
+
+
+@legalizes("AddN", "AccumulateNV2")
+def legalize_add_n(builder: MindirLegalizer) -> Results:
+    """The sum of all."""
+    first, *rest = builder.inputs(next(iter(builder.op.schema.arguments)))
+    total = TensorValue.of(builder, first)
+    for value in rest:
+        total = total + TensorValue.of(builder, value)
+    return [total.value]
+
+
+@legalizes("Cast", "ScalarCast", "TensorToScalar", "ScalarToTensor", "ToDtype", "TypeAs")
+def legalize_cast(builder: MindirLegalizer) -> Results:
+    """To the type of the result."""
+    name = next(iter(builder.op.schema.arguments))
+    if (x := builder.optional(name)) is None:
+        return [builder.operand(name, builder.element()).value]
+    x = builder.reshape(x, []) if builder.name == "TensorToScalar" else x
+    return [builder.stated_cast(x)]
+
+
+@legalizes("Select", "SelectV2")
+def legalize_select(builder: MindirLegalizer) -> Results:
+    """The second where the condition holds, else the third."""
+    first, second = builder.common("input", "other")
+    return builder.torch(
+        "where.self", condition=builder.input("condition"), self=first, other=second
+    )
+
+
+@legalizes("MaskedFill")
+def legalize_masked_fill(builder: MindirLegalizer) -> Results:
+    """A number where the mask holds."""
+    x, mask = builder.input("input_x"), builder.input("mask")
+    if (value := builder.optional("value")) is not None:
+        value = builder.reshape(builder.cast(value, x), [])
+        return builder.torch("masked_fill.Tensor", self=x, mask=mask, value=value)
+    number = builder.number("value")
+    return builder.torch("masked_fill.Scalar", self=x, mask=mask, value=number)
+
+
+# Numbers of the graph
+
+_NUMBERS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
+    "ScalarAdd": lambda x, y: x + y,
+    "ScalarSub": lambda x, y: x - y,
+    "ScalarMul": lambda x, y: x * y,
+    "ScalarMod": lambda x, y: x % y,
+    "ScalarEq": lambda x, y: x.eq(y),
+    "ScalarNe": lambda x, y: x.ne(y),
+    "ScalarGt": lambda x, y: x.gt(y),
+    "ScalarGe": lambda x, y: x.ge(y),
+    "ScalarLt": lambda x, y: x.lt(y),
+    "ScalarLe": lambda x, y: x.le(y),
+    "ScalarMax": lambda x, y: x.maximum(y),
+    "ScalarMin": lambda x, y: x.minimum(y),
+}
+
+
+@legalizes(*_NUMBERS)
+def legalize_numbers(builder: MindirLegalizer) -> Results:
+    """Of two numbers, floats if one is."""
+    x, y = _scalars(builder)
+    return [builder.stated_cast(_NUMBERS[builder.name](x, y).value)]
+
+
+@legalizes("ScalarDiv", "ScalarFloorDiv", "ScalarPow")
+def legalize_quotient(builder: MindirLegalizer) -> Results:
+    """Quotients and powers of numbers."""
+    x, y = _scalars(builder)
+    if builder.name == "ScalarDiv":
+        found = x.cast(f32) / y.cast(f32)
+    elif builder.name == "ScalarPow":
+        found = TensorValue(builder, builder.add(PowOp(x.value, y.value)))
+    else:
+        found = (x / y).floor() if is_float(x.element) else x // y
+    return [builder.stated_cast(found.value)]
+
+
+def _scalars(builder: MindirLegalizer) -> tuple[TensorValue, TensorValue]:
+    first, second = builder.common("x", "y")
+    values = [TensorValue.of(builder, value) for value in (first, second)]
+    wide = next((value.element for value in values if is_float(value.element)), values[0].element)
+    return values[0].cast(wide), values[1].cast(wide)
+
+
+@legalizes("ScalarUsub", "ScalarUadd", "ScalarLog", "ScalarBool")
+def legalize_number(builder: MindirLegalizer) -> Results:
+    """Of one number."""
+    x = builder.value()
+    if builder.name == "ScalarUsub":
+        x = -x
+    elif builder.name == "ScalarLog":
+        x = x.cast(f32).log()
+    elif builder.name == "ScalarBool":
+        x = x.ne(0)
+    return [builder.stated_cast(x.value)]
+
+
+# Sizes
+
+
+@legalizes("Shape", "TensorShape", "DynamicShape")
+def legalize_shape(builder: MindirLegalizer) -> Results:
+    """The sizes, as numbers or as a vector."""
+    dims = dims_of(builder.input())
+    if len(builder.op.results) == 1 and builder.name != "Shape":
+        return [builder.stated_cast(builder.dims(dims))]
+    return [builder.stated_cast(builder.dims([dim], []), k) for k, dim in enumerate(dims)]
+
+
+@legalizes("Size", "Rank")
+def legalize_size(builder: MindirLegalizer) -> Results:
+    """The number of elements, or of dimensions."""
+    x = builder.input()
+    count = rank_of(x) if builder.name == "Rank" else product(dims_of(x))
+    return [builder.stated_cast(builder.dims([count], []))]

@@ -1,0 +1,145 @@
+"""What a handler works with: the arguments of one op, and a builder before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.types import element_type, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
+from lowerdeck.passes.legalize.pt2.applied import aten
+from lowerdeck.passes.legalize.tf1.applied import Operand, applied
+
+_LAYOUTS = ("NCHW", "NHWC")
+"""By the number that stands for them."""
+
+_PAD_MODES = ("pad", "same", "valid")
+"""By the number that stands for them."""
+
+
+class MindirLegalizer(ArgumentsLegalizer):
+    """What a handler works with."""
+
+    @property
+    def name(self) -> str:
+        """The primitive."""
+        return self.op.op_type
+
+    # Other frameworks
+
+    def elements(self) -> list[Attribute]:
+        """The element types that the file states for all results."""
+        return [self.element(index) for index in range(len(self.op.results))]
+
+    def torch(
+        self, target: str, elements: Sequence[Attribute] | None = None, /, **arguments: Any
+    ) -> list[SSAValue]:
+        """What PyTorch's operator of a name gives, in the types of the results."""
+        return aten(self, target, self.elements() if elements is None else elements, **arguments)
+
+    def tensorflow(self, op_type: str, *operands: Operand, **attributes: Any) -> list[SSAValue]:
+        """What TensorFlow's operator gives, in the types of the results."""
+        found = applied(self, op_type, *operands, **attributes)
+        return [self.cast(value, self.element(index)) for index, value in enumerate(found)]
+
+    # Arguments
+
+    def shape_of(self, name: str) -> list[Expr]:
+        """Sizes: a tuple, or a vector."""
+        found = self.get(name)
+        if isinstance(found, SSAValue) and rank_of(cast("SSAValue", found)):
+            return self.require_exprs(cast("SSAValue", found), f"'{name}'")
+        return self.exprs_of(name)
+
+    def sizes(self, name: str) -> SSAValue:
+        """Sizes as a vector of i64."""
+        return self.dims(self.shape_of(name))
+
+    def ints_in(self, name: str) -> list[int]:
+        """Integers that must be known: a tuple, or a vector."""
+        numbers = [one.value for one in self.shape_of(name)]
+        if None in numbers:
+            self.refuse(f"'{name}' that depends on data", "numbers")
+        return [number for number in numbers if number is not None]
+
+    def values_in(self, name: str) -> list[SSAValue]:
+        """The tensors that an argument is, one or several."""
+        found = self.get(name)
+        items = cast("list[Any]", found) if isinstance(found, list) else [found]
+        return [cast("SSAValue", item) for item in items if isinstance(item, SSAValue)]
+
+    def axes_in(self, name: str, rank: int) -> list[int]:
+        """Axes from the front; all of them where none are given."""
+        found = self.get(name)
+        if found is None or found == []:
+            return list(range(rank))
+        return self.axes(self.ints_in(name), rank) if rank else []
+
+    def pair(self, name: str, count: int = 2, is_last: bool = False) -> list[int]:
+        """
+        Numbers of the spatial dimensions: one for all, their own, or those of all dimensions, among
+        which channels may be last.
+        """
+        found = self.ints_in(name)
+        if len(found) == 1:
+            return found * count
+        if len(found) == count:
+            return found
+        if len(found) == count + 2:
+            return found[1:-1] if is_last else found[2:]
+        self.refuse(f"'{name}' of {len(found)} numbers", f"1, {count} or {count + 2}")
+
+    def choice(self, name: str, words: Sequence[str]) -> str:
+        """One of several words, or the word that a number stands for."""
+        found = self.get(name)
+        if isinstance(found, int) and 0 <= found < len(words):
+            return words[found]
+        if found not in words:
+            self.refuse(f"'{name}' is {found}", "one of " + ", ".join(words))
+        return str(found)
+
+    def is_last(self) -> bool:
+        """True if the channels come last."""
+        layout = self.get("data_format")
+        name = _LAYOUTS[layout] if isinstance(layout, int) and layout < 2 else layout
+        if name not in ("NCHW", "NHWC", "NCDHW", "NDHWC", None, 0):
+            self.refuse(f"the layout {layout}", "NCHW or NHWC")
+        return name in ("NHWC", "NDHWC")
+
+    def pad_mode(self) -> str:
+        """`pad`, `same` or `valid`."""
+        mode = self.get("pad_mode")
+        if isinstance(mode, int) and 0 <= mode < len(_PAD_MODES):
+            return _PAD_MODES[mode]
+        found = str(mode).lower()
+        if found not in _PAD_MODES:
+            self.refuse(f"the padding '{mode}'", "one of " + ", ".join(_PAD_MODES))
+        return found
+
+    # Layout
+
+    def to_first(self, x: SSAValue) -> SSAValue:
+        """[N, C, spatial...] of an image."""
+        rank = rank_of(x)
+        order = [0, rank - 1, *range(1, rank - 1)]
+        return self.transpose(x, order) if self.is_last() else x
+
+    def from_first(self, x: SSAValue) -> SSAValue:
+        """An image in the layout of the primitive."""
+        order = [0, *range(2, rank_of(x)), 1]
+        return self.transpose(x, order) if self.is_last() else x
+
+    def stated_cast(self, value: SSAValue, index: int = 0) -> SSAValue:
+        """A value in the type that the file states for a result."""
+        return self.cast(value, self.element(index))
+
+    def common(self, *names: str) -> list[SSAValue]:
+        """Tensors, and numbers in the type of the first tensor among them."""
+        tensors = [value for name in names if (value := self.optional(name)) is not None]
+        if not tensors:
+            self.refuse("numbers alone", "a tensor")
+        element = element_type(tensors[0])
+        return [self.optional(name) or self.operand(name, element).value for name in names]

@@ -1,0 +1,57 @@
+"""Operators of PyTorch applied to values of `core`, for frameworks that have the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import Rewriter
+
+from lowerdeck.dialects.arguments import Given, plain_attribute
+from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.pt2.ops import op_class
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.registry import handler_of
+
+
+def aten(
+    builder: Legalizer, target: str, elements: Sequence[Attribute], /, **arguments: Any
+) -> list[SSAValue]:
+    """
+    What an overload gives, by its name without `aten.`, for arguments that are values, lists of
+    values, or plain. `elements` are the element types of the results.
+    """
+    cls, handler = op_class(f"aten.{target}"), handler_of(f"aten.{target}")
+    assert cls is not None
+    assert handler is not None
+    given = {name: _given(builder, value) for name, value in arguments.items()}
+    op = cls(given, [UnrankedTensorType(element) for element in elements])
+    op.location = builder.location
+    Rewriter.insert_op(op, builder.point)
+    try:
+        inner = Pt2Legalizer(op, builder.symbols)
+        inner.created = builder.created
+        found = list(handler(inner))
+        for value, element in zip(found, elements, strict=False):
+            if value is not None and element_type(value) != element:
+                builder.refuse(f"a result of {element_type(value)}", f"{element}")
+    finally:
+        op.detach()
+        op.erase()
+    return cast("list[SSAValue]", found)
+
+
+def _given(builder: Legalizer, value: Any) -> Given:
+    if isinstance(value, SSAValue):
+        return cast("SSAValue", value)
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if any(isinstance(item, SSAValue) for item in items):
+            return [
+                builder.dims([item], []) if isinstance(item, int) else cast("SSAValue | None", item)
+                for item in items
+            ]
+    return plain_attribute(value)
