@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
 from lowerdeck.dialects.arguments import Argument, Schema
 
@@ -38,6 +39,7 @@ def _arguments(function: ast.FunctionDef) -> Iterator[Argument]:
     defaults = function.args.defaults
     missing = len(arguments) - len(defaults)
     for k, formal in enumerate(arguments):
-        default = None if k < missing else ast.literal_eval(defaults[k - missing])
-        default = list(default) if isinstance(default, tuple) else default
+        default: Any = None if k < missing else ast.literal_eval(defaults[k - missing])
+        if isinstance(default, tuple):
+            default = list(cast("tuple[Any, ...]", default))
         yield Argument(formal.arg, "[]" if formal.annotation is not None else "", default)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +23,8 @@ class ArgumentsLegalizer(Legalizer):
         super().__init__(op, symbols)
         self.op = op
         arguments = op.schema.arguments
+        self.wants: Callable[[int], bool] = lambda index: op.results[index].first_use is not None
+        """Whether something uses a result, so that it has to be computed."""
         self._first = "self" if "self" in arguments else next(iter(arguments), "")
 
     # Results
@@ -33,7 +35,7 @@ class ArgumentsLegalizer(Legalizer):
 
     def require_element(self, index: int, value: SSAValue) -> None:
         """Refuse a result of another type than the file states."""
-        if element_type(value) != self.element(index) and self.op.results[index].first_use:
+        if element_type(value) != self.element(index) and self.wants(index):
             self.refuse(f"result {index} of {element_type(value)}", f"{self.element(index)}")
 
     # Arguments

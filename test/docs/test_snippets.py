@@ -39,6 +39,7 @@ FILES = {
     "model.onnx": "examples/digits/digits.onnx",
     "counter.tflite": "test/frontends/tflite_models/counter.tflite",
     "counter.pt2": "test/frontends/pt2_models/counter.pt2",
+    "counter.mindir": "test/frontends/mindir_models/counter.mindir",
     "deploy.prototxt": "examples/digits/digits_lenet.prototxt",
     "deploy.caffemodel": "examples/digits/digits_lenet.caffemodel",
     "export/1": "test/frontends/saved_models/trained/model",

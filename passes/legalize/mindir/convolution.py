@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, exprs, maximum
 from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
 from lowerdeck.passes.legalize.common.pooling import pool
@@ -64,15 +66,20 @@ def legalize_convolution(builder: MindirLegalizer) -> Results:
     return [builder.add(op)]
 
 
-@legalizes("Conv2DTranspose", "Conv2DBackpropInput")
+@legalizes("Conv2DTranspose", "Conv2DBackpropInput", "Conv3DTranspose")
 def legalize_transposed_convolution(builder: MindirLegalizer) -> Results:
     """What a convolution of an image of the size `input_size` is transposed."""
-    x, weight = builder.input("dout"), builder.input("weight")
+    names = list(builder.op.schema.arguments)
+    x, weight = builder.input(names[0]), builder.input(names[1])
     if builder.is_last():
         builder.refuse("channels that come last", "NCHW", "export it for the CPU")
-    size = builder.shape_of("input_size")[2:]
-    strides, dilations = builder.pair("stride"), builder.pair("dilation")
+    rank = rank_of(x) - 2
+    strides, dilations = builder.pair("stride", rank), builder.pair("dilation", rank)
     kernel = dims_of(weight)[2:]
+    if builder.has("input_size"):
+        size = builder.shape_of("input_size")[2:]
+    else:
+        size = _transposed_size(builder, x, kernel, strides, dilations)
     window = _window(builder, kernel, strides, dilations, size, "pad")
     begin, end = window.begin, window.end
     if builder.pad_mode() == "same":
@@ -104,6 +111,28 @@ def legalize_transposed_convolution(builder: MindirLegalizer) -> Results:
         groups=builder.integer("group"),
     )
     return [result]
+
+
+def _transposed_size(
+    builder: MindirLegalizer,
+    x: SSAValue,
+    kernel: Sequence[Expr],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> list[Expr]:
+    """The size of the image if the op does not say it: the smallest one, and `output_padding`."""
+    rank = len(kernel)
+    pads = builder.ints_in("pad") if builder.pad_mode() == "pad" else [0]
+    pads = pads * (2 * rank) if len(pads) == 1 else pads
+    more = builder.pair("output_padding", rank)
+    if builder.pad_mode() == "same":
+        return [d * s for d, s in zip(dims_of(x)[2:], strides, strict=True)]
+    return [
+        (d - 1) * s + (k - 1) * e + 1 - pads[2 * n] - pads[2 * n + 1] + m
+        for n, (d, s, k, e, m) in enumerate(
+            zip(dims_of(x)[2:], strides, kernel, dilations, more, strict=True)
+        )
+    ]
 
 
 def _known(builder: MindirLegalizer, amounts: Sequence[Expr]) -> list[int]:
@@ -174,8 +203,26 @@ def legalize_pool_of_volume(builder: MindirLegalizer) -> Results:
     if divisor := builder.integer("divisor_override", 0):
         total = TensorValue(builder, pool(builder, "sum", x, window))
         return [(total / float(divisor)).value]
-    counts = builder.flag("count_include_pad") and builder.pad_mode() == "pad"
+    counts = builder.flag("count_include_pad")
     return [pool(builder, "average", x, window, count_pads=counts)]
+
+
+@legalizes("MaxPool3DWithArgmax", "MaxPoolWithArgmaxV2", "MaxPoolWithIndices", "MaxPoolWithMask")
+def legalize_pool_with_places(builder: MindirLegalizer) -> Results:
+    """The largest elements, and their places in the image."""
+    rank = 3 if "3D" in builder.name else 2
+    kernel = "ksize" if builder.has("ksize") else "kernel_size"
+    found = builder.torch(
+        f"max_pool{rank}d_with_indices.default",
+        [builder.element(), i64],
+        self=builder.input(),
+        kernel_size=builder.pair(kernel, rank),
+        stride=builder.pair("strides", rank),
+        padding=builder.pair("pads", rank),
+        dilation=builder.pair("dilation", rank),
+        ceil_mode=builder.flag("ceil_mode"),
+    )
+    return [found[0], None if found[1] is None else builder.stated_cast(found[1], 1)]
 
 
 @legalizes("AdaptiveAvgPool2D", "AdaptiveMaxPool2D")

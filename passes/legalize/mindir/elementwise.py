@@ -34,11 +34,11 @@ def legalize_arithmetic(builder: MindirLegalizer) -> Results:
     return builder.torch(_ARITHMETIC[builder.name], self=first, other=second)
 
 
-@legalizes("Div", "RealDiv")
+@legalizes("Div", "RealDiv", "TruncateDiv")
 def legalize_division(builder: MindirLegalizer) -> Results:
     """Of integers the quotient is a float, or without its fraction, as the result's type says."""
     first, second = builder.common(*list(builder.op.schema.arguments)[:2])
-    if is_float(builder.element()):
+    if is_float(builder.element()) and builder.name != "TruncateDiv":
         return builder.torch("div.Tensor", self=first, other=second)
     return builder.torch("div.Tensor_mode", self=first, other=second, rounding_mode="trunc")
 
@@ -60,6 +60,22 @@ def legalize_without_nan(builder: MindirLegalizer) -> Results:
     is_zero = (x if builder.name == "Xdivy" else y).eq(0)
     zero = TensorValue.number(builder, 0, x.element)
     return [is_zero.where(zero, result).value]
+
+
+@legalizes("Xlogy")
+def legalize_times_logarithm(builder: MindirLegalizer) -> Results:
+    """x log(y), zero where x is zero unless y is NaN."""
+    x, y = _pair(builder)
+    zero = TensorValue.number(builder, 0, x.element)
+    return [(x.eq(0) & y.eq(y)).where(zero, x * y.log()).value]
+
+
+@legalizes("Heaviside")
+def legalize_step(builder: MindirLegalizer) -> Results:
+    """0 for negative numbers, 1 for positive ones, else the second."""
+    x, y = _pair(builder)
+    zero, one = (TensorValue.number(builder, n, x.element) for n in (0, 1))
+    return [x.lt(0).where(zero, x.gt(0).where(one, y)).value]
 
 
 @legalizes("SquaredDifference")

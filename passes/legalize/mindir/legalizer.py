@@ -13,7 +13,7 @@ from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.pt2.applied import aten
 from lowerdeck.passes.legalize.tf1.applied import Operand, applied
 
-_LAYOUTS = ("NCHW", "NHWC")
+_LAYOUTS = {0: "NCHW", 1: "NHWC", 14: "NCDHW"}
 """By the number that stands for them."""
 
 _PAD_MODES = ("pad", "same", "valid")
@@ -36,7 +36,7 @@ class MindirLegalizer(ArgumentsLegalizer):
 
     def torch(
         self, target: str, elements: Sequence[Attribute] | None = None, /, **arguments: Any
-    ) -> list[SSAValue]:
+    ) -> list[SSAValue | None]:
         """What PyTorch's operator of a name gives, in the types of the results."""
         return aten(self, target, self.elements() if elements is None else elements, **arguments)
 
@@ -104,8 +104,8 @@ class MindirLegalizer(ArgumentsLegalizer):
     def is_last(self) -> bool:
         """True if the channels come last."""
         layout = self.get("data_format")
-        name = _LAYOUTS[layout] if isinstance(layout, int) and layout < 2 else layout
-        if name not in ("NCHW", "NHWC", "NCDHW", "NDHWC", None, 0):
+        name = _LAYOUTS.get(layout, layout)
+        if name not in ("NCHW", "NHWC", "NCDHW", "NDHWC", None):
             self.refuse(f"the layout {layout}", "NCHW or NHWC")
         return name in ("NHWC", "NDHWC")
 

@@ -174,7 +174,7 @@ def legalize_reverse_sequence(builder: MindirLegalizer) -> Results:
 @legalizes("Meshgrid")
 def legalize_meshgrid(builder: MindirLegalizer) -> Results:
     """Coordinates of a grid."""
-    indexing = builder.choice("indexing", ("xy", "ij"))
+    indexing = builder.choice("indexing", ("ij", "xy"))
     return builder.torch("meshgrid.indexing", tensors=builder.inputs("inputs"), indexing=indexing)
 
 
@@ -277,6 +277,7 @@ def legalize_one_hot(builder: MindirLegalizer) -> Results:
 def legalize_nonzero(builder: MindirLegalizer) -> Results:
     """Rows of the indices of elements that are not zero."""
     (found,) = builder.torch("nonzero.default", [i64], self=builder.input())
+    assert found is not None
     return [builder.stated_cast(found)]
 
 

@@ -16,34 +16,32 @@ from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
 
 _UNARY = """
-    Abs=abs ACos=acos AcosExt=acos Acosh=acosh AcoshExt=acosh Asin=asin AsinExt=asin Asinh=asinh
+    ACos=acos Abs=abs AcosExt=acos Acosh=acosh AcoshExt=acosh Asin=asin AsinExt=asin Asinh=asinh
     AsinhExt=asinh Atan=atan AtanExt=atan Atanh=atanh BesselI0=special_i0 BitwiseNot=bitwise_not
-    Invert=bitwise_not Ceil=ceil Cos=cos Cosh=cosh Digamma=digamma Erf=erf Erfc=erfc Erfinv=erfinv
-    Exp=exp Exp2=exp2 Expm1=expm1 Floor=floor Frac=frac HSigmoid=hardsigmoid HSwish=hardswish
-    Inv=reciprocal IsFinite=isfinite IsInf=isinf IsNan=isnan Lgamma=lgamma Log=log
-    Log10=log10 Log1p=log1p Log2=log2 LogSigmoid=log_sigmoid LogicalNot=logical_not Neg=neg ReLU=relu ReLU6=relu6 Reciprocal=reciprocal Rint=round Rsqrt=rsqrt
+    BoolNot=logical_not Ceil=ceil Contiguous=clone Copy=clone Cos=cos Cosh=cosh Digamma=digamma
+    Erf=erf Erfc=erfc Erfinv=erfinv Exp2=exp2 Exp=exp Expm1=expm1 Floor=floor Frac=frac
+    HSigmoid=hardsigmoid HSwish=hardswish Identity=clone Inv=reciprocal Invert=bitwise_not
+    IsFinite=isfinite IsInf=isinf IsNan=isnan Lgamma=lgamma Log10=log10 Log1p=log1p Log2=log2
+    Log=log LogSigmoid=log_sigmoid LogicalNot=logical_not Neg=neg OnesLike=ones_like
+    OnesLikeExt=ones_like ReLU6=relu6 ReLU=relu Reciprocal=reciprocal Rint=round Rsqrt=rsqrt
     SeLU=selu SeLUExt=selu SiLU=silu Sigmoid=sigmoid Sign=sign Sin=sin Sinc=sinc Sinh=sinh
-    Softplus=softplus Sqrt=sqrt Square=square Tan=tan Tanh=tanh Trunc=trunc BoolNot=logical_not
-    OnesLike=ones_like OnesLikeExt=ones_like ZerosLike=zeros_like ZerosLikeExt=zeros_like
-    Identity=clone Contiguous=clone Copy=clone
+    Softplus=softplus Sqrt=sqrt Square=square Tan=tan Tanh=tanh Trunc=trunc ZerosLike=zeros_like
+    ZerosLikeExt=zeros_like
 """
 """Of one tensor, whatever its name."""
 
 _BINARY = """
-    Atan2=atan2.default Atan2Ext=atan2.default BitwiseAnd=bitwise_and.Tensor
-    BitwiseAndTensor=bitwise_and.Tensor BitwiseOr=bitwise_or.Tensor
-    BitwiseOrTensor=bitwise_or.Tensor
-    BitwiseXor=bitwise_xor.Tensor BitwiseXorTensor=bitwise_xor.Tensor Equal=eq.Tensor
-    EqualExt=eq.Tensor FloorDiv=floor_divide.Tensor FloorMod=remainder.Tensor Fmax=fmax.default
-    Fmin=fmin.default FmodTensor=fmod.Tensor Gcd=gcd.default Greater=gt.Tensor
-    GreaterEqual=ge.Tensor
-    Hypot=hypot.default Less=lt.Tensor LessEqual=le.Tensor
-    LogicalAnd=logical_and.default LogicalOr=logical_or.default
-    LogicalXor=logical_xor.default Maximum=maximum.default Minimum=minimum.default
-    NotEqual=ne.Tensor Pow=pow.Tensor_Tensor RemainderTensorTensor=remainder.Tensor Mod=fmod.Tensor
-    TruncateMod=fmod.Tensor MatMulExt=matmul.default
-    BatchMatMulExt=bmm.default Mm=mm.default Mv=mv.default Dot=dot.default Outer=outer.default
-    Ger=outer.default
+    Atan2=atan2.default Atan2Ext=atan2.default BatchMatMulExt=bmm.default
+    BitwiseAnd=bitwise_and.Tensor BitwiseAndTensor=bitwise_and.Tensor
+    BitwiseOr=bitwise_or.Tensor BitwiseOrTensor=bitwise_or.Tensor BitwiseXor=bitwise_xor.Tensor
+    BitwiseXorTensor=bitwise_xor.Tensor Dot=dot.default Equal=eq.Tensor EqualExt=eq.Tensor
+    FloorDiv=floor_divide.Tensor FloorMod=remainder.Tensor Fmax=fmax.default Fmin=fmin.default
+    FmodTensor=fmod.Tensor Gcd=gcd.default Ger=outer.default Greater=gt.Tensor
+    GreaterEqual=ge.Tensor Hypot=hypot.default Less=lt.Tensor LessEqual=le.Tensor
+    LogicalAnd=logical_and.default LogicalOr=logical_or.default LogicalXor=logical_xor.default
+    MatMulExt=matmul.default Maximum=maximum.default Minimum=minimum.default Mm=mm.default
+    Mod=fmod.Tensor Mv=mv.default NotEqual=ne.Tensor Outer=outer.default Pow=pow.Tensor_Tensor
+    RemainderTensorTensor=remainder.Tensor TruncateMod=fmod.Tensor
 """
 """Of two tensors, whatever their names, in one type."""
 

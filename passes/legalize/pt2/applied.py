@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UnrankedTensorType
@@ -12,6 +12,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.pt2.ops import op_class
+from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import handler_of
@@ -19,7 +20,7 @@ from lowerdeck.passes.legalize.pt2.registry import handler_of
 
 def aten(
     builder: Legalizer, target: str, elements: Sequence[Attribute], /, **arguments: Any
-) -> list[SSAValue]:
+) -> list[SSAValue | None]:
     """
     What an overload gives, by its name without `aten.`, for arguments that are values, lists of
     values, or plain. `elements` are the element types of the results.
@@ -34,6 +35,7 @@ def aten(
     try:
         inner = Pt2Legalizer(op, builder.symbols)
         inner.created = builder.created
+        inner.wants = _wants(builder, len(elements))
         found = list(handler(inner))
         for value, element in zip(found, elements, strict=False):
             if value is not None and element_type(value) != element:
@@ -41,7 +43,14 @@ def aten(
     finally:
         op.detach()
         op.erase()
-    return cast("list[SSAValue]", found)
+    return [*found, *[None] * len(elements)][: len(elements)]
+
+
+def _wants(builder: Legalizer, count: int) -> Callable[[int], bool]:
+    """Which results are computed: those of the op that has as many, or all of them."""
+    if isinstance(builder, ArgumentsLegalizer) and len(builder.op.results) == count:
+        return builder.wants
+    return lambda index: index < count
 
 
 def _given(builder: Legalizer, value: Any) -> Given:

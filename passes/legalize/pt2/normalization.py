@@ -116,7 +116,7 @@ def legalize_layer_norm(builder: Pt2Legalizer) -> Results:
     y = builder.cast(builder.add(LayerNormOp(wide, scale, bias, eps, axis)), element)
     if builder.name == "layer_norm":
         return [y]
-    if not any(result.first_use for result in builder.op.results[1:]):
+    if not any(builder.wants(k) for k in range(1, len(builder.op.results))):
         return [y, None, None]
     axes = list(range(axis, rank_of(x)))
     center, _, variance = moments(builder, wide, axes)

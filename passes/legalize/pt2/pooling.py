@@ -51,7 +51,7 @@ def legalize_max_pool(builder: Pt2Legalizer) -> Results:
     window = _window(builder, x, rank)
     value = pool(builder, "max", x, window)
     results = [value]
-    if len(builder.op.results) > 1 and builder.op.results[1].first_use is not None:
+    if len(builder.op.results) > 1 and builder.wants(1):
         space = dims_of(x)[2:]
         number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
         places = number.broadcast(dims_of(x)).value
@@ -91,7 +91,7 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
     if not is_max and all(size == 1 for size in sizes):
         found = mean(builder, x, list(range(2, 2 + rank)), True)
         return [builder.squeeze(found, [0]) if single else found]
-    if is_max and len(builder.op.results) > 1 and builder.op.results[1].first_use is not None:
+    if is_max and len(builder.op.results) > 1 and builder.wants(1):
         return _adaptive_max(builder, x, sizes, single)
     for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
         x = _adaptive(builder, x, axis, dim, size, "max" if is_max else "sum")
