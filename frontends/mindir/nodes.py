@@ -6,6 +6,7 @@ Effects are ordered by memory: a `Load` reads what the assignments before it lef
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,12 @@ STRUCTURE = frozenset(
     """.split()
 )
 """Primitives that have no op: they say what goes where."""
+
+_IS_VIEW = re.compile(
+    "View|Reshape|Transpose|Squeeze|Expand|Broadcast|Flatten|Slice|Split|Chunk|Unstack|Narrow|Select"
+    "|Identity|Detach|Contiguous|Diagonal"
+)
+"""Primitives whose results may show the elements of their operands."""
 
 _ASSIGNING = {"Assign": "", "AssignAdd": "Add", "AssignSub": "Sub"}
 
@@ -302,11 +309,35 @@ class NodeEvaluator(ABC):
         if effect is None or not effect.i:
             return
         place = inputs[0] if inputs else None
+        if isinstance(place, SSAValue):
+            self._require_last_use(node, scope)
+            return
         if not isinstance(place, Parameter) or not isinstance(found, SSAValue):
-            raise MindirError("a write to what is no parameter of the model")
+            raise MindirError("a write to what is no tensor")
         # What it gives is what the parameter holds after it.
         self.emitter.change(place.name)
         scope.effects[node.output] = memory.after(place.name, found)
+
+    def _require_last_use(self, node: Node, scope: Scope) -> None:
+        """
+        Refuse a write to what may be more than one tensor: a constant, which would hold it in the
+        next call, an input of the graph, a view, or what is read afterwards, or in no order, under
+        its old name. What comes before the write is what it needs.
+        """
+        name = node.proto.input[0]
+        maker = scope.graph.nodes.get(name)
+        primitive = None if maker is None else self.model.primitive_name(maker)
+        if primitive is None or primitive in STRUCTURE or _IS_VIEW.search(primitive):
+            raise MindirError(
+                f"a write in place to '{name}', which may be held elsewhere, too; write x = x + 1 "
+                "instead of x += 1"
+            )
+        before = set(self.in_order(Scope(scope.graph, scope.block, scope.memory), node.output))
+        for other in scope.graph.nodes.values():
+            if name not in other.proto.input or other.output in before:
+                continue
+            if self.model.primitive_name(other) != "UpdateState":
+                raise MindirError(f"a write to '{name}', which '{other.output}' reads, too")
 
     def _is_pending(self, value: Value) -> bool:
         match value:

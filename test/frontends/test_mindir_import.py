@@ -269,3 +269,28 @@ def test_a_broken_model_is_refused(tmp_path: Path, fault: Callable[[ModelProto],
     path.write_bytes(model.SerializeToString())
     with pytest.raises(FrontendError):
         load_model(path)
+
+
+def test_a_write_in_place_to_what_may_be_held_elsewhere_is_refused(tmp_path: Path) -> None:
+    writes = {"InplaceMuls": {"side_effect_mem": True}}
+    for kind in ("input", "constant", "view"):
+        main = Graph("main", x=V)
+        into = {"input": main["x"], "constant": main.constant(X)}.get(kind)
+        into = into or main.node("Reshape", main["x"], main.constant((3,)), type_=V)
+        main.result(main.node("InplaceMuls", into, main.constant(2), type_=V))
+        path = write(tmp_path / "m.mindir", main, attributes=writes)
+        with pytest.raises(FrontendError, match="held elsewhere"):
+            load_model(path)
+
+
+def test_a_write_in_place_to_a_computed_tensor(tmp_path: Path) -> None:
+    main = Graph("main", x=V)
+    fresh = main.node("Neg", main["x"], type_=V)
+    main.result(main.node("InplaceMuls", fresh, main.constant(2), type_=V))
+    writes = {"InplaceMuls": {"side_effect_mem": True}}
+    path = write(tmp_path / "m.mindir", main, attributes=writes)
+
+    def expected(x: Array) -> Array:
+        return -2 * x
+
+    _check(path, expected, {"x": X})

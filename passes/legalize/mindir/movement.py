@@ -413,10 +413,17 @@ def legalize_fill(builder: MindirLegalizer) -> Results:
     return [builder.broadcast(value, builder.shape_of(name))]
 
 
-@legalizes("Fills", "FullLike")
+@legalizes("InplaceCopy")
+def legalize_copy(builder: MindirLegalizer) -> Results:
+    """The second in the shape and type of the first."""
+    x = builder.input()
+    return [builder.broadcast(builder.cast(builder.input("src"), x), dims_of(x))]
+
+
+@legalizes("Fills", "FullLike", "InplaceFillScalar", "InplaceFillTensor")
 def legalize_fill_like(builder: MindirLegalizer) -> Results:
     """A number everywhere, in the shape of another tensor."""
-    number = "value" if builder.name == "Fills" else "fill_value"
+    number = "value" if builder.has("value") else "fill_value"
     value = builder.reshape(builder.operand(number, builder.element()).value, [])
     return [builder.broadcast(value, dims_of(builder.input()))]
 

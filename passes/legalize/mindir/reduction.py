@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import TopKOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
@@ -156,6 +156,16 @@ def legalize_running(builder: MindirLegalizer) -> Results:
     kind = "sum" if builder.name == "CumSum" else "prod"
     backward = builder.flag("reverse")
     return [builder.add(CumulativeOp(kind, x, axis, builder.flag("exclusive"), backward))]
+
+
+@legalizes("Cummax", "Cummin")
+def legalize_running_extremum(builder: MindirLegalizer) -> Results:
+    """The largest or smallest element so far, and its place."""
+    x = builder.input()
+    axis = builder.axis(builder.integer("axis"), rank_of(x))
+    target = f"{builder.name.lower()}.default"
+    values, places = builder.torch(target, [builder.element(), i64], self=x, dim=axis)
+    return [values, None if places is None else builder.stated_cast(places, 1)]
 
 
 @legalizes("Sort", "ArgSort")

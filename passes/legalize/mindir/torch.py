@@ -20,7 +20,9 @@ _UNARY = """
     AsinhExt=asinh Atan=atan AtanExt=atan Atanh=atanh BesselI0=special_i0 BitwiseNot=bitwise_not
     BoolNot=logical_not Ceil=ceil Contiguous=clone Copy=clone Cos=cos Cosh=cosh Digamma=digamma
     Erf=erf Erfc=erfc Erfinv=erfinv Exp2=exp2 Exp=exp Expm1=expm1 Floor=floor Frac=frac
-    HSigmoid=hardsigmoid HSwish=hardswish Identity=clone Inv=reciprocal Invert=bitwise_not
+    HSigmoid=hardsigmoid HSwish=hardswish Identity=clone InplaceErfinv=erfinv InplaceExp=exp
+    InplaceFloor=floor InplaceLog=log InplaceReLU=relu InplaceSiLU=silu InplaceSigmoid=sigmoid
+    InplaceSign=sign InplaceTanh=tanh InplaceZero=zeros_like Inv=reciprocal Invert=bitwise_not
     IsFinite=isfinite IsInf=isinf IsNan=isnan Lgamma=lgamma Log10=log10 Log1p=log1p Log2=log2
     Log=log LogSigmoid=log_sigmoid LogicalNot=logical_not Neg=neg OnesLike=ones_like
     OnesLikeExt=ones_like ReLU6=relu6 ReLU=relu Reciprocal=reciprocal Rint=round Rsqrt=rsqrt
@@ -37,7 +39,9 @@ _BINARY = """
     BitwiseXorTensor=bitwise_xor.Tensor Dot=dot.default Equal=eq.Tensor EqualExt=eq.Tensor
     FloorDiv=floor_divide.Tensor FloorMod=remainder.Tensor Fmax=fmax.default Fmin=fmin.default
     FmodTensor=fmod.Tensor Gcd=gcd.default Ger=outer.default Greater=gt.Tensor
-    GreaterEqual=ge.Tensor Hypot=hypot.default Less=lt.Tensor LessEqual=le.Tensor
+    GreaterEqual=ge.Tensor Hypot=hypot.default InplaceDiv=div.Tensor
+    InplaceFloorDivide=floor_divide.Tensor InplaceMul=mul.Tensor
+    InplaceRemainderTensorTensor=remainder.Tensor Less=lt.Tensor LessEqual=le.Tensor
     LogicalAnd=logical_and.default LogicalOr=logical_or.default LogicalXor=logical_xor.default
     MatMulExt=matmul.default Maximum=maximum.default Minimum=minimum.default Mm=mm.default
     Mod=fmod.Tensor Mv=mv.default NotEqual=ne.Tensor Outer=outer.default Pow=pow.Tensor_Tensor
@@ -49,8 +53,9 @@ _SCALAR = """
     BitwiseAndScalar=bitwise_and.Scalar BitwiseOrScalar=bitwise_or.Scalar
     BitwiseXorScalar=bitwise_xor.Scalar Divs=div.Scalar EqScalar=eq.Scalar
     FloorDivScalar=floor_divide.Scalar FmodScalar=fmod.Scalar GreaterEqualScalar=ge.Scalar
-    LessScalar=lt.Scalar Muls=mul.Scalar PowTensorScalar=pow.Tensor_Scalar
-    RemainderTensorScalar=remainder.Scalar
+    InplaceDivs=div.Scalar InplaceFloorDivides=floor_divide.Scalar InplaceMuls=mul.Scalar
+    InplaceRemainderTensorScalar=remainder.Scalar LessScalar=lt.Scalar Muls=mul.Scalar
+    PowTensorScalar=pow.Tensor_Scalar RemainderTensorScalar=remainder.Scalar
 """
 """Of a tensor and a number."""
 
@@ -95,6 +100,17 @@ _OPERATORS = """
     GeLU: gelu.default self=input approximate:'tanh'
     HShrink: hardshrink.default self=input lambd
     Hardtanh: hardtanh.default self=input min_val max_val
+    InplaceAddExt: add.Tensor self=input other alpha
+    InplaceAddsExt: add.Scalar self=input other alpha
+    InplaceClampScalar: clamp.default self=input min max
+    InplaceClampTensor: clamp.Tensor self=input min max
+    InplaceElu: elu.default self=input alpha
+    InplaceHardtanh: hardtanh.default self=input min_val max_val
+    InplaceMaskedFillScalar: masked_fill.Scalar self=input mask value
+    InplaceSubExt: sub.Tensor self=input other alpha
+    InplaceSubScalar: sub.Scalar self=input other alpha
+    Cdist: cdist.default x1 x2 p
+    CumminExt: cummin.default self=input dim
     IndexAddExt: index_add.default self=input dim index source alpha
     IndexFillScalar: index_fill.int_Scalar self=input dim index value
     IndexSelect: index_select.default self=input dim index
