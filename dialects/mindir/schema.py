@@ -16,6 +16,15 @@ from typing import Any, cast
 
 from lowerdeck.dialects.arguments import Argument, Schema
 
+STRUCTURE = frozenset(
+    """
+    Assign AssignAdd AssignSub Depend Load MakeList MakeTuple Partial Print StopGradient Switch
+    TensorMove TupleGetItem UpdateState make_list list_getitem make_tuple partial switch
+    switch_layer tuple_getitem
+    """.split()
+)
+"""Primitives that have no op: they say what goes where."""
+
 
 @cache
 def schemas() -> Mapping[str, Schema]:

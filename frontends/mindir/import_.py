@@ -23,12 +23,12 @@ from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import MAX_RANK, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.mindir.ops import op_class
+from lowerdeck.dialects.mindir.schema import STRUCTURE
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.mindir.emitter import ChangedError, Emitter
 from lowerdeck.frontends.mindir.graphs import Evaluator
 from lowerdeck.frontends.mindir.mind_ir_pb2 import ValueInfoProto
 from lowerdeck.frontends.mindir.model import ELEMENTS, MindirError, Model
-from lowerdeck.frontends.mindir.nodes import STRUCTURE
 from lowerdeck.frontends.mindir.values import Memory, Value
 from lowerdeck.frontends.symbols import Symbols
 

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from lowerdeck.dialects.core.control_flow import IfOp, YieldOp
 from lowerdeck.dialects.core.types import element_type, i1
+from lowerdeck.dialects.mindir.schema import STRUCTURE
 from lowerdeck.frontends.mindir.emitter import Emitter, is_order
 from lowerdeck.frontends.mindir.model import Graph, MindirError, Node
 from lowerdeck.frontends.mindir.values import (
@@ -29,15 +30,6 @@ from lowerdeck.frontends.mindir.values import (
     leaves,
     rebuilt,
 )
-
-STRUCTURE = frozenset(
-    """
-    Assign AssignAdd AssignSub Depend Load MakeList MakeTuple Partial Print StopGradient Switch
-    TensorMove TupleGetItem UpdateState make_list list_getitem make_tuple partial switch
-    switch_layer tuple_getitem
-    """.split()
-)
-"""Primitives that have no op: they say what goes where."""
 
 _IS_VIEW = re.compile(
     "View|Reshape|Transpose|Squeeze|Expand|Broadcast|Flatten|Slice|Split|Chunk|Unstack|Narrow|Select"

@@ -33,20 +33,20 @@ def _tensor(array: NDArray[Any], name: str = "") -> TensorProto:
 def _value(value: Any) -> AttributeProto:
     kinds = AttributeProto
     match value:
+        case np.ndarray():
+            return kinds(type=kinds.TENSORS, tensors=[_tensor(cast("NDArray[Any]", value))])
         case None:
             return kinds(type=kinds.NONE)
         case "memory":
             return kinds(type=kinds.UMONAD)
         case bool():
-            return kinds(type=kinds.BOOL, i=value)
+            return kinds(type=kinds.BOOL, i=int(value))
         case int():
             return kinds(type=kinds.INT64, i=value)
         case float():
             return kinds(type=kinds.FLOAT, f=value)
         case str():
             return kinds(type=kinds.STRING, s=value.encode())
-        case np.ndarray():
-            return kinds(type=kinds.TENSORS, tensors=[_tensor(value)])
         case _:
             items = list(cast("tuple[Any, ...]", value))
             return kinds(type=kinds.TUPLE, values=[_value(item) for item in items])

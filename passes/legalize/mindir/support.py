@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowerdeck.dialects.mindir.schema import schemas
+from lowerdeck.dialects.mindir.schema import STRUCTURE, schemas
 from lowerdeck.passes.legalize.mindir.registry import legalizes
 from lowerdeck.passes.legalize.support import Support
 
@@ -20,8 +20,6 @@ def support(domain: str, op_type: str, opset: int | None) -> Support:
     """How a primitive is compiled, and what helps where it is not."""
     del domain, opset
     if op_type not in schemas():
-        from lowerdeck.frontends.mindir.nodes import STRUCTURE
-
         return Support("at import" if op_type in STRUCTURE else None, next_step=next_step(op_type))
     is_known = legalizes.get(op_type) is not None
     return Support("legalized" if is_known else None, next_step=next_step(op_type))
