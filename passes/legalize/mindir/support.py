@@ -19,7 +19,7 @@ def next_step(op_type: str) -> str:
 def support(domain: str, op_type: str, opset: int | None) -> Support:
     """How a primitive is compiled, and what helps where it is not."""
     del domain, opset
-    if op_type not in schemas():
-        return Support("at import" if op_type in STRUCTURE else None, next_step=next_step(op_type))
-    is_known = legalizes.get(op_type) is not None
+    if op_type in STRUCTURE:
+        return Support("at import")
+    is_known = op_type in schemas() and legalizes.get(op_type) is not None
     return Support("legalized" if is_known else None, next_step=next_step(op_type))
