@@ -11,6 +11,10 @@ _RECURSION_LIMIT = 10_000
 """Nested regions are read, verified, processed and printed recursively."""
 
 
+_MOST_LEFT = 300_000
+"""Objects that were made meanwhile, and are left for later; some models together make as many."""
+
+
 @contextmanager
 def working_on_modules() -> Generator[None]:
     """
@@ -25,4 +29,25 @@ def working_on_modules() -> Generator[None]:
     finally:
         sys.setrecursionlimit(limit)
         if enabled:
+            _settle()
             gc.enable()
+
+
+_left = 0
+"""Objects made by the work before, and not looked at since."""
+
+
+def _settle() -> None:
+    """
+    What was made is old now: while it is in use, as it is here, to look at it for garbage is in
+    vain, and a process that compiles one model ends before there is a need. Of many models, some
+    together are looked at.
+    """
+    global _left
+    _left += gc.get_count()[0]
+    if _left > _MOST_LEFT:
+        _left = 0
+        gc.collect()
+    elif not gc.get_freeze_count():  # or it would be another's that were let go
+        gc.freeze()
+        gc.unfreeze()
