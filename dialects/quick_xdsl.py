@@ -15,14 +15,14 @@ pins; `install` puts them there, before a dialect is defined. Tests compare them
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
-from xdsl.ir.core import IRWithUses, SSAValue, SSAValues, _IRNode
+from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
@@ -146,6 +146,66 @@ def _attach(self: Any, operation: Any) -> None:
     operation.parent = self
 
 
+def _following(op: Any) -> Iterator[Operation]:
+    """The op and those after it; the next one is looked up before an op is given."""
+    while op is not None:
+        after = op._next_op
+        yield op
+        op = after
+
+
+def _iterate(self: Any) -> Iterator[Operation]:
+    """`BlockOps.__iter__`"""
+    return _following(self.block._first_op)
+
+
+def _count(self: Any) -> int:
+    """`BlockOps.__len__`, which making a list asks for, too"""
+    number, op = 0, self.block._first_op
+    while op is not None:
+        number, op = number + 1, op._next_op
+    return number
+
+
+_single: dict[type[Any], bool] = {}
+"""Of classes of arguments: True if one is no sequence."""
+
+
+def _build_arguments(
+    construct: VarIRConstruct,
+    args: Sequence[Any],
+    arg_defs: Sequence[tuple[str, Any]],
+    error_prefix: str = "",
+) -> tuple[list[Any], list[int]]:
+    """`irdl_build_arg_list`: as most are, each argument by itself"""
+    if len(args) == len(arg_defs):
+        for arg in args:
+            cls = type(arg)
+            if (alone := _single.get(cls)) is None:
+                alone = _single[cls] = arg is not None and not isinstance(arg, Sequence)
+            if not alone:
+                break
+        else:
+            return list(args), [1] * len(args)
+    return _build_any_arguments(construct, args, arg_defs, error_prefix)
+
+
+_traits: dict[tuple[type[Any], type[Any]], tuple[frozenset[OpTrait], OpTrait | None]] = {}
+"""The first trait of a class, by the classes of ops and traits, and among which it was found."""
+
+
+def _get_trait(cls: Any, trait: Any) -> Any:
+    """`Operation.get_trait`"""
+    if not isinstance(trait, type):
+        return next((each for each in cls.traits if each == trait), None)
+    present = cls.traits.traits
+    known = _traits.get((cls, trait))
+    if known is None or known[0] is not present:
+        found = next((each for each in present if isinstance(each, trait)), None)
+        known = _traits[cls, trait] = (present, found)
+    return known[1]
+
+
 class LazyFormat:
     """The format of a class of ops, parsed when it is first needed: most never are."""
 
@@ -167,8 +227,13 @@ class LazyFormat:
 
 
 _parse_format = FormatProgram.from_str
+_build_any_arguments = irdl.irdl_build_arg_list
 
-_REPLACED: list[tuple[type[Any], str, Any]] = [
+_REPLACED: list[tuple[Any, str, Any]] = [
+    (irdl, "irdl_build_arg_list", _build_arguments),
+    (BlockOps, "__iter__", _iterate),
+    (BlockOps, "__len__", _count),
+    (Operation, "get_trait", classmethod(_get_trait)),
     (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),
     (irdl.AfterVariadicSingleAccessor, "__get__", _get_after),
     (irdl.UniqueVariadicAccessor, "__get__", _get_variadic),
@@ -186,8 +251,8 @@ _REPLACED: list[tuple[type[Any], str, Any]] = [
     ),
 ]
 
-ORIGINAL: dict[tuple[type[Any], str], Any] = {}
-"""What was replaced, by class and name."""
+ORIGINAL: dict[tuple[Any, str], Any] = {}
+"""What was replaced, by class or module and name."""
 
 _ROOTS = (_IRNode, IRWithUses, Attribute, OpTrait)
 """The base classes of what isinstance is asked about most."""

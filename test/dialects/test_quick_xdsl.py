@@ -8,10 +8,11 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf, test
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FloatAttr, IntegerType, f32, i1, i32
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.traits import ConstantLike, IsTerminator, Pure
 
 from lowerdeck.dialects import quick_xdsl
 from lowerdeck.dialects.quick_xdsl import ORIGINAL, LazyFormat, PlainMeta
@@ -155,3 +156,52 @@ def test_installing_twice_changes_nothing() -> None:
     before = dict(ORIGINAL)
     quick_xdsl.install()
     assert before == ORIGINAL
+
+
+@pytest.mark.parametrize("given", [(0,), (0, 1, 2), ([0], 1), ([0, 1], [2]), (None, 0), ([], 0)])
+def test_arguments_of_a_definition(given: tuple[Any, ...]) -> None:
+    """One, several or none where a definition has one, any number or at most one."""
+    values = test.TestOp(result_types=[f32, i32, i1]).results
+
+    args: list[Any] = []
+    for arg in given:
+        if isinstance(arg, list):
+            args.append([values[number] for number in cast("list[int]", arg)])
+        else:
+            args.append(None if arg is None else values[cast(int, arg)])
+    original = ORIGINAL[irdl, "irdl_build_arg_list"]
+    for op in (arith.AddfOp, arith.ConstantOp, scf.ForOp, scf.IfOp, func.ReturnOp):
+        definitions = op.get_irdl_definition().operands
+        outcomes: list[Any] = []
+        for build in (irdl.irdl_build_arg_list, original):
+            try:
+                outcomes.append(build(irdl.VarIRConstruct.OPERAND, args, definitions, "here: "))
+            except ValueError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1], op.name
+
+
+def test_ops_of_a_block_in_order() -> None:
+    block = Block(_ops()[:3])
+    ops = [block.first_op, *([] if block.first_op is None else [block.first_op.next_op])]
+    assert list(block.ops)[:2] == ops
+    assert len(block.ops) == len([*block.ops]) == 3
+    assert len(Block().ops) == 0
+    left = [op for op in block.ops if op.detach() is None]  # the next one is known before
+    assert len(left) == 3
+    assert block.is_empty
+
+
+def test_traits_are_those_of_the_class() -> None:
+    for op in (arith.AddfOp, arith.ConstantOp, func.ReturnOp, scf.ForOp):
+        for trait in (Pure, IsTerminator, ConstantLike, IsTerminator(), Pure()):
+            original = ORIGINAL[Operation, "get_trait"].__func__
+            for _ in range(2):
+                assert op.get_trait(trait) == original(op, trait)
+
+    class Late(test.TestOp):
+        traits = OpTraits(lambda: ())
+
+    assert not Late.has_trait(Pure)
+    Late.traits.add_trait(Pure())
+    assert Late.has_trait(Pure)
