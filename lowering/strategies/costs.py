@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import product
 from math import gcd, log2, prod
 from typing import TypeVar
 
@@ -31,12 +32,12 @@ def least(ways: Scored[T]) -> tuple[float, T]:
     return min(ways, key=lambda way: way[0])
 
 
-def tiles(size: int, tile: int) -> Iterator[tuple[int, int]]:
+@lru_cache(maxsize=1 << 12)
+def tiles(size: int, tile: int) -> tuple[tuple[int, int], ...]:
     """The tiles that a dimension is divided into: their number and size, main tiles first."""
-    if size // tile:
-        yield size // tile, tile
-    if size % tile:
-        yield 1, size % tile
+    whole, rest = divmod(size, tile)
+    main = ((whole, tile),) if whole else ()
+    return (*main, (1, rest)) if rest else main
 
 
 def reduction_cycles(
@@ -51,16 +52,12 @@ def reduction_cycles(
     the time for multiply-adds, for loads, and the latency of a sum.
     """
     cycles = 0.0
-    variants: list[tuple[int, list[int]]] = [(1, [])]
-    for size, part in zip(sizes, tile, strict=True):
-        extents = list(tiles(size, part))
-        variants = [
-            (count * number, [*shape, extent])
-            for count, shape in variants
-            for number, extent in extents
-        ]
-    for count, shape in variants:
-        sums = prod(shape)
+    extents = [tiles(size, part) for size, part in zip(sizes, tile, strict=True)]
+    for variant in product(*extents):
+        count, sums, shape = 1, 1, [extent for _, extent in variant]
+        for number, extent in variant:
+            count *= number
+            sums *= extent
         step_cycles = max(
             sums / costs.multiply_adds_per_cycle,
             loads(shape) / costs.loads_per_cycle,
