@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from operator import mul
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from xdsl.parser import AttrParser
@@ -79,23 +79,20 @@ class Expr:
     changes, so what is asked again and again is computed once.
     """
 
-    __slots__ = ("_hash", "_symbols", "_text", "is_plain", "terms", "value")
+    __slots__ = ("_hash", "_plain", "_symbols", "_text", "terms", "value")
 
     terms: tuple[tuple[Monomial, int], ...]
     """Monomials (sorted atoms, repeated for powers) with their non-zero coefficients."""
     value: int | None
     """The number that this expression is, or None if it depends on a symbol."""
-    is_plain: bool
-    """True if symbols are its only atoms."""
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms = terms
-        self.value = None
         if not terms:
             self.value = 0
-        elif len(terms) == 1 and not terms[0][0]:
-            self.value = terms[0][1]
-        self.is_plain = _is_plain(terms)
+        else:  # a number without an atom is the last term
+            self.value = None if terms[0][0] else terms[0][1]
+        self._plain: bool | None = None
         self._hash: int | None = None
         self._symbols: frozenset[str] | None = None
         self._text: str | None = None
@@ -115,6 +112,13 @@ class Expr:
         return value if isinstance(value, Expr) else _const(int(value))
 
     # Inspection
+
+    @property
+    def is_plain(self) -> bool:
+        """True if symbols are its only atoms."""
+        if self._plain is None:
+            self._plain = _is_plain(self.terms)
+        return self._plain
 
     @property
     def is_compound(self) -> bool:
@@ -203,7 +207,9 @@ class Expr:
         return Expr(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
 
     def __sub__(self, other: ExprLike) -> Expr:
-        return self + -Expr.of(other)
+        if (number := other.value if isinstance(other, Expr) else int(other)) is not None:
+            return self + _const(-number)
+        return self + -cast(Expr, other)
 
     def __rsub__(self, other: ExprLike) -> Expr:
         return Expr.of(other) - self
@@ -520,7 +526,7 @@ def _polynomial(coefficients: Mapping[Monomial, int]) -> Expr:
 
 
 def _order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
-    return -len(term[0]), [str(atom) for atom in term[0]]
+    return -len(term[0]), [atom._text or str(atom) for atom in term[0]]  # pyright: ignore[reportPrivateUsage]
 
 
 def _split(value: Expr, number: int) -> tuple[Expr, Expr]:

@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from lowerdeck.dialects.errors import PluginFault, plugin_of, working_on
 from lowerdeck.dialects.frameworks import EXPORT, FRAMEWORKS, Export, PassFactory, exports, lazy
 from lowerdeck.dialects.verification import problems_of
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes.machinery import pipeline as core_pipeline
 from lowerdeck.passes.machinery.context import options_of
@@ -320,7 +321,7 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
 
 def _others(module: ModuleOp) -> set[str]:
     """The names of the passes that legalize what a module has nothing of."""
-    dialects = {op.dialect_name() for op in module.walk()}
+    dialects = {op.dialect_name() for op in all_ops(module)}
     absent = [each for name, each in FRAMEWORKS.items() if name not in dialects]
     return {name for framework in absent for name in framework.legalization}
 
@@ -370,7 +371,7 @@ def _is_of_export(module: ModuleOp, phase: str, options: CompileOptions) -> bool
     export = exports().get(phase)
     if export is None or not export.simplification or options.extra_passes:
         return False
-    dialects = {op.dialect_name() for op in module.walk()}
+    dialects = {op.dialect_name() for op in all_ops(module)}
     return phase in dialects <= {phase, "builtin", "func"}
 
 

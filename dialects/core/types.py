@@ -181,6 +181,19 @@ def tensor(element: Attribute, dims: Iterable[ExprLike]) -> Tensor:
     VerifyException if a number is none that memory has.
     """
     dims = exprs(dims)
+    if (known := _tensors.get((element, dims))) is not None:
+        return known
+    if len(_tensors) > _MOST_KNOWN:
+        _tensors.clear()
+    made = _tensors[element, dims] = _tensor(element, dims)
+    return made
+
+
+_tensors: dict[tuple[Attribute, tuple[Expr, ...]], Tensor] = {}
+"""Types that were made: those of a model are few, but asked for again and again."""
+
+
+def _tensor(element: Attribute, dims: tuple[Expr, ...]) -> Tensor:
     if (least := min((dim.value or 0 for dim in dims), default=0)) < 0:
         raise VerifyException(f"a dimension is {least}, which is negative")
     if (numbers := constants(dims)) is not None:

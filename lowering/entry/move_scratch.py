@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
@@ -13,6 +12,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.stack import scratch_bytes
 from lowerdeck.passes.machinery.context import options_of
@@ -20,7 +20,7 @@ from lowerdeck.passes.machinery.context import options_of
 
 def _too_many(function: kernel.FuncOp, most: int) -> list[kernel.ScratchOp]:
     """The largest buffers of a function on the stack, so many that the others have `most` bytes."""
-    ops = [op for op in function.walk() if isinstance(op, kernel.ScratchOp)]
+    ops = [op for op in all_ops(function) if isinstance(op, kernel.ScratchOp)]
     ops.sort(key=scratch_bytes, reverse=True)
     total = sum(map(scratch_bytes, ops))
     found: list[kernel.ScratchOp] = []
@@ -55,7 +55,6 @@ def _give(call: entry_ops.CallOp, types: Sequence[RefType]) -> None:
     call.operands = [*call.operands, *made]
 
 
-@dataclass(frozen=True)
 class MoveScratchPass(ModulePass):
     """
     Let no kernel have buffers of more than the option `max_stack` bytes on the stack.

@@ -9,6 +9,7 @@ from xdsl.ir import Block
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.targets.base import Target
 
 _ALIGNMENT = 64
@@ -49,7 +50,7 @@ def stack_bytes(entry: EntryOp, functions: Mapping[str, kernel.FuncOp], target: 
 
 
 def _frame_of_kernel(function: kernel.FuncOp) -> int:
-    scratch = (op for op in function.walk() if isinstance(op, kernel.ScratchOp))
+    scratch = (op for op in all_ops(function) if isinstance(op, kernel.ScratchOp))
     return _FRAME + sum(map(scratch_bytes, scratch))
 
 

@@ -136,6 +136,11 @@ class Indices(IndexSymbols):
         return [value.substitute(renamed) for value in values], operands
 
 
+def _clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
+    """What `clone` of xDSL gives; without regions, operands are there from the beginning."""
+    return op.clone(values) if op.regions else op.clone_without_regions(values)
+
+
 class Cloner:
     """
     Copies ops into new blocks. `values` maps the values of the source to their replacements,
@@ -176,7 +181,7 @@ class Cloner:
             cond, types = self.value(op.cond), [result.type for result in op.results]
             new = scf.IfOp(cond, types, regions[0], regions[1] if len(regions) > 1 else None)
         else:
-            new = op.clone({operand: self.operand(operand, block) for operand in op.operands})
+            new = _clone(op, {operand: self.operand(operand, block) for operand in op.operands})
         new.location = op.location
         self.add(new, op, block)
         return new

@@ -234,8 +234,10 @@ def is_trivially_dead(op: Operation) -> bool:
 
 def is_ranked(op: Operation) -> bool:
     """False if an operand or result of `op` is a tensor whose rank is not known."""
-    values = (*op.operands, *op.results)
-    return not any(isinstance(value.type, UnrankedTensorType) for value in values)
+    for value in op.operands:
+        if isinstance(value.type, UnrankedTensorType):
+            return False
+    return not any(isinstance(type_, UnrankedTensorType) for type_ in op.result_types)
 
 
 def producer(value: SSAValue, cls: type[Op]) -> Op | None:
@@ -261,6 +263,9 @@ class _Driver:
         self._optional = optional
         self._recursive = recursive
         self._by_class: dict[type[Operation], list[Pattern[Any]]] = {}
+        ours = (p for p in patterns if type(p).__module__.partition(".")[0] == _OURS)
+        self._plain = set(map(id, () if recorder.asks else ours))
+        """Those that are trusted, and that nobody asks about."""
         self._queue: deque[Operation] = deque()
         self._queued: set[Operation] = set()
         self._forgotten: set[Operation] = set()
@@ -323,7 +328,8 @@ class _Driver:
             if pattern.ranked and not has_ranks:
                 continue
             self._tried = pattern
-            match = self._match_of(pattern, op)
+            is_plain = id(pattern) in self._plain
+            match = pattern.match(op) if is_plain else self._match_of(pattern, op)
             if match is None or not self._allows(pattern, match):
                 continue
             self._last.append(pattern.name)
@@ -395,7 +401,6 @@ def apply_patterns(
     return driver.run(ops)
 
 
-@dataclass(frozen=True)
 class PatternPass(ModulePass):
     """
     A pass that applies patterns. Subclasses give a `name` and `patterns`.

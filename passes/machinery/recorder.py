@@ -47,6 +47,11 @@ class Recorder:
         self.last = ""
         """The log line of the last rewrite; empty if logging is off."""
 
+    @property
+    def asks(self) -> bool:
+        """True if there is a pattern of which it is to be said where it does not match."""
+        return bool(self._why_not)
+
     def asks_why_not(self, pass_name: str, pattern: str) -> bool:
         """True if it is to be said where a pattern does not match."""
         if not self._why_not:
