@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 
 from xdsl.context import Context
@@ -18,7 +17,6 @@ _TOPICS = ("constants", "control_flow", "custom", "elementwise", "linear", "move
 """The modules that register converters."""
 
 
-@dataclass(frozen=True)
 class ConvertToOnnxPass(ModulePass):
     """
     Turn every op of core into nodes of opset 21.

@@ -635,7 +635,6 @@ def _last_iteration(op: LoopOp) -> int:
     return _LAST_ITERATION if trips is None else max(int(trips.reshape(())) - 1, 0)
 
 
-@dataclass(frozen=True)
 class BufferizePass(ModulePass):
     """
     Assign a buffer to every value.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -333,7 +332,6 @@ def expand_function(function: FuncOp) -> None:
         remove_unused(function.body.block)
 
 
-@dataclass(frozen=True)
 class ExpandMathPass(ModulePass):
     """
     Rewrite functions in every kernel to arithmetic, which has a vector form for every op.

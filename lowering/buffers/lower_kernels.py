@@ -81,7 +81,6 @@ def _outputs(function: kernel.FuncOp) -> Sequence[SSAValue]:
     return arguments[len(arguments) - function.outputs.data :]
 
 
-@dataclass(frozen=True)
 class LowerKernelsPass(ModulePass):
     """
     Lower each kernel to loops, one scalar at a time.

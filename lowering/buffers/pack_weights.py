@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.context import Context
@@ -57,7 +56,6 @@ def sort_by_use(entry: EntryOp) -> None:
         block.insert_op_before(op, first)
 
 
-@dataclass(frozen=True)
 class PackWeightsPass(ModulePass):
     """
     Convert constants to the layouts that kernels read, at compile time, and sort them by their

@@ -138,7 +138,6 @@ def write_over(function: kernel.FuncOp, operand: int) -> None:
     function.body.block.erase_arg(source)
 
 
-@dataclass(frozen=True)
 class ComputeInPlacePass(ModulePass):
     """
     Let a kernel write its result over an operand of the same type that is dead after it.

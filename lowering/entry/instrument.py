@@ -124,7 +124,6 @@ def _size(dim: Expr) -> str:
     return f"[{dim}]" if dim.symbols else str(dim)
 
 
-@dataclass(frozen=True)
 class InstrumentPass(ModulePass):
     """
     Let the entry function measure the time of each call and copy, for `Model.profile`.

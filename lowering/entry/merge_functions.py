@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -196,7 +195,6 @@ def _array(type_: Attribute, values: Sequence[float]) -> NDArray[Any]:
     return np.array([int(value) % (1 << 64) for value in values], np.uint64).astype(dtype)
 
 
-@dataclass(frozen=True)
 class MergeFunctionsPass(ModulePass):
     """
     Let functions that differ in numbers only be one, which reads the numbers from a buffer.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -13,7 +11,6 @@ from lowerdeck.dialects.buffer.entry import OpenOutputOp, find_entry
 from lowerdeck.dialects.walking import all_ops
 
 
-@dataclass(frozen=True)
 class OpenOutputsPass(ModulePass):
     """
     Put a `buffer.open_output` before the first op that uses an output of data-dependent size.

@@ -150,7 +150,6 @@ def lay_out_weights(entry: EntryOp) -> int:
     return end
 
 
-@dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
     """
     Assign an offset to every planned buffer.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,7 +17,6 @@ from lowerdeck.lowering.entry.aliases import find_roots
 from lowerdeck.lowering.errors import LoweringError
 
 
-@dataclass(frozen=True)
 class UpdateStatesPass(ModulePass):
     """
     Let one buffer hold a state before and after a run: that of the output.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd, inf, prod
 
 from xdsl.context import Context
@@ -322,7 +321,6 @@ class LayoutAssigner:
         return kernel.results[0]
 
 
-@dataclass(frozen=True)
 class AssignLayoutsPass(ModulePass):
     """
     Choose the layout of every value between kernels from the wishes of their strategies.

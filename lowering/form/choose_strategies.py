@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -25,7 +24,6 @@ from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.structure import nameless_key
 
 
-@dataclass(frozen=True)
 class ChooseStrategiesPass(ModulePass):
     """
     Give each kernel the `schedule` with the lowest estimate among all strategies, and the constants

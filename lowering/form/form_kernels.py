@@ -388,7 +388,6 @@ def _is_inlined(value: SSAValue) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class FormKernelsPass(ModulePass):
     """
     Put every computing op into a `core.kernel`.

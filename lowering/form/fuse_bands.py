@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import SSAValue
@@ -134,7 +132,6 @@ class FuseBands(Pattern[int]):
         fuse_bands(kernel, match.data, rewriter)
 
 
-@dataclass(frozen=True)
 class FuseBandsPass(ModulePass):
     """
     Let the kernel of a depthwise convolution absorb the convolution that produces its input.

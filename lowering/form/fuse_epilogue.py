@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -115,7 +113,6 @@ class FuseEpilogue(Pattern[int]):
         fuse(kernel, match.data, rewriter)
 
 
-@dataclass(frozen=True)
 class FuseEpiloguePass(ModulePass):
     """
     Let the kernel of a convolution, product, pool or reduction absorb the maps after it.

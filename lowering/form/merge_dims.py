@@ -516,7 +516,6 @@ def _reshaped(value: SSAValue, dims: Sequence[Expr], kernel: KernelOp) -> SSAVal
     return new.result
 
 
-@dataclass(frozen=True)
 class MergeDimsPass(ModulePass):
     """
     f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c

@@ -539,7 +539,6 @@ def _reshaped(
     return add(ConstantOp.of(array.reshape(sizes))).results[0]
 
 
-@dataclass(frozen=True)
 class PackProductsPass(ModulePass):
     """
     matmul(x, w) of bytes -> matmul(packed(x), packed(w))

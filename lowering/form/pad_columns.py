@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,7 +85,6 @@ class PadColumns(Pattern[NDArray[Any] | None]):
         rewriter.replace(op, rewriter.add(SliceOp(product, [0] * len(dims), dims)).result)
 
 
-@dataclass(frozen=True)
 class PadColumnsPass(ModulePass):
     """
     x @ w -> (x @ pad(w))[:, :n]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.passes import ModulePass
@@ -44,7 +42,6 @@ class RepeatChannels(Pattern[int]):
         rewriter.replace(op, conv)
 
 
-@dataclass(frozen=True)
 class RepeatChannelsPass(ModulePass):
     """
     conv(x, w) with c groups and m * c filters -> conv(repeat(x, m), w) with m * c groups

@@ -97,7 +97,6 @@ def _replace(repeats: list[_Repeat]) -> None:
         Rewriter.erase_op(repeat.kernel)
 
 
-@dataclass(frozen=True)
 class RepeatElementsPass(ModulePass):
     """
     gather(x, [0, 0, 1, 1, ...]) -> reshape(broadcast(reshape(x)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -53,7 +51,6 @@ class ScaleChannels(Pattern[None]):
         rewriter.replace(op, value)
 
 
-@dataclass(frozen=True)
 class ScaleChannelsPass(ModulePass):
     """
     conv(x, w, b) with c groups and filters -> slice(x) * reshape(w) + reshape(b)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,6 @@ class SettleIndices(Pattern[Any]):
         rewriter.replace(op, op.with_operands(operands, {"inside": UnitAttr()}))
 
 
-@dataclass(frozen=True)
 class SettleIndicesPass(ModulePass):
     """
     gather(x, i) -> gather(x, i) inside [i constant and in range; so are other such ops]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -62,7 +60,6 @@ class SliceStrides(Pattern[None]):
         rewriter.replace(op, rewriter.add(new).result)
 
 
-@dataclass(frozen=True)
 class SliceStridesPass(ModulePass):
     """
     conv(x, w, b) with strides -> conv(slice(x), w, b)

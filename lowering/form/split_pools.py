@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -79,7 +78,6 @@ class SplitPools(Pattern[tuple[int, ...]]):
         rewriter.replace(op, rewriter.add(ReshapeOp(value, dims)).result)
 
 
-@dataclass(frozen=True)
 class SplitPoolsPass(ModulePass):
     """
     pool(x) -> reshape(pool(reshape(pool(reshape(x))) over depth))

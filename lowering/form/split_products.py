@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -89,7 +88,6 @@ class SplitProduct(Pattern[NDArray[Any]]):
         rewriter.replace(op, total)
 
 
-@dataclass(frozen=True)
 class SplitProductsPass(ModulePass):
     """
     x @ w -> x[:, :k] @ w[:k] + x[:, k:] @ w[k:] + ...

@@ -373,7 +373,6 @@ class _FoldNew(FoldConstants):
         return None if op in self._known else super().match(op)
 
 
-@dataclass(frozen=True)
 class SpreadPhasesPass(ModulePass):
     """
     conv_transpose(x, w, b) -> reshape(transpose(concat_p(conv(x, w_p, b)[shift_p :])))

@@ -232,7 +232,6 @@ def offset_of_slice(kernel: KernelOp, op: SliceOp) -> Expr | None:
     )
 
 
-@dataclass(frozen=True)
 class ViewPartsPass(ModulePass):
     """
     Mark the kernels that need not run as a `view`.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -176,7 +174,6 @@ def _chooses(op: CoreOp) -> bool:
     return isinstance(op, (*_MOVEMENT, *_CHOICES))
 
 
-@dataclass(frozen=True)
 class WidenHalfPass(ModulePass):
     """
     f(x, w) -> cast(f(cast(x), cast(w)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -171,7 +170,6 @@ def check_ahead(block: Block, lanes: int, limits: Limits) -> None:
                 check_ahead(inner, lanes, limits)
 
 
-@dataclass(frozen=True)
 class CheckAheadPass(ModulePass):
     """
     Split loops that check an index from data in every iteration: for some hundreds of iterations at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -89,7 +88,6 @@ class Interleaver:
         body.add_op(YieldOp(values))
 
 
-@dataclass(frozen=True)
 class InterleavePass(ModulePass):
     """
     for i { ops of i } -> for i { op of 2 i, op of 2 i + 1, next op of 2 i, ... }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -351,7 +350,6 @@ def _steps_of_tiles(function: FuncOp) -> dict[str, int]:
     return {label: count * schedule.vector(label) for label, count in schedule.tiles}
 
 
-@dataclass(frozen=True)
 class PeelPass(ModulePass):
     """
     Cut loops where what is read begins to lie otherwise, as at the border of what is padded, so

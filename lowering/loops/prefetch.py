@@ -224,7 +224,6 @@ def _loops_around(loop: ForOp) -> Iterator[ForOp]:
         parent = parent.parent_op()
 
 
-@dataclass(frozen=True)
 class PrefetchPass(ModulePass):
     """
     If the `schedule` of a kernel names a buffer in `prefetch`, each step of a reduction that reads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from xdsl.context import Context
@@ -162,7 +161,6 @@ def _is_cheap(op: Operation, depths: dict[SSAValue, int]) -> bool:
     return all(depths.get(value, 0) <= limit for value in op.results)
 
 
-@dataclass(frozen=True)
 class SplitChainsPass(ModulePass):
     """
     for i { ops of i } -> for part { for 16 i { first half, keep }; for 16 i { rest } }

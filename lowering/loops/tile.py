@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -195,7 +194,6 @@ def tile(block: Block, schedule: Schedule) -> None:
         top.erase()
 
 
-@dataclass(frozen=True)
 class TilePass(ModulePass):
     """
     Tile loops by the `schedule` of a kernel: `tile` gives sizes by label, `lanes` the lanes of

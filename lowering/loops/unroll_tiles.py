@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -148,7 +147,6 @@ def _is_unrollable(op: Operation) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class UnrollTilesPass(ModulePass):
     """
     Replace each loop of mode `unroll`, innermost first, by interleaved copies of its body.

@@ -213,7 +213,6 @@ def _has_loops(loop: ForOp) -> bool:
     return any(isinstance(op, ForOp) and op.mode is None for op in all_ops(loop.body))
 
 
-@dataclass(frozen=True)
 class UnswitchPass(ModulePass):
     """
     Put an innermost loop into the arms of a choice if an index of what it reads is the lesser of

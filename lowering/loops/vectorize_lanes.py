@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -436,7 +435,6 @@ def _vectorize_parts(loop: ForOp, upper: int, lanes: int, *, far: bool) -> bool:
     return is_vector
 
 
-@dataclass(frozen=True)
 class VectorizeLanesPass(ModulePass):
     """
     Replace each loop of mode `lanes` by vectors with as many lanes as the loop has iterations.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,7 +20,6 @@ from lowerdeck.passes.legalize.walk import symbols_of_arguments
 from lowerdeck.passes.machinery.provenance import describe
 
 
-@dataclass(frozen=True)
 class DecomposeCustomPass(ModulePass):
     """
     core.custom "op"(x) -> decompose(x) [the plugin gives `op` a decomposition]

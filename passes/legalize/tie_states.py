@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -19,7 +18,6 @@ from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.options import OptionError
 
 
-@dataclass(frozen=True)
 class TieStatesPass(ModulePass):
     """
     Let inputs hold what outputs have held after the last run, as the option `states` says: the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,7 +14,6 @@ from lowerdeck.exporters.onnx.simplify.raise_opset import can_raise, raise_opset
 from lowerdeck.passes.machinery.driver import Pattern, PatternPass
 
 
-@dataclass(frozen=True)
 class RecoverOperatorsPass(PatternPass):
     """
     Find operators of ONNX that exporters, or older opsets, spell as several nodes.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,7 +13,6 @@ from lowerdeck.exporters.onnx.simplify.known import Known
 from lowerdeck.passes.machinery.driver import Pattern, PatternPass
 
 
-@dataclass(frozen=True)
 class SimplifyOnnxPass(PatternPass):
     """
     Fewer nodes of the same operators; what nothing simplifies stays what it was, with its name.

@@ -11,8 +11,6 @@ ops before it, and returns a value for each of its tops:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -82,7 +80,6 @@ def infer_types(function: func.FuncOp) -> None:
     annotate(function, _CaffeWalk)
 
 
-@dataclass(frozen=True)
 class LegalizeCaffePass(ModulePass):
     """
     Convert every caffe op to `core` ops with exact types.

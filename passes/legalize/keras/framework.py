@@ -11,7 +11,6 @@ A handler sees the call of one layer, builds `core` ops before it, and returns i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -54,7 +53,6 @@ def infer_types(function: func.FuncOp) -> None:
     annotate(function, KerasWalk)
 
 
-@dataclass(frozen=True)
 class LegalizeKerasPass(ModulePass):
     """
     Convert every keras op to `core` ops with exact types.

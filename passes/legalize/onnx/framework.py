@@ -14,7 +14,6 @@ before it, and returns a value for each of its results:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
@@ -110,7 +109,6 @@ def infer_types(function: func.FuncOp) -> None:
     annotate(function, OnnxWalk)
 
 
-@dataclass(frozen=True)
 class LegalizeOnnxPass(ModulePass):
     """
     Convert every onnx op to `core` ops with exact types.

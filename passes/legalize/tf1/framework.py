@@ -13,7 +13,6 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -168,7 +167,6 @@ def _is_text_for_what_is_refused(op: Tf1Op) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class LegalizeTf1Pass(ModulePass):
     """
     Convert every tf1 op to `core` ops with exact types.

@@ -12,7 +12,6 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -68,7 +67,6 @@ def infer_types(function: func.FuncOp) -> None:
     annotate(function, TfliteWalk)
 
 
-@dataclass(frozen=True)
 class LegalizeTflitePass(ModulePass):
     """
     Convert every tflite op to `core` ops with exact types.
