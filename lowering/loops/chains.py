@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
@@ -25,16 +26,37 @@ FEW_CHAINS = 2.5
 
 
 class ChainLoop:
-    """A loop, the ops of its body, and its number of iterations."""
+    """
+    A loop, the ops of its body, and its number of iterations. Most loops are no such chains by
+    their ops alone; what indices say is read of the others.
+    """
 
     def __init__(self, loop: ForOp) -> None:
         self.loop = loop
-        self.indices = Indices()
-        limit_by_parents(loop, self.indices)
-        self._index = self.indices.loop(loop)
         self.ops = [op for op in loop.body.block.ops if not isinstance(op, YieldOp)]
-        (self._lower, upper, self._step) = self.indices.read(loop.range.data, loop.indices)
-        self.trips = self.indices.extent(0, (upper - self._lower).ceildiv(self._step))
+
+    @cached_property
+    def indices(self) -> Indices:
+        """The indices of the loop and of those around it."""
+        indices = Indices()
+        limit_by_parents(self.loop, indices)
+        indices.loop(self.loop)
+        return indices
+
+    @cached_property
+    def _index(self) -> Expr:
+        return self.indices.symbol(self.loop.body.block.args[0])
+
+    @cached_property
+    def _bounds(self) -> list[Expr]:
+        """The first index, the last one, and the step."""
+        return self.indices.read(self.loop.range.data, self.loop.indices)
+
+    @cached_property
+    def trips(self) -> Expr:
+        """The number of iterations."""
+        lower, upper, step = self._bounds
+        return self.indices.extent(0, (upper - lower).ceildiv(step))
 
     def may_be_copied(self) -> bool:
         """True if iterations may be mixed, and their ops are not too many."""
@@ -60,7 +82,9 @@ class ChainLoop:
 
     def cloner(self, number: Expr) -> Cloner:
         """Copies ops for the iteration of this number."""
-        return Cloner(self.indices, moved={str(self._index): self._lower + number * self._step})
+        return Cloner(
+            self.indices, moved={str(self._index): self._bounds[0] + number * self._bounds[2]}
+        )
 
     def open(
         self,
@@ -116,7 +140,7 @@ class ChainLoop:
         is_plain = load.stride is load.axis is load.repeat is None
         if places[0] != places[1] or lanes[0] != lanes[1] or not is_plain:
             return False
-        width = (self._coefficient(places[0]) or 0) * (self._step.value or 0)
+        width = (self._coefficient(places[0]) or 0) * (self._bounds[2].value or 0)
         return abs(width) >= lanes[0]
 
     def _coefficient(self, place: Expr) -> int | None:

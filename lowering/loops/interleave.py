@@ -32,7 +32,7 @@ class Interleaver:
 
     def is_worthwhile(self) -> bool:
         """True for a chain of ops on vectors, in iterations that may be mixed."""
-        if (self._chain.trips.value or COPIES) < COPIES or not self._chain.may_be_copied():
+        if not self._chain.may_be_copied() or (self._chain.trips.value or COPIES) < COPIES:
             return False
         depths, count = self._chain.depths()
         depth = max(depths.values(), default=0)

@@ -342,6 +342,21 @@ def peel_by_indices(block: Block, most_ops: int, steps: Mapping[str, int]) -> bo
     return found
 
 
+def _has_tests(function: FuncOp) -> bool:
+    """True if something is compared: most kernels have nothing of the kind."""
+    return any(isinstance(op, arith.CmpiOp) for op in all_ops(function))
+
+
+def _has_bends(function: FuncOp) -> bool:
+    """True if an address is not a sum of multiples of indices."""
+    for op in all_ops(function):
+        if isinstance(op, LoadOp | StoreOp):
+            strides = ref_type(op.ref).strides.data
+            if not all(expr.is_plain for expr in (*op.map.data, *strides)):
+                return True
+    return False
+
+
 def _steps_of_tiles(function: FuncOp) -> dict[str, int]:
     """By label, the iterations of the tiles that the schedule of a function asks for."""
     if function.schedule is None:
@@ -370,6 +385,9 @@ class PeelPass(ModulePass):
             if not isinstance(function, FuncOp):
                 continue
             body, most_ops = function.body.block, limits.copied_body_ops
-            is_cut = peel_by_tests(body, most_ops)
-            if peel_by_indices(body, most_ops, _steps_of_tiles(function)) or is_cut:
+            is_cut = _has_tests(function) and peel_by_tests(body, most_ops)
+            if _has_bends(function):
+                steps = _steps_of_tiles(function)
+                is_cut = peel_by_indices(body, most_ops, steps) or is_cut
+            if is_cut:
                 remove_unused(body)

@@ -58,10 +58,10 @@ class ChainSplitter:
 
     def find(self) -> bool:
         """True for a long chain that can be cut where few values are needed later."""
-        chain, trips = self._chain, self._chain.trips.value
-        if chain.loop.inits or (trips is not None and trips < 2 * AT_ONCE):
+        chain = self._chain
+        if chain.loop.inits or not chain.may_be_copied():
             return False
-        if not chain.may_be_copied():
+        if (trips := chain.trips.value) is not None and trips < 2 * AT_ONCE:
             return False
         depths, count = chain.depths()
         depth = max(depths.values(), default=0)

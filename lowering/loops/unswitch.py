@@ -201,12 +201,18 @@ def unswitch(block: Block, most_ops: int) -> None:
     """Go through the loops in a block, to those that no other loops but of vectors are in."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and op.mode is None and not _has_loops(op):
-            if len(all_ops(op)) <= most_ops:
+            ops = all_ops(op)
+            if len(ops) <= most_ops and any(map(_is_limited, ops)):
                 _Unswitcher(op).rewrite()
             continue
         for region in op.regions:
             for inner in region.blocks:
                 unswitch(inner, most_ops)
+
+
+def _is_limited(op: Operation) -> bool:
+    """True if an index of what is read may be the lesser of two."""
+    return isinstance(op, LoadOp) and not all(expr.is_plain for expr in op.map.data)
 
 
 def _has_loops(loop: ForOp) -> bool:
