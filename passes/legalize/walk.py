@@ -67,6 +67,9 @@ class FunctionWalk(ABC):
     def convert(self, op: Operation) -> None:
         """Replace an op; RefusalError, PoisonedError or VerifyException if it cannot be."""
 
+    def adopt(self, value: SSAValue, type_: Attribute) -> None:
+        """An operand of the only op is a value of core already; its type was `type_` before."""
+
     def is_transient(self, op: Operation) -> bool:
         """True if the op stands for something until no node refers to it any more."""
         del op

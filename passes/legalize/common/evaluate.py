@@ -41,8 +41,11 @@ def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
         block.add_op(func.ReturnOp(*copy.results))
         types = [result.type for result in copy.results]
         function = func.FuncOp("op", ([], types), Region(block))
+        walked = walk(function)
+        for value, operand in zip(values, op.operands, strict=True):
+            walked.adopt(value, operand.type)
         try:
-            walk(function).run()
+            walked.run()
         except CompileError as error:
             raise InterpretError(str(error)) from None
         return run_function(function, [])

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ComplexType, ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.tflite.ops import TfliteOp
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
@@ -32,6 +33,15 @@ from lowerdeck.passes.legalize.walk import FunctionWalk
 
 class TfliteWalk(FunctionWalk):
     """The legalization of one function of tflite ops."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        super().__init__(function)
+        self._pairs: set[SSAValue] = set()
+        """Complex numbers: the real and the imaginary part are the last dimension."""
+
+    def adopt(self, value: SSAValue, type_: Attribute) -> None:
+        if isinstance(element_type(type_), ComplexType):
+            self._pairs.add(value)
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, TfliteOp | IfOp | LoopOp)
@@ -51,12 +61,16 @@ class TfliteWalk(FunctionWalk):
         handler = legalizes.get(op.op_type)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
-        builder = TfliteLegalizer(op, self.symbols)
+        builder = TfliteLegalizer(op, self.symbols, self._pairs)
 
         def results() -> Sequence[SSAValue | None]:
             builder.require_real(op.op_type)
-            values = handler(builder)
+            is_complex = builder.moves_complex_numbers()
+            values = builder.by_parts(handler) if is_complex else handler(builder)
             builder.require_read()
+            for value, result in zip(values, op.results, strict=False):
+                if value is not None and isinstance(element_type(result), ComplexType):
+                    self._pairs.add(value)
             return values
 
         self.handle(op, builder, results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ComplexType
@@ -13,10 +13,18 @@ from lowerdeck.dialects.tflite.ops import TfliteOp, option_defaults
 from lowerdeck.dialects.tflite.quantization import Quantization
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
-_COMPLEX = frozenset({"RFFT2D", "REAL", "IMAG", "COMPLEX_ABS"})
-"""The operators of complex numbers, which are a last dimension of two."""
+_COMPLEX = frozenset({"RFFT2D", "REAL", "IMAG", "COMPLEX_ABS", "CAST"})
+"""The operators that know complex numbers, which are a last dimension of two."""
+
+_MOVES_PARTS = frozenset(
+    """
+    RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE SLICE STRIDED_SLICE GATHER GATHER_ND TILE REVERSE_V2
+    BROADCAST_TO
+    """.split()
+)
+"""Those that move numbers of any kind: of complex ones the real and imaginary parts alike."""
 
 _WITHOUT_EFFECT = frozenset(
     {
@@ -43,10 +51,14 @@ class TfliteLegalizer(Legalizer):
     Reading options is recorded: one that is set and never read is refused.
     """
 
-    def __init__(self, op: TfliteOp, symbols: SymbolicValues) -> None:
+    def __init__(
+        self, op: TfliteOp, symbols: SymbolicValues, pairs: Container[SSAValue] = ()
+    ) -> None:
         super().__init__(op, symbols)
         self.op = op
-        self.inputs = op.inputs
+        self.inputs = list(op.inputs)
+        self.pairs = pairs
+        """Values that are complex numbers, as a last dimension of two."""
         self._read: set[str] = set()
 
     @property
@@ -148,12 +160,29 @@ class TfliteLegalizer(Legalizer):
             if found not in (option_defaults().get(name, 0), "NONE", [], 0, False, ""):
                 self.refuse(f"the option '{name}' is {found}", "it not to be set")
 
+    def moves_complex_numbers(self) -> bool:
+        """True for movement of complex numbers that operators here have made."""
+        return self.op_type in _MOVES_PARTS and self.inputs[0] in self.pairs
+
+    def by_parts(
+        self, handler: Callable[[TfliteLegalizer], Sequence[SSAValue | None]]
+    ) -> list[SSAValue]:
+        """The result of a movement of the real parts and of the imaginary ones."""
+        whole = self.value(0)
+        found: list[TensorValue] = []
+        for part in (0, 1):
+            self.inputs[0] = whole.pick(len(whole.dims) - 1, part).value
+            (result,) = handler(self)
+            assert result is not None
+            found.append(TensorValue(self, result))
+        return [stack(found, len(found[0].dims)).value]
+
     def require_real(self, op_type: str) -> None:
         """Refuse complex numbers but for the few operators that know them."""
-        if op_type in _COMPLEX:
+        if op_type in _COMPLEX or self.moves_complex_numbers():
             return
         for value in (*self.op.operands, *self.op.results):
-            if isinstance(element_type(value), ComplexType):
+            if value in self.pairs or isinstance(element_type(value), ComplexType):
                 self.refuse("complex numbers", "real ones")
 
     # Arithmetic

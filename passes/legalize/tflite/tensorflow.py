@@ -419,8 +419,14 @@ def legalize_add_n(builder: TfliteLegalizer) -> Results:
 
 @legalizes("CAST")
 def legalize_cast(builder: TfliteLegalizer) -> Results:
-    """Elements of another type."""
-    return applied(builder, "Cast", builder.input(0), DstT=builder.element())
+    """Elements of another type; of complex numbers the real parts."""
+    x = builder.input(0)
+    for value in (x, builder.op.results[0]):
+        if isinstance(element_type(value), ComplexType):
+            builder.refuse("complex numbers", "real ones")
+    if x in builder.pairs:
+        x = TensorValue(builder, x).pick(rank_of(x) - 1, 0).value
+    return applied(builder, "Cast", x, DstT=builder.element())
 
 
 REDUCTIONS = {
