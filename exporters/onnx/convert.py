@@ -13,7 +13,10 @@ from xdsl.passes import ModulePass
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.builder import GraphBuilder
 
-_TOPICS = ("constants", "control_flow", "custom", "elementwise", "linear", "movement", "reductions")
+_TOPICS = (
+    *("constants", "control_flow", "custom", "elementwise", "linear", "movement", "quantize"),
+    "reductions",
+)
 """The modules that register converters."""
 
 
@@ -27,8 +30,10 @@ class ConvertToOnnxPass(ModulePass):
     - What ONNX leaves open and core does not, such as integer division by zero, gets the nodes that
       decide it.
 
-    ExportError lists every op without a form in onnx: convolutions and pools of integers, windows
-    of symbolic size, and shifts of Booleans.
+    - `core.requantize` becomes integer arithmetic that gives the same integers.
+
+    ExportError lists every op without a form in onnx: convolutions and pools of integers other than
+    bytes, windows of symbolic size, and shifts of Booleans.
     """
 
     name = "convert-to-onnx"

@@ -8,10 +8,23 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core import elementwise, tensor
 from lowerdeck.dialects.core import reduce as reductions
-from lowerdeck.dialects.core import tensor
 from lowerdeck.dialects.core.enums import CumulativeKind, PoolKind
-from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of, ui64
+from lowerdeck.dialects.core.types import (
+    bit_width,
+    dims_of,
+    element_type,
+    f32,
+    i8,
+    i32,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+    ui8,
+    ui64,
+)
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 from lowerdeck.exporters.onnx.windows import padded_input, static
 
@@ -91,10 +104,42 @@ def _pool(graph: GraphBuilder, op: reductions.PoolOp) -> None:
         graph.set(op, graph.node(name, [graph.value(op.input), axes], keepdims=1))
         return
     kernel = static(op.kernel)
-    if kernel is None or not is_float(element_type(op.input)):
+    if kernel is not None and _is_sum_of_bytes(op, kernel[0]):
+        graph.set(op, _sum_of_bytes(graph, op, kernel[0]))
+        return
+    is_of_bytes = op.kind.data == PoolKind.MAX and element_type(op.input) in (i8, ui8)
+    if kernel is None or not (is_float(element_type(op.input)) or is_of_bytes):
         graph.fail(op, "windows of symbolic size and pools of integers are not exported")
         return
     graph.set(op, _window_pool(graph, op, kernel[0]))
+
+
+_MOST_EXACT = 1 << 21
+"""An average in f32 times the number of elements is nearer to such sums than to other integers."""
+
+
+def _is_sum_of_bytes(op: reductions.PoolOp, kernel: Sequence[int]) -> bool:
+    cast = op.input.owner
+    if op.kind.data != PoolKind.SUM or not isinstance(cast, elementwise.CastOp):
+        return False
+    source = element_type(cast.input)
+    if is_float(source) or is_float(element_type(op.input)):
+        return False
+    return bit_width(source) < 32 and int(np.prod(kernel)) << bit_width(source) <= _MOST_EXACT
+
+
+def _sum_of_bytes(graph: GraphBuilder, op: reductions.PoolOp, kernel: Sequence[int]) -> SSAValue:
+    """By averages of floats, which are rounded to the integers that they stand for."""
+    x, _ = padded_input(graph, op, explicit=True)
+    window: dict[str, Any] = {
+        "kernel_shape": list(kernel),
+        "strides": tensor.ints(op.strides),
+        "dilations": tensor.ints(op.dilations),
+    }
+    average = graph.node("AveragePool", [graph.cast(x, f32)], **window)
+    volume = graph.literal(float(np.prod(kernel)), np.float32)
+    total = graph.node("Round", [graph.node("Mul", [average, volume])])
+    return graph.cast(total, element_type(op.result))
 
 
 def _is_global(op: reductions.PoolOp) -> bool:
@@ -117,7 +162,9 @@ def _window_pool(graph: GraphBuilder, op: reductions.PoolOp, kernel: Sequence[in
         too_wide = pads is not None and any(
             p >= k for values in pads for p, k in zip(values, kernel, strict=True)
         )
-        x, amounts = padded_input(graph, op, -np.inf, explicit=too_wide)
+        element = element_type(op.input)
+        least = -np.inf if is_float(element) else float(np.iinfo(numpy_dtype(element)).min)
+        x, amounts = padded_input(graph, op, least, explicit=too_wide)
         return graph.node("MaxPool", [x], pads=amounts, **window)
     if op.kind.data == PoolKind.AVERAGE and (pads := _pads_of_average(op, kernel)) is not None:
         window |= {"pads": pads, "count_include_pad": int(bool(op.count_pads.value.data))}

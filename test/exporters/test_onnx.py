@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.core import constant, elementwise, linear, tensor
@@ -24,7 +24,8 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.enums import Predicate, ScatterReduction
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i64, ui8
+from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i32, i64, ui8
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
 from lowerdeck.dialects.interpret import run_module
@@ -764,3 +765,44 @@ def test_trained_network_gives_its_recorded_outputs(tmp_path: Path) -> None:
     assert [port.name for port in session.get_inputs()] == ["image"]
     found = session.run(["logits"], {"image": images})[0]
     np.testing.assert_allclose(found, recorded["logits"], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rounding", ["double", "single", "real"])
+def test_requantize(rounding: str) -> None:
+    """Halves, extremes, and every shift that a factor has."""
+    x = np.concatenate([integers(4, 40, low=-(2**20), high=2**20), integers(4, 20)], 1)
+    x[0, :6] = [2**31 - 1, -(2**31), 0, -1, 1, 2**30]
+    x = x.astype(np.int32)
+    real = rounding == "real"
+    multiplier = np.array([2**30, 2**31 - 1, 1518500250, 2**30 + 1]).reshape(4, 1)
+    exponent = np.array([-1, -9, 0, -20 if rounding == "single" else 3], np.int32).reshape(4, 1)
+    factor = multiplier * 2.0**-40 if real else multiplier.astype(np.int32)
+    inputs = {"x": x, "m": factor} if real else {"x": x, "m": factor, "e": exponent}
+
+    def program(x: SSAValue, m: SSAValue, e: SSAValue | None = None) -> Operation:
+        return RequantizeOp(rounding, x, m, e, zero=-3, low=-128, high=127, to=i8)
+
+    found = check(inputs, program)
+    assert len({*found["result:0"].ravel().tolist()}) > 10
+
+
+def test_pools_of_bytes() -> None:
+    """Sums that are widened before, and maxima, also of padding alone."""
+
+    def program(x: SSAValue) -> tuple[SSAValue, SSAValue]:
+        wide = elementwise.CastOp(x, i32).result
+        sums, most = (
+            reductions.PoolOp(
+                kind,
+                value,
+                kernel=[3, 2],
+                strides=[2, 1],
+                dilations=[1, 1],
+                pads_begin=[begin, 0],
+                pads_end=[1, 1],
+            ).result
+            for kind, value, begin in (("sum", wide, 1), ("max", x, 2))
+        )
+        return sums, most
+
+    check({"x": integers(1, 3, 9, 6, low=-128, high=127, dtype=np.int8)}, program)

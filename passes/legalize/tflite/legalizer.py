@@ -162,7 +162,7 @@ class TfliteLegalizer(Legalizer):
 
     def moves_complex_numbers(self) -> bool:
         """True for movement of complex numbers that operators here have made."""
-        return self.op_type in _MOVES_PARTS and self.inputs[0] in self.pairs
+        return self.op_type in _MOVES_PARTS and self.input(0) in self.pairs
 
     def by_parts(
         self, handler: Callable[[TfliteLegalizer], Sequence[SSAValue | None]]
