@@ -208,6 +208,20 @@ NO_MISH = {
     "less": f"{EXP} p=Add(e,two) n=Mul(e,p) m=Add(n,one) t=Div(n,m) y=Mul(x,t)",
 }
 
+SLICES = "a=Slice(x,one1,end,last,two1) b=Slice(x,none,end,last,two1)"
+TURNED = (
+    "d=Mul(b,cosines) e=Mul(a,sines) f=Sub(d,e) g=Mul(a,cosines) h=Mul(b,sines) i=Add(g,h) "
+    "u=Unsqueeze(f,last) v=Unsqueeze(i,last) w=Concat<axis=-1>(u,v) y=Reshape(w,shape)"
+)
+
+ROTARY = {
+    "steps": f"{SLICES} {TURNED}",
+    "negated": f"{SLICES} n=Neg(a) u=Unsqueeze(n,last) v=Unsqueeze(b,last) w=Concat<axis=-1>(u,v) "
+    "r=Reshape(w,shape) p=Mul(x,scale) q=Mul(r,bias) y=Add(p,q)",
+    "pairs": "z=Reshape(x,pairs) b=Gather<axis=-1>(z,first) a=Gather<axis=-1>(z,diagonal) "
+    f"{TURNED}",
+}
+
 INPUTS = {
     "q": "float[1,2,5,8]", "k": "float[1,2,6,8]", "kt": "float[1,2,8,6]", "v": "float[1,2,6,8]",
     "k1": "float[1,1,6,8]", "m": "float[1,1,5,6]", "h": "bool[1,1,5,6]", "x": "float[2,4,8]",
@@ -224,6 +238,9 @@ CONSTANTS = {
     "int64[5] five": "{1,1,2,6,8}", "int64[4] four": "{1,2,6,8}", "int64[3] groups": "{0,2,-1}",
     "int64[2] row": "{1,4}",
     "int64[3] shape": "{2,4,8}", "float[2] ones": "{1,1}", "float[2] zeros": "{0,0}",
+    "int64[1] none": "{0}", "int64[1] one1": "{1}", "int64[1] two1": "{2}", "int64[1] end": "{8}",
+    "int64[4] pairs": "{2,4,4,2}", "int64 first": "{0}",
+    "float[4] cosines": "{1,0.5,-0.25,0.1}", "float[4] sines": "{0.1,0.2,-0.3,0.4}",
     "float[8] scale": "{1,2,-3,4,5,6,7,8}", "float[8] bias": "{8,7,6,5,4,3,2,1}",
     "float[4,1] wc": "{1,-2,3,4}", "float[4,1] bc": "{4,3,2,1}",
 }  # fmt: skip
@@ -310,6 +327,14 @@ def test_no_mish(nodes: str) -> None:
     ops, before, after = compiled(nodes)
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
     assert not ops["core.min"]
+
+
+@pytest.mark.parametrize("nodes", ROTARY.values(), ids=ROTARY)
+def test_rotary(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert ops["core.concat"] == 1
+    assert ops["core.slice"] == 2
 
 
 @pytest.mark.parametrize("nodes", NO_NORMS.values(), ids=NO_NORMS)
