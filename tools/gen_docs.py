@@ -348,9 +348,16 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write all pages."""
+    """Write all pages; of the manual those that can be made here."""
     for name, page in PAGES.items():
-        (DOCS / name).write_text(page())
+        try:
+            text = page()
+        except ModuleNotFoundError as error:
+            if error.name != "argparse_manpage":
+                raise
+            print(f"docs/{name} stays as it is: argparse-manpage is not installed", file=sys.stderr)
+            continue
+        (DOCS / name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from lowerdeck.tools.gen_docs import DOCS, PAGES, specification
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_up_to_date(name: str) -> None:
     """`make docs` writes all of them."""
+    if name.startswith("man/"):
+        pytest.importorskip("argparse_manpage", reason="argparse-manpage is not installed")
     assert (DOCS / name).read_text() == PAGES[name](), f"docs/{name} is stale: run make docs"
 
 
