@@ -71,7 +71,7 @@ def test_values_are_completed() -> None:
     tool = argparse.ArgumentParser()
     OptTool([]).register_all_arguments(tool)
     assert completed(tool, "--pass-pipeline", "cse,fuse-lin") == ["cse,fuse-linear"]
-    assert completed(tool, "--for-target", "c") == ["c99"]
+    assert completed(tool, "--for-target", "c9") == ["c99"]
     assert completed(tool, "--compile-to", "c") == ["c", "caffe"]
 
 
