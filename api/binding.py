@@ -210,6 +210,8 @@ class TensorInfo:
     """Sizes; a string is a dimension symbol or an expression of them."""
     default: tuple[int, ...] | None = None
     """The sizes of what an input is if it is left out; None if it has to be given."""
+    classes: tuple[str, ...] = ()
+    """The classes that the numbers in an output stand for, where the model names them."""
 
     @property
     def rank(self) -> int:
@@ -955,6 +957,11 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
         default: object = port.get("default")
         if default is not None and not _is_shape(default, len(cast("list[object]", port["dims"]))):
             raise ValueError(f"{path}: {default!r} are no sizes of a default")
+        classes: object = port.get("classes", [])
+        if not isinstance(classes, list) or not all(
+            isinstance(name, str) for name in cast("list[object]", classes)
+        ):
+            raise ValueError(f"{path}: {classes!r} are no names of classes")
         if port["dtype"] not in _DTYPES:
             raise ValueError(f"{path}: '{port['dtype']}' is no element type")
     fields = [port["field"] for port in (*data["inputs"], *data["outputs"])]
@@ -1043,7 +1050,8 @@ def _address(array: Array) -> int:
 def _tensor_info(port: Mapping[str, Any]) -> TensorInfo:
     dtype = ml_dtypes.bfloat16 if port["dtype"] == "bfloat16" else port["dtype"]
     default = None if port.get("default") is None else tuple(port["default"])
-    return TensorInfo(port["name"], np.dtype(dtype), tuple(port["dims"]), default)
+    classes = tuple(port.get("classes", ()))
+    return TensorInfo(port["name"], np.dtype(dtype), tuple(port["dims"]), default, classes)
 
 
 def _dimensions(shape: Sequence[int | str]) -> list[int | Dimension]:

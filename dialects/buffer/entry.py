@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -85,6 +85,7 @@ class EntryOp(IRDLOperation):
     outputs = prop_def(Names)
     unused = opt_prop_def(Names)
     states = opt_prop_def(ArrayAttr)
+    classes = opt_prop_def(DictionaryAttr)
     defaults = opt_prop_def(ArrayAttr[DefaultAttr | UnitAttr])
     default_offsets = opt_prop_def(DimsAttr)
     takes_pool = opt_prop_def(UnitAttr)
@@ -107,6 +108,7 @@ class EntryOp(IRDLOperation):
         *,
         unused: Sequence[str] = (),
         states: Attribute | None = None,
+        classes: Attribute | None = None,
         defaults: Sequence[DefaultAttr | None] = (),
     ):
         super().__init__(
@@ -115,6 +117,7 @@ class EntryOp(IRDLOperation):
                 "outputs": _names(outputs),
                 "unused": _names(unused) if unused else None,
                 "states": states,
+                "classes": classes,
                 "defaults": ArrayAttr([default or UnitAttr() for default in defaults])
                 if any(defaults)
                 else None,

@@ -383,6 +383,37 @@ class ReduceOp(IRDLOperation):
 
 
 @irdl_op_definition
+class FromLanesOp(IRDLOperation):
+    """
+    A vector of scalars, one for each lane.
+
+    Constraints:
+
+    - (C1) there are as many scalars as lanes, of their type.
+
+    Example:
+
+    ```mlir
+    %v = buffer.from_lanes %a, %b : (f32, f32) -> vector<2xf32>
+    ```
+    """
+
+    name = "buffer.from_lanes"
+    lanes = var_operand_def()
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$lanes attr-dict `:` `(` type($lanes) `)` `->` type($result)"
+
+    def __init__(self, lanes: Sequence[SSAValue]):
+        super().__init__(operands=[lanes], result_types=[vector_type(lanes[0].type, len(lanes))])
+
+    def verify_(self) -> None:
+        type_ = self.result.type
+        fits = [lane.type for lane in self.lanes] == [scalar_of(type_)] * lanes_of(type_)
+        require(fits, lambda: f"the lanes of {type_} are others", "C1")
+
+
+@irdl_op_definition
 class LaneNumbersOp(IRDLOperation):
     """
     The number of each lane: 0, 1, 2, ...

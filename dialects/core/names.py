@@ -31,6 +31,13 @@ of what it holds.
 """
 
 
+CLASSES = "core.classes"
+"""
+The attribute of a function that says which classes the numbers in outputs stand for: the names of
+the classes, in order, by name of the output.
+"""
+
+
 def named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
     """The attributes of arguments or results with these names."""
     return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])
@@ -45,6 +52,20 @@ def value_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> lis
         if isinstance(name := entry.data.get(NAME), StringAttr):
             names[position] = name.data
     return names
+
+
+def class_names(classes: Attribute | None) -> dict[str, tuple[str, ...]]:
+    """The classes by output that `CLASSES` of a function or of the entry lists."""
+    if not isinstance(classes, DictionaryAttr):
+        return {}
+    return {
+        output: tuple(
+            name.data
+            for name in cast("ArrayAttr[Attribute]", names)
+            if isinstance(name, StringAttr)
+        )
+        for output, names in classes.data.items()
+    }
 
 
 def given_name(op: Operation, default: str) -> str:

@@ -227,6 +227,11 @@ def _lane_numbers(op: vector.LaneNumbersOp) -> str:
     return f"np.arange({lanes_of(op.result.type)}, dtype=np.{name})"
 
 
+def _from_lanes(op: vector.FromLanesOp, *lanes: str) -> str:
+    name = memory_dtype(scalar_of(op.result.type)).name
+    return f"np.array([{', '.join(lanes)}], dtype=np.{name})"
+
+
 def _is_integer(type_: Attribute) -> bool:
     return isinstance(type_, IntegerType)
 
@@ -334,6 +339,7 @@ LANE_FORMS: dict[type[Operation], Form] = {
     vector.MaxfOp: _plain("np.where({0} > {1}, {0}, {1})"),
     vector.MinfOp: _plain("np.where({0} < {1}, {0}, {1})"),
     vector.ConvertOp: _convert_lanes,
+    vector.FromLanesOp: _from_lanes,
     vector.LaneNumbersOp: _lane_numbers,
     math.SqrtOp: _plain("np.sqrt({0})"),
     math.FloorOp: _plain("np.floor({0})"),

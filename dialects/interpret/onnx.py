@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import InterpretationError
 from lowerdeck.dialects.core.operators import CustomOperator, operator_of
 from lowerdeck.dialects.core.types import UNKNOWN, SequenceType, element_type, numpy_dtype
 from lowerdeck.dialects.interpret.custom import compute
+from lowerdeck.dialects.interpret.onnx_recurrent import run_recurrent
 from lowerdeck.dialects.onnx.custom import parameters_of
 from lowerdeck.dialects.onnx.nodes import captured_values, op_to_node
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp, YieldOp
@@ -65,6 +66,8 @@ def run_op(
         return [cast(Any, op.properties["sparse_value"]).array()]
     if op.op_type == "BatchNormalization" and _is_old_inference(op):
         return [_run_old_batch_norm(op, [_array(arg) for arg in args])]
+    if op.op_type in ("RNN", "GRU", "LSTM") and not op.domain:
+        return [*run_recurrent(op, [None if arg is None else _array(arg) for arg in args])]
     if op.op_type.startswith("Optional"):
         return [_run_optional(op, args)]
     return _run_node(op, args, outer)

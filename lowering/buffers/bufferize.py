@@ -32,7 +32,7 @@ from lowerdeck.dialects.core.control_flow import (
 )
 from lowerdeck.dialects.core.defaults import defaults_of
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.names import STATES, unused_inputs, value_names
+from lowerdeck.dialects.core.names import CLASSES, STATES, unused_inputs, value_names
 from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
@@ -160,6 +160,7 @@ class Bufferizer:
             Region(block),
             unused=unused_inputs(function),
             states=function.attributes.get(STATES),
+            classes=function.attributes.get(CLASSES),
             defaults=defaults_of(function),
         )
         entry.location = function.location

@@ -268,6 +268,10 @@ def _lane_numbers(op: vector.LaneNumbersOp) -> str:
     return f"({value_c_type(type_)}){{{', '.join(map(str, range(lanes_of(type_))))}}}"
 
 
+def _from_lanes(op: vector.FromLanesOp, *lanes: str) -> str:
+    return f"({value_c_type(op.result.type)}){{{', '.join(lanes)}}}"
+
+
 def _vector_function(op: Operation, *operands: str) -> str:
     """A function that is defined with the type."""
     return f"{function_name(op)}({', '.join(operands)})"
@@ -364,6 +368,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ReduceOp: _vector_function,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.FromLanesOp: _from_lanes,
     vector.LaneNumbersOp: _lane_numbers,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),

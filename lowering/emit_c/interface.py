@@ -57,6 +57,8 @@ class Port:
     """The sizes of what an input is if the caller leaves it out; None if it has to be given."""
     default_offset: int = 0
     """Where its elements lie in the weights."""
+    classes: tuple[str, ...] = ()
+    """What the numbers in an output stand for, where these are classes with names."""
 
     @property
     def rank(self) -> int:
@@ -238,6 +240,7 @@ def header(i: Interface, functions: Sequence[str]) -> str:
         f"int {i.name}_run({i.name}_args *args);",
         "",
         *_output_dims_declaration(i),
+        *_class_declarations(i),
         *functions,
         "#ifdef __cplusplus",
         "}",
@@ -247,6 +250,33 @@ def header(i: Interface, functions: Sequence[str]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _class_declarations(i: Interface) -> list[str]:
+    """The names of classes that outputs number."""
+    lines: list[str] = []
+    for port in i.outputs:
+        if port.classes:
+            lines += [
+                comment(f"the classes that the numbers in {port.name} stand for"),
+                f"extern const char *const {_class_table(i, port)};",
+                "",
+            ]
+    return lines
+
+
+def _class_table(i: Interface, port: Port) -> str:
+    return f"{i.name}_{port.field}_classes[{len(port.classes)}]"
+
+
+def class_tables(i: Interface) -> list[str]:
+    """The definitions of these."""
+    return [
+        f"const char *const {_class_table(i, port)} = {{"
+        f"{', '.join(map(string_literal, port.classes))}}};\n"
+        for port in i.outputs
+        if port.classes
+    ]
 
 
 def _own(i: Interface) -> str:
@@ -789,6 +819,7 @@ def _port_data(port: Port) -> dict[str, object]:
         "dtype": dtype.name,
         "dims": [number(dim) for dim in port.type.dims.data],
         **({} if port.default is None else {"default": list(port.default)}),
+        **({"classes": list(port.classes)} if port.classes else {}),
     }
 
 

@@ -18,6 +18,7 @@ from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.defaults import DefaultAttr
+from lowerdeck.dialects.core.names import class_names
 from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.errors import CompileError
@@ -250,7 +251,7 @@ def _interface(
     return Interface(
         name=name,
         inputs=tuple(_with_defaults(entry, inputs, taken)),
-        outputs=make_ports(list(outputs), list(map(ref_type, outputs.values())), taken),
+        outputs=tuple(_with_classes(entry, outputs, taken)),
         unused_inputs=[n for n in names_in(entry.unused) if n not in {each[0] for each in states}],
         states=make_states(states, types, name),
         conditions=_conditions(entry),
@@ -299,6 +300,15 @@ def _with_defaults(
         yield replace(port, default=shape, default_offset=place or 0)
 
 
+def _with_classes(
+    entry: EntryOp, outputs: Mapping[str, SSAValue], taken: set[str]
+) -> Iterator[Port]:
+    """The outputs, with the names of the classes that they number."""
+    classes = class_names(entry.classes)
+    for port in make_ports(list(outputs), list(map(ref_type, outputs.values())), taken):
+        yield replace(port, classes=classes.get(port.name, ()))
+
+
 def _conditions(entry: EntryOp) -> tuple[tuple[Condition, str], ...]:
     places = {symbol: f"{name}: dims[{axis}]" for symbol, (name, axis) in places_of(entry).items()}
     return tuple((each, each.text(places)) for each in distinct(conditions_of(entry).values()))
@@ -341,6 +351,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
             f"static const unsigned char {i.name}_weights_header[] = {{"
             f"{', '.join(map(str, interface.known_of_weights(i)))}}};\n"
         )
+    parts += interface.class_tables(i)
     reserved = taken - set(names.values())
     bits = target_named(i.target).index_bits
     definitions = [emit_kernel(f, names[f.sym_name.data], reserved, bits) for f in kernels]

@@ -37,7 +37,7 @@ from lowerdeck.dialects.core.elementwise import (
     TanhOp,
 )
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
@@ -155,7 +155,7 @@ class KernelFormer:
             if producer is None or value.owner in members or producer.ops[-1] is not value.owner:
                 continue
             users = {use.operation for use in value.uses}
-            if not users <= members or not all(isinstance(user, ELEMENTWISE) for user in users):
+            if not users <= members or not all(_reads_once(user, value) for user in users):
                 continue
             if isinstance(op, ConcatOp):
                 # Each part has loops of its own: nothing but what is read is shared.
@@ -189,6 +189,10 @@ class KernelFormer:
             return is_slice or (value in op.masks and formula_of(value) is not None)
         if isinstance(op, ConcatOp):
             return self._can_be_part(op, producer, group)
+        if isinstance(op, GatherElementsOp):
+            # Every index is read once.
+            is_index = _reads_once(op, value) and producer.anchor is None
+            return is_index and has_room_for_one_more(producer.ops, group.ops)
         return self._can_precede(op, value, producer, group)
 
     def _can_be_part(self, op: ConcatOp, producer: Group, group: Group) -> bool:
@@ -375,6 +379,13 @@ def _insert_before(op: Operation, new: Op) -> Op:
     return new
 
 
+def _reads_once(op: Operation, value: SSAValue) -> bool:
+    """True if an op reads every element of an operand for one element of its result."""
+    return isinstance(op, ELEMENTWISE) or (
+        isinstance(op, GatherElementsOp) and value is op.indices and value is not op.input
+    )
+
+
 def _belongs_in_kernel(op: Operation) -> bool:
     return isinstance(op, CoreOp) and not isinstance(op, (*_DRIVER_OPS, ConstantOp))
 
@@ -402,6 +413,8 @@ class FormKernelsPass(ModulePass):
     A split becomes slices. Reshapes, control flow and symbols stay outside: the entry function
     executes them without a kernel. A concatenation whose parts are contiguous in memory, one after
     the other, stays alone, for they may be computed in place.
+
+    Gathered elements absorb the maps that compute their indices, each of which is read once.
     """
 
     name = "form-kernels"

@@ -6,7 +6,7 @@ import math as python_math
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     FloatAttr,
@@ -36,7 +36,7 @@ from lowerdeck.dialects.buffer.vector import (
     lanes_of,
     scalar_of,
 )
-from lowerdeck.dialects.core.types import i1
+from lowerdeck.dialects.core.types import f32, f64, i1
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.dialects.walking import all_ops
@@ -51,6 +51,15 @@ from lowerdeck.passes.machinery.context import options_of
 
 _I64 = IntegerType(64)
 
+_COMPUTING = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.SelectOp, math.FmaOp)
+"""Ops of which vectors are worth as many elements that are put together one by one."""
+
+_FETCHED = (f32, f64, IntegerType(32), _I64)
+"""Elements of such vectors."""
+
+MOST_FETCHED = 256
+"""So many elements are put together in a loop at most: each is a statement or two."""
+
 
 class Vectorizer(LaneValues):
     """Copies the body of a loop over lanes, with vectors in place of values that vary in it."""
@@ -63,6 +72,8 @@ class Vectorizer(LaneValues):
         if reductions is None:
             raise NotVectorizableError
         self._reductions = reductions
+        self._is_worth_fetching = _computes_much(loop, lanes)
+        self._memory: dict[tuple[SSAValue, Block], SSAValue] = {}
         self._combining = {op for reduction in reductions for op in reduction.ops}
 
     def body(self) -> tuple[Block, list[SSAValue]]:
@@ -190,6 +201,8 @@ class Vectorizer(LaneValues):
         return 1
 
     def _load(self, op: LoadOp, cloner: Cloner, block: Block) -> Operation:
+        if data := [index for index in op.indices if lanes_of(cloner.value(index).type)]:
+            return self._fetch(op, data, cloner, block)
         # A branch around volatile loads, for all lanes, stays one around a vector.
         if any(
             index in self.varying and index is not self._loop.body.block.args[0]
@@ -209,6 +222,34 @@ class Vectorizer(LaneValues):
             return new
         block.add_op(new)
         return vector.CompareOp("ne", new.result, self.constant(0, new.result.type, block))
+
+    def _fetch(
+        self, op: LoadOp, data: Sequence[SSAValue], cloner: Cloner, block: Block
+    ) -> Operation:
+        """Elements at places from data, lane by lane."""
+        known = {*data, self._loop.body.block.args[0]}
+        if not self._is_worth_fetching or op.result.type not in _FETCHED:
+            raise NotVectorizableError
+        if any(index in self.varying and index not in known for index in op.indices):
+            raise NotVectorizableError
+        places = {index: self._kept(cloner.value(index), block) for index in dict.fromkeys(data)}
+        elements: list[SSAValue] = []
+        for lane in range(self.lanes):
+            inner = cloner.fork()
+            inner.moved[str(self.index)] = cloner.moved[str(self.index)] + lane
+            for index, memory in places.items():
+                assert isinstance(index.owner, Operation)
+                place = append(block, LoadOp(memory, [lane], []))
+                inner.add(arith.IndexCastOp(place, IndexType()), index.owner, block)
+            elements.append(inner.clone(op, block).results[0])
+        return vector.FromLanesOp(elements)
+
+    def _kept(self, vectors: SSAValue, block: Block) -> SSAValue:
+        """Memory from which lanes of a vector are read."""
+        if (memory := self._memory.get((vectors, block))) is None:
+            memory = self._memory[vectors, block] = self.memory(vectors.type, block)
+            block.add_op(StoreOp(vectors, memory, [0], []))
+        return memory
 
     def _store(self, op: StoreOp, cloner: Cloner, block: Block) -> Operation:
         if any(
@@ -361,11 +402,30 @@ class Vectorizer(LaneValues):
         return scf.IfOp(cloner.value(op.cond), types, regions[0], regions[1])
 
 
+def _computes_much(loop: ForOp, lanes: int) -> bool:
+    """True if what is computed from elements at places from data outweighs getting them."""
+    ops = all_ops(loop)
+    fetched = sum(isinstance(op, LoadOp) and any(map(_is_data, op.indices)) for op in ops)
+    computed = sum(type(op) in _COMPUTING for op in ops)
+    return computed > 2 * fetched and fetched * lanes <= MOST_FETCHED
+
+
+def _is_data(index: SSAValue) -> bool:
+    return isinstance(index.owner, arith.IndexCastOp)
+
+
 def _is_same_number(op: Operation) -> bool:
     """True for ops that give their only operand, an index, as it is."""
     if isinstance(op, ApplyOp):
         return len(op.indices) == 1 and op.map.data[0] == Expr.symbol("d0")
-    return isinstance(op, arith.IndexCastOp) and op.input.type == IndexType()
+    return isinstance(op, arith.IndexCastOp) or _is_of_index(op)
+
+
+def _is_of_index(op: Operation | Block) -> bool:
+    """True for a wider number of which nothing but an index is made, lane by lane."""
+    return isinstance(op, arith.ExtSIOp) and all(
+        isinstance(use.operation, arith.IndexCastOp) for use in op.result.uses
+    )
 
 
 def _is_pure(block: Block) -> bool:
@@ -397,7 +457,11 @@ def vectorize(loop: ForOp, most: int | None = None, *, far: bool = False) -> boo
 def _widest(loop: ForOp) -> int:
     """The bits of the widest value that is to be a vector."""
     varying = varying_values(loop.body.block, [loop.body.block.args[0]])
-    found = (_bits(value) for value in varying if not isinstance(value.type, IndexType))
+    found = (
+        _bits(value)
+        for value in varying
+        if not isinstance(value.type, IndexType) and not _is_of_index(value.owner)
+    )
     return max(found, default=0)
 
 

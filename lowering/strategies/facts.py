@@ -19,6 +19,10 @@ Op = TypeVar("Op", bound=Operation)
 _IMAGE_SIZE = 256
 """What an open dimension may be at the inputs: those that strides have divided are smaller."""
 
+_LONGER = [_IMAGE_SIZE << 2 * k for k in range(1, 8)]
+_FRAMES = 16
+"""Lengths of signals of which the first is assumed that has so many frames."""
+
 
 def anchors_of(kernel: KernelBody) -> list[Operation]:
     """The ops of a kernel that are not maps."""
@@ -84,11 +88,15 @@ def assumed_shape(value: SSAValue) -> list[int]:
 def assumed_size(dim: Expr) -> int:
     """
     The size of a dimension, for estimates: that of a map in the depth of a network is small, if its
-    image is open, too.
+    image is open, too. Where there would be nothing, as of a signal of a few hundred samples that
+    is cut into frames of as many, it is that of a longer one.
     """
     if dim.value is not None:
         return dim.value
     size = dim.evaluate(dict.fromkeys(dim.symbols, _IMAGE_SIZE))
+    for image in _LONGER if size < 1 else ():
+        if (size := dim.evaluate(dict.fromkeys(dim.symbols, image))) >= _FRAMES:
+            break
     return min(max(size, 1), ASSUMED_SIZE)
 
 

@@ -98,6 +98,16 @@ buffer.func @store_c5 {
 
 // -----
 
+// CHECK: op 'buffer.from_lanes': the lanes of vector<4xf32> are others (C1)
+buffer.func @from_lanes_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> f32
+  %v = buffer.from_lanes %a, %a : (f32, f32) -> vector<4xf32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
 // CHECK: op 'buffer.lane_numbers': vector<4xf32> cannot hold numbers of lanes (C1)
 buffer.func @lane_numbers_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):

@@ -14,6 +14,7 @@
 // CHECK-NEXT:      %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
 // CHECK-NEXT:      %d = buffer.any %c : vector<8xi32>
 // CHECK-NEXT:      %h = buffer.lane_numbers : vector<8xi32>
+// CHECK-NEXT:      %o = buffer.from_lanes %s, %s : (f32, f32) -> vector<2xf32>
 // CHECK-NEXT:      %k = buffer.reduce umin %h : vector<8xi32> -> i32
 // CHECK-NEXT:      %l = buffer.load %x(%i) <[0, d0]> : !buffer.ref<[4, 8] x f32> -> vector<4xf32> {axis = #builtin.int<0>}
 // CHECK-NEXT:      buffer.store %l, %y(%i) <[0, d0]> : vector<4xf32>, !buffer.ref<[4, 8] x f32> {axis = #builtin.int<0>}
@@ -41,6 +42,7 @@ buffer.func @lanes {
     %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
     %d = buffer.any %c : vector<8xi32>
     %h = buffer.lane_numbers : vector<8xi32>
+    %o = buffer.from_lanes %s, %s : (f32, f32) -> vector<2xf32>
     %k = buffer.reduce umin %h : vector<8xi32> -> i32
     %l = buffer.load %x(%i) <[0, d0]> : !buffer.ref<[4, 8] x f32> -> vector<4xf32> {axis = #builtin.int<0>}
     buffer.store %l, %y(%i) <[0, d0]> : vector<4xf32>, !buffer.ref<[4, 8] x f32> {axis = #builtin.int<0>}

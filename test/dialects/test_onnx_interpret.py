@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
-from onnx import helper
+import pytest
+from onnx import TensorProto, helper
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Block
+from xdsl.utils.exceptions import InterpretationError
 
-from lowerdeck.dialects.core.types import f32, tensor
+from lowerdeck.dialects.core.types import f32, i32, tensor
 from lowerdeck.dialects.interpret.onnx import run_op
 from lowerdeck.dialects.onnx.convert import node_to_op
 
@@ -43,3 +45,41 @@ def test_dequantization_of_every_version() -> None:
         for node, factors in ((columns, scale), (rows, scale[:, np.newaxis])):
             (found,) = run_op(node_to_op(node, operands, {"": opset}), [x, scale])
             np.testing.assert_array_equal(cast(np.ndarray, found), x * factors)
+
+
+RECURRENT: list[tuple[str, int, dict[str, Any]]] = [
+    ("RNN", 1, {"activations": ["ThresholdedRelu"], "activation_alpha": [0.1]}),
+    ("RNN", 1, {"direction": "reverse", "activations": ["Elu"], "clip": 0.3}),
+    ("GRU", 3, {"direction": "bidirectional"}),
+    ("GRU", 3, {"linear_before_reset": 1, "direction": "reverse"}),
+    ("LSTM", 4, {"direction": "bidirectional", "clip": 0.4}),
+    ("LSTM", 4, {"input_forget": 1, "activations": ["HardSigmoid", "Softsign", "Relu"]}),
+]
+
+
+@pytest.mark.parametrize(("op_type", "gates", "attributes"), RECURRENT)
+def test_recurrent_networks(op_type: str, gates: int, attributes: dict[str, Any]) -> None:
+    """Sequences that end early, beside ONNX Runtime."""
+    ort: Any = pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(0)
+    count = 2 if attributes.get("direction") == "bidirectional" else 1
+    shapes = {"x": (5, 3, 2), "w": (count, gates * 4, 2), "r": (count, gates * 4, 4)}
+    shapes |= {"b": (count, gates * 8), "n": (3,), "h": (count, 3, 4)}
+    shapes |= {"c": (count, 3, 4), "p": (count, 12)} if op_type == "LSTM" else {}
+    arrays = {name: rng.normal(size=shape).astype("f") for name, shape in shapes.items()}
+    arrays["n"] = np.array([5, 2, 1], np.int32)
+    outputs = ["y", "last", "cell"][: 2 + (op_type == "LSTM")]
+    node = helper.make_node(op_type, list(shapes), outputs, hidden_size=4, **attributes)
+    types = {n: TensorProto.INT32 if n == "n" else TensorProto.FLOAT for n in shapes}
+    infos = [helper.make_tensor_value_info(n, types[n], shapes[n]) for n in shapes]
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([node], "g", infos, results)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    expected = ort.InferenceSession(model.SerializeToString()).run(None, arrays)
+    block = Block(arg_types=[tensor(i32 if n == "n" else f32, shapes[n]) for n in shapes])
+    op = node_to_op(node, dict(zip(shapes, block.args, strict=True)), {"": 14})
+    for found, want in zip(run_op(op, list(arrays.values())), expected, strict=True):
+        np.testing.assert_allclose(cast(np.ndarray, found), want, rtol=1e-4, atol=1e-6)
+    arrays["h"] = arrays["h"][:, :1]
+    with pytest.raises(InterpretationError, match="initial_h is not for 3 sequences"):
+        run_op(op, list(arrays.values()))

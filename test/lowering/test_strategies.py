@@ -15,10 +15,12 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.strategies import registry
 from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.strategies.facts import assumed_size
 from lowerdeck.lowering.strategies.registry import STRATEGIES, candidates, choose, lower_kernel
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -155,3 +157,11 @@ def test_a_pass_that_is_not_there_is_not_replaced() -> None:
     unknown = {"choose-schedule": None}
     with pytest.raises(ValueError, match="no pass 'choose-schedule'; did you mean"):
         run_to_phase(context, module, "kernels", after="optimized", instead=unknown)
+
+
+def test_open_signals_have_frames() -> None:
+    """Also such whose frames are longer than images are wide."""
+    n = Expr.symbol("n")
+    assert assumed_size((n - 512) // 160 + 1) == 23
+    assert assumed_size(n // 8) == 32
+    assert assumed_size(n // 9 - n) == 1

@@ -296,7 +296,9 @@ def _text(
 def _tensor(info: Mapping[str, Any]) -> str:
     shape = ", ".join(map(str, info["dims"]))
     optional = "" if info.get("default") is None else " (optional)"
-    return f"{info['name']}: {info['dtype']}[{shape}]{optional}"
+    classes = info.get("classes")
+    numbered = f" (numbers of {len(classes)} classes, named in the header)" if classes else ""
+    return f"{info['name']}: {info['dtype']}[{shape}]{optional}{numbered}"
 
 
 def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:
@@ -307,7 +309,10 @@ def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:
     weights = f"weights {size:,} bytes"
     if size > _MUCH_LARGER * (own + _HEADER):
         advice = "" if is_small else "; --small-weights leaves out what makes them larger"
-        weights += f", {size / max(own, 1):.2f} times the {own:,} of the model{advice}"
+        if own:
+            weights += f", {size / own:.2f} times the {own:,} of the model{advice}"
+        else:  # trees have theirs in attributes
+            weights += ", which the model has in its nodes"
     if not isinstance(arena, int):
         symbols, size = at_one(str(arena))
         ones = ", ".join(f"{symbol} = 1" for symbol in symbols)

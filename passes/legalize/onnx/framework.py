@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.onnx.types import is_tensor_of_unknown
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
+from lowerdeck.passes.legalize.onnx.class_names import note_class_names
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
@@ -125,5 +126,6 @@ class LegalizeOnnxPass(ModulePass):
 
         for function in list(op.walk()):
             if isinstance(function, func.FuncOp) and not function.is_declaration:
+                note_class_names(function)
                 OnnxWalk(function).run()
                 function.attributes.pop(OPSET, None)

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
     f32,
     f64,
     i1,
+    i32,
     i64,
     is_float,
     numpy_dtype,
@@ -69,48 +71,97 @@ def legalize_grid_sample(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     places = TensorValue.of(builder, builder.reshape(grid, [n, points, len(spatial)]))
     if places.element not in (f32, f64):
         places = places.cast(f32)
+    elements = product(spatial).value
+    wide = elements is None or elements > np.iinfo(np.int32).max
     lists = [
-        _taps(builder, dim, places.pick(2, len(spatial) - 1 - k), mode, padding, corners)
+        _taps(builder, dim, places.pick(2, len(spatial) - 1 - k), mode, padding, corners, wide)
         for k, dim in enumerate(spatial)
     ]
     element = element_type(x)
     work = element if mode == "nearest" or element in (f32, f64) else f32
-    last = builder.transpose(builder.cast(x, work), [0, *range(2, rank_of(x)), 1])
-    total = _tap_sum(builder, last, lists)
-    result = builder.cast(builder.transpose(total.value, [0, 2, 1]), element)
+    values = TensorValue.of(builder, builder.cast(x, work))
+    result = builder.cast(_sample(builder, values, lists).value, element)
     return [builder.reshape(result, [n, c, *outputs])]
 
 
-def _tap_sum(builder: OnnxLegalizer, x: SSAValue, lists: Sequence[Sequence[_Tap]]) -> TensorValue:
-    """The sum over all combinations of taps of x [N, d..., C], [N, points, C]."""
-    total: TensorValue | None = None
-    for taps in itertools.product(*lists):
-        index = stack([tap.index for tap in taps], 2)
-        value = TensorValue(builder, builder.add(GatherNdOp(x, index.value, 1)))
-        rows = [*index.dims[:2], 1]
-        for tap in taps:
-            if tap.inside is not None:
-                value = tap.inside.reshape(rows).where(value, 0)
-        weight = _product([tap.weight for tap in taps if tap.weight is not None])
-        if weight is not None:
-            value = value * weight.cast(value.element).reshape(rows)
-        total = value if total is None else total + value
-    assert total is not None
-    return total
+FEW_CHANNELS = 8
+"""Fewer than so many lie in no vector: then points do, one channel after the other."""
 
 
-def _product(factors: Sequence[TensorValue]) -> TensorValue | None:
-    result: TensorValue | None = None
-    for factor in factors:
-        result = factor if result is None else result * factor
-    return result
+@dataclass(frozen=True)
+class _Image:
+    """An image read at places [N, points] of its flattened dimensions: [N, d] or [N, d, C]."""
+
+    values: TensorValue
+    is_inside: bool
+    """Whether every place is known to be inside."""
+
+    def sum(
+        self,
+        lists: Sequence[Sequence[_Tap]],
+        place: TensorValue | None = None,
+        inside: TensorValue | None = None,
+    ) -> TensorValue:
+        """The sum over the taps of the first dimension of what those of the others sum up to."""
+        if not lists:
+            assert place is not None
+            value = self._at(place)
+            return value if inside is None else self._rows(inside).where(value, 0)
+        total: TensorValue | None = None
+        for tap in lists[0]:
+            both = tap.inside if inside is None or tap.inside is None else inside & tap.inside
+            at = tap.index if place is None else place + tap.index
+            value = self.sum(lists[1:], at, both)
+            if tap.weight is not None:
+                value = value * self._rows(tap.weight.cast(value.element))
+            total = value if total is None else total + value
+        assert total is not None
+        return total
+
+    def _rows(self, points: TensorValue) -> TensorValue:
+        """What there is one of for each point, beside the values there."""
+        return points if len(self.values.dims) == 2 else points.reshape([*points.dims, 1])
+
+    def _at(self, place: TensorValue) -> TensorValue:
+        """The values at places [N, points]."""
+        source, index = self.values.value, self._rows(place).value
+        is_flat = len(self.values.dims) == 2
+        op = GatherElementsOp(source, index, 1) if is_flat else GatherNdOp(source, index, 1)
+        if self.is_inside:
+            op.inside = UnitAttr()
+        return TensorValue(self.values.builder, self.values.builder.add(op))
+
+
+def _sample(builder: OnnxLegalizer, x: TensorValue, lists: Sequence[Sequence[_Tap]]) -> TensorValue:
+    """Of x [N, C, d...] at taps along each d, each of which is [N, points]: [N, C, points]."""
+    n, channels, *sizes = x.dims
+    scaled: list[list[_Tap]] = []
+    for axis, taps in enumerate(lists):
+        step = TensorValue.dim(builder, product(sizes[axis + 1 :]))
+        scaled.append(
+            [_Tap(t.index * step.cast(t.index.element), t.inside, t.weight) for t in taps]
+        )
+    # Of an open size, which may be 0, no place is known to be inside.
+    is_inside = all((size.value or 0) > 0 for size in sizes)
+    if channels.value is None or channels.value >= FEW_CHANNELS:
+        last = x.reshape([n, channels, product(sizes)]).transpose([0, 2, 1])
+        return _Image(last, is_inside).sum(scaled).transpose([0, 2, 1])
+    parts = [x.pick(1, c).reshape([n, product(sizes)]) for c in range(channels.value)]
+    return stack([_Image(part, is_inside).sum(scaled) for part in parts], 1)
 
 
 def _taps(
-    builder: OnnxLegalizer, dim: Expr, places: TensorValue, mode: str, padding: str, corners: bool
+    builder: OnnxLegalizer,
+    dim: Expr,
+    places: TensorValue,
+    mode: str,
+    padding: str,
+    corners: bool,
+    wide: bool,
 ) -> list[_Tap]:
     element = places.element
     size = TensorValue.dim(builder, dim).cast(element)
+    type_ = i64 if wide or (mode == "cubic" and padding == "reflection") else i32
     if corners:
         low, high = TensorValue.number(builder, 0, element), size - 1.0
         x = (places + 1.0) / 2.0 * high
@@ -122,14 +173,16 @@ def _taps(
     if mode != "cubic":
         x = _kept_inside(x, size, padding, low, high)
     if mode == "nearest":
-        return [_tap(builder, dim, x.cast(i64), None, padding, low, high)]
+        return [_tap(builder, dim, x.cast(type_), None, padding, low, high)]
     base = x.floor()
     after = x - base
     if mode == "linear":
         weights, first = [1.0 - after, after], 0
     else:
         weights, first = cubic_weights(after, -0.75), -1
-    index = base.cast(i64)
+    if mode == "cubic" and padding == "border":
+        base = base.clip(-3.0, size + 2.0)  # so far beyond the border all neighbors are one
+    index = base.cast(type_)
     return [
         _tap(builder, dim, index + (first + k), weight, padding, low, high)
         for k, weight in enumerate(weights)
@@ -155,10 +208,10 @@ def _tap(
     low: TensorValue,
     high: TensorValue,
 ) -> _Tap:
-    size = TensorValue.dim(builder, dim)
+    size, type_ = TensorValue.dim(builder, dim).cast(index.element), index.element
     inside = index.ge(0) & index.lt(size) if padding == "zeros" else None
     if padding == "reflection":
-        index = _reflected(index.cast(low.element), low, high).cast(i64)
+        index = _reflected(index.cast(low.element), low, high).cast(type_)
     return _Tap(index.clip(0, size - 1), inside, weight)
 
 

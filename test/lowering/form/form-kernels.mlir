@@ -335,3 +335,19 @@ func.func @concat_epilogue(%x : tensor<2x3x4xf32>, %w : tensor<4x5xf32>) -> tens
   %y = core.concat %n, %x axis 2 : (tensor<2x3x5xf32>, tensor<2x3x4xf32>) -> tensor<2x3x9xf32>
   func.return %y : tensor<2x3x9xf32>
 }
+
+// -----
+
+// Of gathered elements every index is read once, but not what they are gathered from.
+// CHECK-LABEL: @gathered
+func.func @gathered(%x: tensor<4x9xf32>, %i: tensor<4x5xi64>) -> tensor<4x5xf32> {
+  %n = core.neg %x : (tensor<4x9xf32>) -> tensor<4x9xf32>
+  %j = core.add %i, %i : (tensor<4x5xi64>, tensor<4x5xi64>) -> tensor<4x5xi64>
+  %y = core.gather_elements %n, %j axis 1 : (tensor<4x9xf32>, tensor<4x5xi64>) -> tensor<4x5xf32>
+  // CHECK:      core.kernel @neg_0
+  // CHECK:      core.kernel @gather_elements_0
+  // CHECK:      core.add
+  // CHECK-NEXT: core.gather_elements
+  // CHECK-NOT:  core.kernel
+  func.return %y : tensor<4x5xf32>
+}

@@ -481,3 +481,51 @@ buffer.func @all_or_none {
   } {parallel = false}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Elements at places from data are put together if much is computed from them.
+// CHECK-LABEL: buffer.func @fetched
+// CHECK:       %[[P:.*]] = buffer.load %p <[0]> : !buffer.ref<[4] x i32> -> vector<4xi32>
+// CHECK:       buffer.store %[[P]], %[[M:[a-z0-9_]*]]
+// CHECK-NEXT:  %[[N:.*]] = buffer.load %[[M]] <[0]> : !buffer.ref<[4] x i32> -> i32
+// CHECK-NEXT:  %[[I:.*]] = arith.index_cast %[[N]] : i32 to index
+// CHECK-NEXT:  buffer.load %x(%[[I]]) <[d0, 0]> : !buffer.ref<[9, 4] x f32> -> f32
+// CHECK:       buffer.load %x(%{{.*}}) <[d0, 3]>
+// CHECK-NEXT:  buffer.from_lanes %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (f32, f32, f32, f32) -> vector<4xf32>
+buffer.func @fetched {
+^bb0(%x: !buffer.ref<[9, 4] x f32>, %p: !buffer.ref<[4] x i32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %n = buffer.load %p(%i) <[d0]> : !buffer.ref<[4] x i32> -> i32
+    %w = arith.extsi %n : i32 to i64
+    %k = arith.index_cast %w : i64 to index
+    %a = buffer.load %x(%k, %i) <[d0, d1]> : !buffer.ref<[9, 4] x f32> -> f32
+    %b = arith.mulf %a, %a : f32
+    %c = arith.addf %a, %b : f32
+    %d = arith.mulf %c, %b : f32
+    buffer.store %d, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Where they are only moved, or few, the loop is as good.
+// CHECK-LABEL: buffer.func @moved
+// CHECK-NOT:   vector<
+buffer.func @moved {
+^bb0(%x: !buffer.ref<[9] x f32>, %p: !buffer.ref<[4] x i32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %n = buffer.load %p(%i) <[d0]> : !buffer.ref<[4] x i32> -> i32
+    %w = arith.extsi %n : i32 to i64
+    %k = arith.index_cast %w : i64 to index
+    %a = buffer.load %x(%k) <[d0]> : !buffer.ref<[9] x f32> -> f32
+    %b = arith.addf %a, %a : f32
+    buffer.store %b, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}

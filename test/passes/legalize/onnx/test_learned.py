@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, cast
 
@@ -497,9 +498,10 @@ def test_trees_with_cycles_are_refused() -> None:
         lowerdeck.compile(model, cache=False)
 
 
-def test_classes_that_are_strings_are_numbered() -> None:
+def test_classes_that_are_strings_are_numbered(tmp_path: Path) -> None:
+    """The names stand in the header, and in Python beside the output."""
     x = np.array([[1, 2], [-3, 0.5], [0, 4]], np.float32)
-    texts = ["b", "a", "c"]
+    texts = ["b", 'a "1"??/', "ç"]
     model = model_of(
         "LinearClassifier",
         {"x": x},
@@ -512,6 +514,14 @@ def test_classes_that_are_strings_are_numbered() -> None:
     names, scores = evaluator.run(None, {"x": x})
     model.graph.node.append(helper.make_node("ZipMap", ["y1"], ["z"], domain="ai.onnx.ml"))
     model.graph.output[1].name = "z"
-    found = lowerdeck.compile(model, cache=False)({"x": x})
-    assert [texts[number] for number in found["y0"]] == list(names)
+    model.graph.node.append(helper.make_node("Identity", ["y0"], ["label"]))
+    model.graph.output[0].name = "label"
+    compiled = lowerdeck.compile(model, cache=False, name="demo")
+    found, (label, scored) = compiled({"x": x}), compiled.outputs
+    assert (label.classes, scored.classes) == (tuple(texts), ())
+    assert [label.classes[number] for number in found["label"]] == list(names)
+    compiled.save(tmp_path / "saved")
+    header = next((tmp_path / "saved").rglob("demo.h")).read_text()
+    assert "extern const char *const demo_label_classes[3];" in header
+    assert lowerdeck.load(tmp_path / "saved").outputs == compiled.outputs
     np.testing.assert_allclose(found["z"], scores, rtol=1e-6)
