@@ -288,6 +288,26 @@ register(
 
 register(
     Framework(
+        "paddle",
+        dialect=lambda: lazy("dialects.paddle", "paddle_dialect")()(),
+        frontend=lazy("frontends.paddle.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.paddle.evaluate", "run_op"),
+        legalization={"legalize-paddle": lazy("passes.legalize.paddle", "LegalizePaddlePass")},
+        support=lazy("passes.legalize.paddle.support", "support"),
+        infer_types=lazy("passes.legalize.paddle.framework", "infer_types"),
+        options=(
+            ImportOption(
+                "weights",
+                "FILE",
+                "the weights of a program of PaddlePaddle that are not beside it",
+                is_path=True,
+            ),
+        ),
+    )
+)
+
+register(
+    Framework(
         "caffe",
         dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
         frontend=lazy("frontends.caffe.frontend", "FRONTEND"),

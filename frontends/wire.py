@@ -171,6 +171,22 @@ def read_varint(data: bytes | memoryview, position: int, end: int) -> tuple[int,
     raise ScanError(f"byte {position}: a number ends too late")
 
 
+def decoded(data: memoryview) -> dict[int, list[int | memoryview]]:
+    """
+    The fields of a message by number, in order: numbers of VARINT fields, the bytes of others;
+    ScanError if it is broken.
+    """
+    found: dict[int, list[int | memoryview]] = {}
+    for field_ in _fields(data, 0, len(data)):
+        value = (
+            read_varint(data, field_.body, field_.end)[0]
+            if field_.wire == VARINT
+            else data[field_.body : field_.end]
+        )
+        found.setdefault(field_.number, []).append(value)
+    return found
+
+
 # Fields that represent a range
 
 

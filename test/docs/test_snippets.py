@@ -39,6 +39,8 @@ FILES = {
     "model.onnx": "examples/digits/digits.onnx",
     "counter.tflite": "test/frontends/tflite_models/counter.tflite",
     "counter.pt2": "test/frontends/pt2_models/counter.pt2",
+    "loop.json": "test/frontends/paddle_models/loop.json",
+    "loop.pdiparams": "test/frontends/paddle_models/loop.pdiparams",
     "counter.mindir": "test/frontends/mindir_models/counter.mindir",
     "deploy.prototxt": "examples/digits/digits_lenet.prototxt",
     "deploy.caffemodel": "examples/digits/digits_lenet.caffemodel",

@@ -3,114 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
-from xdsl.ir import Block, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.caffe.caffe_pb2 import DetectionOutputParameter, PriorBoxParameter
 from lowerdeck.dialects.caffe.fork_shapes import detection_classes, proposals_of
-from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
-from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import (
     GatherElementsOp,
     GatherOp,
     ScatterElementsOp,
     TopKOp,
 )
-from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, tensor
+from lowerdeck.dialects.core.types import dims_of, f32, i1, i64
 from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
-
-# Suppression
-
-
-def suppressed(
-    builder: CaffeLegalizer,
-    corners: Sequence[TensorValue],
-    alive: TensorValue,
-    threshold: float,
-    *,
-    most: Expr | None = None,
-    border: float = 0,
-    decay: float = 1,
-) -> TensorValue:
-    """
-    Which boxes are kept (i1): over and over the first one that is left is, and all that overlap it
-    by more than the threshold are dropped.
-
-    The left, upper, right and lower `corners` and `alive` are [groups, boxes], best boxes first.
-    `border` is what is added to widths and heights. At most `most` are kept in each group. The
-    threshold, as long as it is above 0.5, is multiplied by `decay` for each box that is kept.
-    """
-    groups, boxes = alive.dims
-    whole = [corner.value for corner in corners]
-    none = TensorValue(builder, np.zeros([], np.bool_)).broadcast(alive.dims)
-    state = [alive.value, none.value]
-    if decay < 1:
-        number = builder.scalar(threshold, f32)
-        state += [
-            alive.value,
-            builder.broadcast(builder.scalar(0, f32), alive.dims),
-            builder.broadcast(number, [groups, 1]),
-        ]
-    block = Block(arg_types=[tensor(i64, []), *(value.type for value in state)])
-    inner = copy(builder)
-    inner.point = InsertPoint.at_end(block)
-    left, kept, *more = (TensorValue(inner, value) for value in block.args[1:])
-    first = TensorValue(inner, inner.add(ArgReduceOp("max", left.cast(i64).value, 1)))
-    index = TensorValue.iota(inner, boxes).reshape([1, boxes])
-    column = first.reshape([groups, 1])
-    chosen = index.eq(column) & left
-    overlap = _overlap(inner, whole, column, border)
-    kept = kept | chosen
-    if decay < 1:
-        candidates, largest, limit = more
-        is_any = left.cast(i64).reduce("max", [1], keep_dims=True).cast(i1)
-        largest = largest.maximum(overlap)
-        limit = (is_any & limit.gt(0.5)).where(limit * decay, limit)
-        left = candidates & index.gt(column) & largest.le(limit)
-        after = [left, kept, candidates, largest, limit]
-    else:
-        left = left & index.ne(column) & overlap.le(threshold)
-        after = [left, kept]
-    inner.insert(YieldOp([_is_any(left), *(value.value for value in after)]))
-    trips = builder.dims([boxes if most is None else minimum(most, boxes)], [])
-    iteration, count = (builder.symbols.fresh(nonnegative=True) for _ in range(2))
-    loop = LoopOp(trips, _is_any(alive), state, Region(block), iteration=iteration, count=count)
-    return TensorValue(builder, builder.insert(loop)[1])
-
-
-def _is_any(values: TensorValue) -> SSAValue:
-    return values.cast(i64).reduce("max", [0, 1]).cast(i1).value
-
-
-def _overlap(
-    builder: CaffeLegalizer, corners: Sequence[SSAValue], column: TensorValue, border: float
-) -> TensorValue:
-    """Intersection over union of the boxes at `column` with all of their group; 0 without one."""
-    ends = [TensorValue(builder, corner) for corner in corners]
-    chosen = [
-        TensorValue(builder, builder.add(GatherElementsOp(corner, column.value, 1)))
-        for corner in corners
-    ]
-    shared: TensorValue | None = None
-    areas: list[TensorValue] = []
-    for low, high in ((0, 2), (1, 3)):
-        length = chosen[high].minimum(ends[high]) - chosen[low].maximum(ends[low])
-        length = (length + border if border else length).maximum(0)
-        shared = length if shared is None else shared * length
-        sides = [end[high] - end[low] for end in (chosen, ends)]
-        sides = [side + border if border else side for side in sides]
-        areas = [area * side for area, side in zip(areas, sides, strict=True)] if areas else sides
-    assert shared is not None
-    overlaps = shared.gt(0)
-    union = areas[0] + areas[1] - shared
-    return overlaps.where(shared / overlaps.where(union, 1), 0)
 
 
 def _picked(builder: CaffeLegalizer, values: TensorValue, places: TensorValue) -> TensorValue:

@@ -13,9 +13,10 @@ from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import element_type, i64, is_float, numpy_dtype
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 MAX_TAPS = 1024
 """Indices are computed with a few ops for each element of the window, up to this many."""
@@ -108,3 +109,25 @@ def tap(
     """One element of every window."""
     starts = [0, 0, *(t * d for t, d in zip(offset, window.dilations, strict=True))]
     return TensorValue(builder, builder.slice(x, starts, dims, [1, 1, *window.strides]))
+
+
+# Adaptive pools
+
+
+def adaptive_ranges(dim: Expr, size: int) -> list[tuple[Expr, Expr]]:
+    """The first element of each of `size` windows that fill a dimension, and the one after it."""
+    return [(dim * k // size, (dim * (k + 1) + (size - 1)) // size) for k in range(size)]
+
+
+def adaptive(
+    builder: CoreBuilder, x: SSAValue, axis: int, dim: Expr, size: int, kind: str
+) -> SSAValue:
+    """The max or mean of windows along one dimension: those of images are products of ranges."""
+    parts: list[TensorValue] = []
+    for first, last in adaptive_ranges(dim, size):
+        part = builder.slice_axis(x, axis, first, last - first)
+        if kind == "mean":
+            parts.append(TensorValue(builder, mean(builder, part, [axis], True)))
+        else:
+            parts.append(TensorValue(builder, builder.reduce(kind, part, [axis], True)))
+    return concat(parts, axis).value

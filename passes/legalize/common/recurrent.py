@@ -10,10 +10,12 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
+from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 L = TypeVar("L", bound=CoreBuilder)
@@ -67,3 +69,22 @@ def parts(x: TensorValue, count: int, size: Expr) -> list[TensorValue]:
         TensorValue(x.builder, x.builder.slice_axis(x.value, axis, size * k, size))
         for k in range(count)
     ]
+
+
+def cell(name: str, x: TensorValue, ahead: TensorValue, state: State, hidden: Expr) -> State:
+    """
+    The next states of `lstm`, `gru`, `rnn_tanh` or `rnn_relu`, for the inputs and the last output
+    times weights: gates i, f, g, o of an LSTM and r, z, n of a GRU, reset after.
+    """
+    if name == "lstm":
+        i, f, g, o = parts(x + ahead, 4, hidden)
+        kept = apply(SigmoidOp, f) * state[1]
+        memory = kept + apply(SigmoidOp, i) * apply(TanhOp, g)
+        return apply(SigmoidOp, o) * apply(TanhOp, memory), memory
+    if name == "gru":
+        (xr, xz, xn), (hr, hz, hn) = (parts(value, 3, hidden) for value in (x, ahead))
+        reset, update = apply(SigmoidOp, xr + hr), apply(SigmoidOp, xz + hz)
+        new = apply(TanhOp, xn + reset * hn)
+        return (new + update * (state[0] - new),)
+    total = x + ahead
+    return (apply(TanhOp, total) if name == "rnn_tanh" else total.maximum(0),)

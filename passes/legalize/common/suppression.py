@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp
-from lowerdeck.dialects.core.types import i64, tensor
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.core.types import f32, i1, i64, tensor
+from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -124,3 +125,97 @@ def picked(builder: Legalizer, values: TensorValue, index: TensorValue) -> Tenso
 def corners(boxes: TensorValue, count: Expr) -> list[SSAValue]:
     """The coordinates of boxes [count, 4], [1, count] each."""
     return [boxes.pick(1, k).reshape([1, count]).value for k in range(4)]
+
+
+# Boxes in the order of their scores
+
+
+def suppressed(
+    builder: Legalizer,
+    corners: Sequence[TensorValue],
+    alive: TensorValue,
+    threshold: float,
+    *,
+    most: Expr | None = None,
+    border: float = 0,
+    decay: float = 1,
+    must_meet: bool = False,
+) -> TensorValue:
+    """
+    Which boxes are kept (i1): over and over the first one that is left is, and all that overlap it
+    by more than the threshold are dropped.
+
+    The left, upper, right and lower `corners` and `alive` are [groups, boxes], best boxes first.
+    `border` is what is added to widths and heights; boxes that `must_meet` without it share nothing
+    otherwise. At most `most` are kept in each group. The
+    threshold, as long as it is above 0.5, is multiplied by `decay` for each box that is kept.
+    """
+    groups, boxes = alive.dims
+    whole = [corner.value for corner in corners]
+    none = TensorValue(builder, np.zeros([], np.bool_)).broadcast(alive.dims)
+    state = [alive.value, none.value]
+    if decay < 1:
+        number = builder.scalar(threshold, f32)
+        state += [
+            alive.value,
+            builder.broadcast(builder.scalar(0, f32), alive.dims),
+            builder.broadcast(number, [groups, 1]),
+        ]
+    block = Block(arg_types=[tensor(i64, []), *(value.type for value in state)])
+    inner = copy(builder)
+    inner.point = InsertPoint.at_end(block)
+    left, kept, *more = (TensorValue(inner, value) for value in block.args[1:])
+    first = TensorValue(inner, inner.add(ArgReduceOp("max", left.cast(i64).value, 1)))
+    index = TensorValue.iota(inner, boxes).reshape([1, boxes])
+    column = first.reshape([groups, 1])
+    chosen = index.eq(column) & left
+    overlap = _overlap(inner, whole, column, border, must_meet)
+    kept = kept | chosen
+    if decay < 1:
+        candidates, largest, limit = more
+        is_any = left.cast(i64).reduce("max", [1], keep_dims=True).cast(i1)
+        largest = largest.maximum(overlap)
+        limit = (is_any & limit.gt(0.5)).where(limit * decay, limit)
+        left = candidates & index.gt(column) & largest.le(limit)
+        after = [left, kept, candidates, largest, limit]
+    else:
+        left = left & index.ne(column) & overlap.le(threshold)
+        after = [left, kept]
+    inner.insert(YieldOp([_is_any(left), *(value.value for value in after)]))
+    trips = builder.dims([boxes if most is None else minimum(most, boxes)], [])
+    iteration, count = (builder.symbols.fresh(nonnegative=True) for _ in range(2))
+    loop = LoopOp(trips, _is_any(alive), state, Region(block), iteration=iteration, count=count)
+    return TensorValue(builder, builder.insert(loop)[1])
+
+
+def _is_any(values: TensorValue) -> SSAValue:
+    return values.cast(i64).reduce("max", [0, 1]).cast(i1).value
+
+
+def _overlap(
+    builder: Legalizer,
+    corners: Sequence[SSAValue],
+    column: TensorValue,
+    border: float,
+    must_meet: bool,
+) -> TensorValue:
+    """Intersection over union of the boxes at `column` with all of their group; 0 without one."""
+    ends = [TensorValue(builder, corner) for corner in corners]
+    chosen = [
+        TensorValue(builder, builder.add(GatherElementsOp(corner, column.value, 1)))
+        for corner in corners
+    ]
+    shared: TensorValue | None = None
+    areas: list[TensorValue] = []
+    for low, high in ((0, 2), (1, 3)):
+        length = chosen[high].minimum(ends[high]) - chosen[low].maximum(ends[low])
+        wide = (length + border if border else length).maximum(0)
+        length = length.ge(0).where(wide, 0) if must_meet else wide
+        shared = length if shared is None else shared * length
+        sides = [end[high] - end[low] for end in (chosen, ends)]
+        sides = [side + border if border else side for side in sides]
+        areas = [area * side for area, side in zip(areas, sides, strict=True)] if areas else sides
+    assert shared is not None
+    overlaps = shared.gt(0)
+    union = areas[0] + areas[1] - shared
+    return overlaps.where(shared / overlaps.where(union, 1), 0)

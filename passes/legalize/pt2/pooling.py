@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
-from lowerdeck.passes.legalize.common.pooling import largest, pool
+from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_ranges, largest, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied
@@ -94,29 +94,15 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
     if is_max and len(builder.op.results) > 1 and builder.wants(1):
         return _adaptive_max(builder, x, sizes, single)
     for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
-        x = _adaptive(builder, x, axis, dim, size, "max" if is_max else "sum")
+        x = adaptive(builder, x, axis, dim, size, "max" if is_max else "mean")
     return [builder.squeeze(x, [0]) if single else x, None][: len(builder.op.results)]
 
 
 def _ranges(builder: Pt2Legalizer, dim: Expr, size: int) -> list[tuple[int, int]]:
     if dim.value is None:
-        builder.refuse("an adaptive pool of an open size", "a known size, or a result of 1")
-    n = dim.value
-    return [(k * n // size, -((-(k + 1) * n) // size)) for k in range(size)]
-
-
-def _adaptive(
-    builder: Pt2Legalizer, x: SSAValue, axis: int, dim: Expr, size: int, kind: str
-) -> SSAValue:
-    """One dimension after the other: windows are products of ranges."""
-    parts: list[TensorValue] = []
-    for first, last in _ranges(builder, dim, size):
-        part = builder.slice_axis(x, axis, first, last - first)
-        if kind == "sum":
-            parts.append(TensorValue(builder, mean(builder, part, [axis], True)))
-        else:
-            parts.append(TensorValue(builder, builder.reduce(kind, part, [axis], True)))
-    return concat(parts, axis).value
+        builder.refuse("places in an adaptive pool of an open size", "a known size")
+    ranges = adaptive_ranges(dim, size)
+    return [(first.value or 0, last.value or 0) for first, last in ranges]
 
 
 def _adaptive_max(

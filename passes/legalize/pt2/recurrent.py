@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.movement import concat
-from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
-from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.recurrent import State, cell, run_steps, times
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -83,26 +81,10 @@ def _direction(
         row = inner.add(GatherOp(inputs.value, inner.dims([number], []), 0, inside=True))
         ahead = times(state[0], r)
         ahead = ahead + biases[1] if biases else ahead
-        following = _cell(builder.name, TensorValue(inner, row), ahead, state, hidden)
+        following = cell(builder.name, TensorValue(inner, row), ahead, state, hidden)
         if project is not None:
             following = (times(following[0], project), *following[1:])
         return following, (following[0],)
 
     after, outputs = run_steps(builder, length, states, step)
     return after, outputs[0]
-
-
-def _cell(name: str, x: TensorValue, ahead: TensorValue, state: State, hidden: Expr) -> State:
-    """The next states: gates i, f, g, o of an LSTM and r, z, n of a GRU, reset after."""
-    if name == "lstm":
-        i, f, g, o = parts(x + ahead, 4, hidden)
-        kept = apply(SigmoidOp, f) * state[1]
-        cell = kept + apply(SigmoidOp, i) * apply(TanhOp, g)
-        return apply(SigmoidOp, o) * apply(TanhOp, cell), cell
-    if name == "gru":
-        (xr, xz, xn), (hr, hz, hn) = (parts(value, 3, hidden) for value in (x, ahead))
-        reset, update = apply(SigmoidOp, xr + hr), apply(SigmoidOp, xz + hz)
-        new = apply(TanhOp, xn + reset * hn)
-        return (new + update * (state[0] - new),)
-    total = x + ahead
-    return (apply(TanhOp, total) if name == "rnn_tanh" else total.maximum(0),)

@@ -1,0 +1,1 @@
+"""The frontend of PaddlePaddle: programs as ProgramDesc and PIR, with weights."""

@@ -1,0 +1,5 @@
+"""From the paddle dialect to core."""
+
+from lowerdeck.passes.legalize.paddle.framework import LegalizePaddlePass
+
+__all__ = ["LegalizePaddlePass"]

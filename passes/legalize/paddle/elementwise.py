@@ -1,0 +1,657 @@
+"""Operators that work element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from lowerdeck.dialects.core import elementwise as core
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    f16,
+    f64,
+    i1,
+    i64,
+    is_float,
+    is_unsigned,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.requantize import round_away
+from lowerdeck.passes.legalize.common.special import (
+    apply,
+    bessel_i0,
+    digamma,
+    erfinv,
+    expm1,
+    lgamma,
+    log1p,
+)
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+# Two operands
+
+
+def aligned(builder: PaddleLegalizer, *names: str) -> list[TensorValue]:
+    """
+    Operands in one type. Where an axis is given, the dimensions of the one with fewer of them
+    begin there in the other one; ones at its end that are too many go.
+    """
+    a, b = builder.pair(*names)
+    axis = builder.integer("axis", -1) if builder.has("axis") else -1
+    if axis == -1 or len(a.dims) == len(b.dims):
+        return [a, b]
+    rank = max(len(a.dims), len(b.dims))
+    return [_placed(builder, value, axis, rank) for value in (a, b)]
+
+
+def _placed(builder: PaddleLegalizer, x: TensorValue, axis: int, rank: int) -> TensorValue:
+    dims = list(x.dims)
+    if len(dims) == rank:
+        return x
+    while len(dims) > rank - axis and dims and dims[-1] == 1:
+        dims.pop()
+    if axis < 0 or len(dims) > rank - axis:
+        builder.refuse(f"{len(dims)} dimensions at axis {axis} of {rank}", "fewer")
+    one = Expr.const(1)
+    return x.reshape([*[one] * axis, *dims, *[one] * (rank - axis - len(dims))])
+
+
+@legalizes("add", "subtract", "minus", "multiply")
+def legalize_sum(builder: PaddleLegalizer) -> Results:
+    """Sums of truth values are or, products and."""
+    a, b = aligned(builder, "x", "y")
+    if builder.name == "multiply":
+        return [(a & b if a.element == i1 else a * b).value]
+    if builder.name != "add":
+        return [(a - b).value]
+    return [(a | b if a.element == i1 else a + b).value]
+
+
+@legalizes("divide")
+def legalize_quotient(builder: PaddleLegalizer) -> Results:
+    """Quotients of integers are rounded toward zero, unless the result is of floats."""
+    a, b = aligned(builder, "x", "y")
+    if is_float(builder.element()) and not is_float(a.element):
+        a, b = a.cast(builder.element()), b.cast(builder.element())
+    return [builder.add(core.DivOp(a.value, b.value))]
+
+
+@legalizes("maximum", "minimum", "fmax", "fmin")
+def legalize_extremum(builder: PaddleLegalizer) -> Results:
+    """NaN is the extremum; in a ProgramDesc only if it is the second operand; or it is none."""
+    a, b = aligned(builder, "x", "y")
+    if a.element == i1:
+        return [(a | b if "max" in builder.name else a & b).value]
+    is_max = "max" in builder.name
+    if not is_float(a.element):
+        return [(a.maximum(b) if is_max else a.minimum(b)).value]
+    if builder.name.startswith("f"):
+        best = a.maximum(b) if is_max else a.minimum(b)
+        return [a.ne(a).where(b, b.ne(b).where(a, best)).value]
+    if builder.is_old:
+        better = a.gt(b) if is_max else a.lt(b)
+        return [builder.select(better.value, a.value, b.value)]
+    return [(a.maximum(b) if is_max else a.minimum(b)).value]
+
+
+@legalizes("floor_divide")
+def legalize_floor_divide(builder: PaddleLegalizer) -> Results:
+    """Rounded down."""
+    a, b = aligned(builder, "x", "y")
+    if not is_float(a.element):
+        return [a.quotient(b).value]
+    if builder.is_old:
+        return [(a / b).floor().value]
+    return builder.torch("floor_divide.default", a.element, **{"self": a.value, "other": b.value})
+
+
+@legalizes("remainder")
+def legalize_remainder(builder: PaddleLegalizer) -> Results:
+    """With the sign of the divisor."""
+    a, b = aligned(builder, "x", "y")
+    return [builder.add(core.ModOp(a.value, b.value))]
+
+
+@legalizes("elementwise_pow")
+def legalize_power(builder: PaddleLegalizer) -> Results:
+    """Powers."""
+    a, b = aligned(builder, "x", "y")
+    return [builder.add(core.PowOp(a.value, b.value))]
+
+
+@legalizes("pow")
+def legalize_scalar_power(builder: PaddleLegalizer) -> Results:
+    """Powers by a number; squares and roots are no powers."""
+    x = builder.value("x")
+    if builder.optional("y") is None:
+        exponent = builder.number("y")
+        if exponent == 2:
+            return [(x * x).value]
+        if exponent == 1:
+            return [x.value]
+        if exponent == 0.5 and is_float(x.element):
+            return [builder.narrow(apply(core.SqrtOp, builder.wide()))]
+    wide = builder.wide() if is_float(x.element) else x
+    y = builder.scalar_of("y", wide.element)
+    return [builder.narrow(TensorValue(builder, builder.add(core.PowOp(wide.value, y.value))))]
+
+
+@legalizes("heaviside")
+def legalize_heaviside(builder: PaddleLegalizer) -> Results:
+    """0 below zero, 1 above, and y at zero."""
+    a, b = aligned(builder, "x", "y")
+    return [a.eq(0).where(b, a.gt(0).cast(a.element)).value]
+
+
+@legalizes("atan2", "copysign", "nextafter", "lerp")
+def legalize_others_of_two(builder: PaddleLegalizer) -> Results:
+    """As in PyTorch."""
+    x, y = builder.input("x"), builder.input("y")
+    match builder.name:
+        case "lerp":
+            weight = builder.input("weight")
+            return builder.torch("lerp.Tensor", **{"self": x, "end": y, "weight": weight})
+        case "copysign":
+            return builder.torch("copysign.Tensor", **{"self": x, "other": y})
+        case name:
+            return builder.torch(f"{name}.default", **{"self": x, "other": y})
+
+
+_COMPARISONS = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "less_than": "lt",
+    "less_equal": "le",
+    "greater_than": "gt",
+    "greater_equal": "ge",
+}
+
+
+@legalizes(*_COMPARISONS)
+def legalize_comparison(builder: PaddleLegalizer) -> Results:
+    """Comparisons."""
+    a, b = aligned(builder, "x", "y")
+    return [getattr(a, _COMPARISONS[builder.name])(b).value]
+
+
+_BITS = {"and": core.AndOp, "or": core.OrOp, "xor": core.XorOp}
+
+
+def truth(x: TensorValue) -> TensorValue:
+    """Whether elements are not zero."""
+    return x if x.element == i1 else x.ne(0)
+
+
+@legalizes(*(f"{kind}_{name}" for kind in ("logical", "bitwise") for name in (*_BITS, "not")))
+def legalize_bits(builder: PaddleLegalizer) -> Results:
+    """Bits, or truth values."""
+    kind, _, name = builder.name.partition("_")
+    if name == "not":
+        x = builder.value("x")
+        return [(~(truth(x) if kind == "logical" else x)).value]
+    a, b = builder.pair("x", "y")
+    if kind == "logical":
+        a, b = truth(a), truth(b)
+    return [builder.add(_BITS[name](a.value, b.value))]
+
+
+@legalizes("bitwise_left_shift", "bitwise_right_shift")
+def legalize_shift(builder: PaddleLegalizer) -> Results:
+    """Shifts that keep the sign."""
+    if not builder.flag("is_arithmetic"):
+        builder.refuse("a logical shift", "an arithmetic one")
+    x, y = builder.input("x"), builder.input("y")
+    return builder.torch(f"{builder.name}.Tensor", **{"self": x, "other": y})
+
+
+# One operand
+
+_UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "exp": lambda x: x.exp(),
+    "expm1": expm1,
+    "log": lambda x: x.log(),
+    "log2": lambda x: x.log() * (1 / math.log(2)),
+    "log10": lambda x: x.log() * (1 / math.log(10)),
+    "log1p": log1p,
+    "sqrt": lambda x: apply(core.SqrtOp, x),
+    "rsqrt": lambda x: 1 / apply(core.SqrtOp, x),
+    "reciprocal": lambda x: 1 / x,
+    "sin": lambda x: x.sin(),
+    "cos": lambda x: x.cos(),
+    "tan": lambda x: apply(core.TanOp, x),
+    "asin": lambda x: apply(core.AsinOp, x),
+    "acos": lambda x: apply(core.AcosOp, x),
+    "atan": lambda x: apply(core.AtanOp, x),
+    "sinh": lambda x: apply(core.SinhOp, x),
+    "cosh": lambda x: apply(core.CoshOp, x),
+    "tanh": lambda x: apply(core.TanhOp, x),
+    "asinh": lambda x: apply(core.AsinhOp, x),
+    "acosh": lambda x: apply(core.AcoshOp, x),
+    "atanh": lambda x: apply(core.AtanhOp, x),
+    "erf": lambda x: apply(core.ErfOp, x),
+    "erfinv": erfinv,
+    "lgamma": lgamma,
+    "gammaln": lgamma,
+    "digamma": digamma,
+    "i0": bessel_i0,
+    "sigmoid": lambda x: apply(core.SigmoidOp, x),
+    "silu": lambda x: x * apply(core.SigmoidOp, x),
+    "swish": lambda x: x * apply(core.SigmoidOp, x),
+    "tanh_shrink": lambda x: x - apply(core.TanhOp, x),
+    "softsign": lambda x: x / (x.abs() + 1),
+    "logsigmoid": lambda x: _log_sigmoid(x),
+}
+
+
+def _log_sigmoid(x: TensorValue) -> TensorValue:
+    """-m - log(exp(-m) + exp(-x - m)) for m = max(-x, 0), as one logarithm near one."""
+    top = (-x).maximum(0)
+    return -top - log1p((-x.abs()).exp()) + (x + top).minimum(0) * 0
+
+
+@legalizes(*_UNARY)
+def legalize_unary(builder: PaddleLegalizer) -> Results:
+    """Functions of floats; those of half precision are computed in f32 and rounded once."""
+    x = builder.wide()
+    if builder.name == "i0" and x.element == f64:
+        builder.refuse("f64", "f32")
+    return [builder.narrow(_UNARY[builder.name](x))]
+
+
+@legalizes("abs", "sign", "square", "relu", "relu6", "floor", "ceil", "trunc", "rint")
+def legalize_kept(builder: PaddleLegalizer) -> Results:
+    """Functions that integers have, too. NaN is no number above zero."""
+    x = builder.value(builder.only)
+    match builder.name:
+        case "abs":
+            return [x.value if is_unsigned(x.element) else x.abs().value]
+        case "square":
+            return [(x * x).value]
+        case "relu":
+            return [x.gt(0).where(x, 0).value if is_float(x.element) else x.maximum(0).value]
+        case "relu6":
+            return [x.maximum(0).minimum(6).value]
+        case "sign":
+            return [builder.add(core.SignOp(x.value))]
+        case _ if not is_float(x.element):
+            return [x.value]
+        case "trunc":
+            return [x.lt(0).where(x.ceil(), x.floor()).value]
+        case "rint":
+            return [x.round().value]
+        case _:
+            return [(x.floor() if builder.name == "floor" else x.ceil()).value]
+
+
+@legalizes("round")
+def legalize_round(builder: PaddleLegalizer) -> Results:
+    """Halves to even numbers; in a ProgramDesc away from zero."""
+    x = builder.value("x")
+    if not is_float(x.element):
+        return [x.value]
+    decimals = builder.integer("decimals")
+    if builder.is_old:
+        return [round_away(x).value]
+    if not decimals:
+        return [x.round().value]
+    factor = float(10 ** abs(decimals))
+    y = (x * factor).round() / factor if decimals > 0 else (x / factor).round() * factor
+    return [y.value]
+
+
+@legalizes("isnan", "isinf", "isfinite")
+def legalize_kind(builder: PaddleLegalizer) -> Results:
+    """What kind of number it is."""
+    x = builder.value("x")
+    if not is_float(x.element):
+        return [(x.eq(x) if builder.name == "isfinite" else x.ne(x)).value]
+    match builder.name:
+        case "isnan":
+            return [x.ne(x).value]
+        case "isinf":
+            return [x.abs().eq(math.inf).value]
+        case _:
+            return [x.abs().lt(math.inf).value]
+
+
+@legalizes("isclose", "allclose")
+def legalize_close(builder: PaddleLegalizer) -> Results:
+    """Whether |x - y| is at most atol + rtol * |y|."""
+    a, b = (value.cast(f64) for value in builder.pair("x", "y"))
+    rtol, atol = (_tolerance(builder, name) for name in ("rtol", "atol"))
+    close = (a - b).abs().le(b.abs() * rtol + atol) | a.eq(b)
+    if builder.flag("equal_nan"):
+        close = close | (a.ne(a) & b.ne(b))
+    if builder.name == "allclose":
+        close = close.reduce("min", list(range(len(close.dims))))
+    return [close.value]
+
+
+def _tolerance(builder: PaddleLegalizer, name: str) -> TensorValue:
+    """A number, which a ProgramDesc has as a text."""
+    found = builder.get(name)
+    number = float(found) if isinstance(found, str) else builder.number(name)
+    return TensorValue.number(builder, number, f64)
+
+
+@legalizes("equal_all")
+def legalize_equal_all(builder: PaddleLegalizer) -> Results:
+    """Whether all elements are equal, and the shapes, too."""
+    a, b = builder.pair("x", "y")
+    if a.dims != b.dims:
+        sizes = (a.dims, b.dims)
+        if len(a.dims) == len(b.dims) and any(d.value is None for part in sizes for d in part):
+            builder.refuse(f"open sizes {[str(d) for d in a.dims]}", "known ones")
+        return [builder.scalar(0, i1)]
+    return [a.eq(b).reduce("min", list(range(len(a.dims)))).value]
+
+
+@legalizes("is_empty")
+def legalize_is_empty(builder: PaddleLegalizer) -> Results:
+    """Whether there are no elements."""
+    return [TensorValue.dim(builder, builder.total(builder.input("x"))).eq(0).value]
+
+
+# Activations with parameters
+
+
+@legalizes("leaky_relu", "elu", "celu", "selu", "prelu", "rrelu")
+def legalize_below_zero(builder: PaddleLegalizer) -> Results:
+    """x, or another function of it below zero."""
+    x = builder.wide()
+    low = x.minimum(0)
+    match builder.name:
+        case "leaky_relu":
+            y = x.lt(0).where(x * builder.number("negative_slope"), x)
+        case "elu":
+            y = x.lt(0).where(expm1(low) * builder.number("alpha"), x)
+        case "celu":
+            alpha = builder.number("alpha")
+            y = x.lt(0).where(expm1(low / alpha) * alpha, x)
+        case "selu":
+            scale = builder.number("scale")
+            y = x.gt(0).where(x * scale, expm1(low) * (scale * builder.number("alpha")))
+        case "rrelu":
+            if not builder.flag("is_test"):
+                builder.refuse("random numbers", "is_test", "call model.eval()")
+            slope = (builder.number("lower") + builder.number("upper")) / 2
+            y = x.lt(0).where(x * slope, x)
+        case _:
+            y = x.gt(0).where(x, x * _slopes(builder, x))
+    return builder.results(out=builder.narrow(y))
+
+
+def _slopes(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
+    """One slope for all, for each channel, or for each element of an image."""
+    slope = builder.value("alpha").cast(x.element)
+    rank = len(x.dims)
+    match builder.text("mode"):
+        case "all":
+            return slope.reshape([1] * rank)
+        case "channel":
+            return slope.reshape([builder.total(slope.value)]).column(
+                rank, rank - 1 if builder.is_last else min(1, rank - 1)
+            )
+        case _:
+            return slope.reshape([1, *x.dims[1:]])
+
+
+@legalizes("gelu")
+def legalize_gelu(builder: PaddleLegalizer) -> Results:
+    """By the error function, or by tanh."""
+    x = builder.wide()
+    if builder.flag("approximate"):
+        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+        return [builder.narrow(x * 0.5 * (apply(core.TanhOp, inner) + 1))]
+    return [builder.narrow(x * 0.5 * (apply(core.ErfOp, x * math.sqrt(0.5)) + 1))]
+
+
+@legalizes("hardsigmoid", "hardswish", "hardtanh", "brelu", "stanh", "mish", "softplus")
+def legalize_smooth(builder: PaddleLegalizer) -> Results:
+    """Activations made of pieces."""
+    x = builder.wide()
+    match builder.name:
+        case "hardsigmoid":
+            y = (x * builder.number("slope") + builder.number("offset")).maximum(0).minimum(1)
+        case "hardswish":
+            limit, scale, offset = (builder.number(n) for n in ("threshold", "scale", "offset"))
+            y = x * (x + offset).maximum(0).minimum(limit) / scale
+        case "hardtanh" | "brelu":
+            y = x.maximum(builder.number("t_min")).minimum(builder.number("t_max"))
+        case "stanh":
+            y = apply(core.TanhOp, x * builder.number("scale_a")) * builder.number("scale_b")
+        case "mish":
+            y = x * apply(core.TanhOp, _softplus(x, 1.0, 20.0))
+        case _:
+            y = _softplus(x, builder.number("beta"), builder.number("threshold"))
+    return [builder.narrow(y)]
+
+
+def _softplus(x: TensorValue, beta: float, threshold: float) -> TensorValue:
+    """log(1 + exp(beta * x)) / beta, and x where that is the same."""
+    scaled = x * beta
+    soft = scaled.maximum(0) + log1p((-scaled.abs()).exp())
+    return scaled.gt(threshold).where(x, soft / beta)
+
+
+@legalizes("hardshrink", "softshrink", "thresholded_relu")
+def legalize_shrink(builder: PaddleLegalizer) -> Results:
+    """Zero around zero, or below a threshold."""
+    x = builder.wide()
+    limit = builder.number("threshold")
+    match builder.name:
+        case "hardshrink":
+            y = (x.ge(-limit) & x.le(limit)).where(x * 0, x)
+        case "softshrink":
+            above, below = x.gt(limit).cast(x.element), x.lt(-limit).cast(x.element)
+            y = above * (x - limit) + below * (x + limit)
+        case _:
+            above = x.gt(limit).cast(x.element)
+            y = x * above + (1 - above) * builder.number("value")
+    return [builder.narrow(y)]
+
+
+@legalizes("logit")
+def legalize_logit(builder: PaddleLegalizer) -> Results:
+    """log(x / (1 - x)), x between eps and 1 - eps; outside of 0 to 1 it is NaN without eps."""
+    x = builder.wide()
+    if (eps := builder.number("eps")) > 0:
+        x = x.clip(eps, 1 - eps)
+    return [builder.narrow((x / (1 - x)).log())]
+
+
+@legalizes("maxout")
+def legalize_maxout(builder: PaddleLegalizer) -> Results:
+    """The largest of `groups` neighboring channels."""
+    x, groups = builder.input("x"), builder.integer("groups")
+    axis = builder.along(x)
+    dims = dims_of(x)
+    split = builder.reshape(x, [*dims[:axis], dims[axis] // groups, groups, *dims[axis + 1 :]])
+    return [builder.reduce("max", split, [axis + 1])]
+
+
+@legalizes("swiglu")
+def legalize_swiglu(builder: PaddleLegalizer) -> Results:
+    """x * sigmoid(x) * y; without y, x is both halves."""
+    x = builder.wide()
+    if builder.optional("y") is None:
+        half = x.dims[-1] // 2
+        axis = len(x.dims) - 1
+        x, y = (TensorValue(builder, v) for v in builder.split(x.value, axis, [half, half]))
+    else:
+        y = builder.wide("y")
+    return [builder.narrow(x * apply(core.SigmoidOp, x) * y)]
+
+
+# Scales, bounds, types
+
+
+@legalizes("scale")
+def legalize_scale(builder: PaddleLegalizer) -> Results:
+    """x * scale + bias, or (x + bias) * scale."""
+    x = builder.value("x")
+    y = builder.wide() if is_float(x.element) else x
+    scale, bias = builder.scalar_of("scale", y.element), builder.scalar_of("bias", y.element)
+    if builder.flag("bias_after_scale"):
+        y = y if scale.is_all(1) else y * scale
+        y = y if bias.is_all(0) else y + bias
+    else:
+        y = y if bias.is_all(0) else y + bias
+        y = y if scale.is_all(1) else y * scale
+    return [builder.narrow(y)]
+
+
+@legalizes("increment")
+def legalize_increment(builder: PaddleLegalizer) -> Results:
+    """x + value"""
+    x = builder.value("x")
+    return [(x + builder.scalar_of("value", x.element)).value]
+
+
+@legalizes("clip")
+def legalize_clip(builder: PaddleLegalizer) -> Results:
+    """At least min, then at most max."""
+    x = builder.value("x")
+    low, high = (builder.scalar_of(name, x.element) for name in ("min", "max"))
+    return [x.maximum(low).minimum(high).value]
+
+
+@legalizes("clip_by_norm")
+def legalize_clip_by_norm(builder: PaddleLegalizer) -> Results:
+    """Scaled down so that the norm is at most a number."""
+    x = builder.wide()
+    norm = apply(core.SqrtOp, (x * x).reduce("sum", list(range(len(x.dims)))))
+    limit = builder.number("max_norm")
+    return [builder.narrow(norm.gt(limit).where(x * limit / norm, x))]
+
+
+@legalizes("cast")
+def legalize_cast(builder: PaddleLegalizer) -> Results:
+    """Another type of elements; truth values are what is not zero."""
+    x = builder.value("x")
+    if builder.dtype() == i1:
+        return [truth(x).value]
+    if builder.dtype() == f16 and is_float(x.element):
+        return [builder.rounded(x.value, f16)]
+    return builder.torch("_to_copy.default", builder.dtype(), **{"self": x.value})
+
+
+@legalizes("assign", "share_data", "npu_identity", "print", "depend", "assign_array", "conj")
+def legalize_identity(builder: PaddleLegalizer) -> Results:
+    """The value itself."""
+    op = builder.operator
+    name = next(name for name in op.schema.operands if builder.get(name) is not None)
+    return [builder.input(name)]
+
+
+@legalizes("assign_out")
+def legalize_assign_out(builder: PaddleLegalizer) -> Results:
+    """The value itself."""
+    return [builder.input("x")]
+
+
+@legalizes("share_var")
+def legalize_share(builder: PaddleLegalizer) -> Results:
+    """The values themselves."""
+    return builder.inputs("input")
+
+
+@legalizes("atleast_vector")
+def legalize_vector(builder: PaddleLegalizer) -> Results:
+    """A tensor without dimensions as one with one."""
+    x = builder.input("x")
+    return [builder.reshape(x, [1]) if not rank_of(x) else x]
+
+
+@legalizes("dropout")
+def legalize_dropout(builder: PaddleLegalizer) -> Results:
+    """Nothing happens outside of training, but that one mode scales then."""
+    if not builder.flag("is_test"):
+        builder.refuse("random numbers", "is_test", "call model.eval()")
+    x = builder.value("x")
+    if builder.text("mode") == "downgrade_in_infer":
+        x = x * (1 - builder.scalar_of("p", x.element))
+    return builder.results(out=x.value)
+
+
+@legalizes("add_n")
+def legalize_add_n(builder: PaddleLegalizer) -> Results:
+    """The sum of all."""
+    first, *rest = [TensorValue.of(builder, value) for value in builder.inputs("inputs")]
+    for value in rest:
+        first = first + value
+    return [first.value]
+
+
+@legalizes("where")
+def legalize_where(builder: PaddleLegalizer) -> Results:
+    """Elements of the one or the other."""
+    a, b = builder.pair("x", "y")
+    condition = truth(builder.value("condition"))
+    return [builder.select(condition.value, a.value, b.value)]
+
+
+@legalizes("label_smooth")
+def legalize_label_smooth(builder: PaddleLegalizer) -> Results:
+    """(1 - epsilon) * label + epsilon * prior, which is the same for all without one."""
+    x, epsilon = builder.value("label"), builder.number("epsilon")
+    if builder.optional("prior_dist") is not None:
+        prior = builder.value("prior_dist")
+        prior = prior.reshape([builder.total(prior.value)]) * epsilon
+        return [(x * (1 - epsilon) + prior).value]
+    size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
+    share = TensorValue.number(builder, epsilon, x.element) / size
+    return [(x * (1 - epsilon) + share).value]
+
+
+@legalizes("angle")
+def legalize_angle(builder: PaddleLegalizer) -> Results:
+    """Pi for negative numbers, else 0."""
+    x = builder.wide()
+    return [builder.narrow(x.lt(0).where(x * 0 + math.pi, x * 0))]
+
+
+@legalizes("log_loss")
+def legalize_log_loss(builder: PaddleLegalizer) -> Results:
+    """-label * log(p + epsilon) - (1 - label) * log(1 - p + epsilon)"""
+    p, label, epsilon = builder.wide("input"), builder.wide("label"), builder.number("epsilon")
+    loss = -(label * (p + epsilon).log()) - (1 - label) * (1 - p + epsilon).log()
+    return [builder.narrow(loss)]
+
+
+@legalizes("shard_index")
+def legalize_shard_index(builder: PaddleLegalizer) -> Results:
+    """The place in a shard, or another number for what is in others."""
+    x = builder.value("input")
+    size = -(-builder.integer("index_num") // builder.integer("nshards"))
+    inside = (x // size).eq(builder.integer("shard_id"))
+    ignored = TensorValue.number(builder, builder.integer("ignore_value"), x.element)
+    return [inside.where(x % size, ignored).value]
+
+
+@legalizes("full_batch_size_like")
+def legalize_full_batch_size_like(builder: PaddleLegalizer) -> Results:
+    """One number everywhere, with one size of another tensor."""
+    sizes = builder.whole("shape")
+    source = dims_of(builder.input("input"))
+    sizes[builder.integer("output_dim_idx")] = source[builder.integer("input_dim_idx")]
+    value = builder.scalar_of("value", builder.dtype())
+    return [builder.broadcast(value.value, sizes)]
+
+
+@legalizes("numel")
+def legalize_numel(builder: PaddleLegalizer) -> Results:
+    """The number of elements."""
+    count = TensorValue.dim(builder, builder.total(builder.input("x")))
+    return [count.cast(builder.element()).value]
+
+
+@legalizes("shape", "shape64")
+def legalize_shape(builder: PaddleLegalizer) -> Results:
+    """The sizes of all dimensions."""
+    sizes = builder.dims(dims_of(builder.input("input")))
+    element = i64 if builder.name == "shape64" else builder.element()
+    return [builder.cast(sizes, element)]

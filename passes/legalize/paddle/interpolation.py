@@ -1,0 +1,121 @@
+"""Images of another size, along one dimension after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+
+_RANKS = {"linear": 1, "bilinear": 2, "nearest": 0, "bicubic": 2, "trilinear": 3}
+
+
+@legalizes(*(f"{kind}_interp" for kind in _RANKS))
+def legalize_interpolation(builder: PaddleLegalizer) -> Results:
+    """By sizes, of tensors or plain, or by scales, which are used where they are given."""
+    x = builder.first(builder.input("x"))
+    rank = rank_of(x) - 2
+    scales = _scales(builder, rank)
+    sizes = _sizes(builder, dims_of(x)[2:], scales)
+    kind = builder.name.removesuffix("_interp")
+    element = element_type(x)
+    for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+        if dims_of(x)[axis] == size and scale in (None, 1.0):
+            continue
+        x = _resized(builder, x, axis, size, scale, kind)
+    return [builder.back(builder.cast(x, element))]
+
+
+def _scales(builder: PaddleLegalizer, rank: int) -> list[float | None]:
+    if builder.get("size_tensor"):
+        return [None] * rank
+    if builder.optional("scale_tensor") is not None:
+        array = builder.require_constant(builder.input("scale_tensor"), "'scale'")
+        found = [float(number) for number in array.reshape(-1)]
+    else:
+        is_list = isinstance(builder.get("scale"), list)
+        found = builder.numbers("scale") if is_list else [float(builder.number("scale", 0.0))]
+    found = found * rank if len(found) == 1 else found
+    if len(found) != rank or any(number <= 0 for number in found):
+        return [None] * rank
+    return [*found]
+
+
+def _sizes(
+    builder: PaddleLegalizer, space: Sequence[Expr], scales: Sequence[float | None]
+) -> list[Expr]:
+    rank = len(space)
+    for name in ("size_tensor", "out_size"):
+        found = builder.get(name)
+        if found is not None and found != []:
+            vector = builder.cast(builder.vector(name), i64)
+            return sizes_of(builder, vector, "the size")
+    if scales[0] is None:
+        numbers = [builder.integer(name) for name in ("out_d", "out_h", "out_w")][3 - rank :]
+        if any(number <= 0 for number in numbers):
+            builder.refuse(f"the size {numbers}", "a size or a scale")
+        return [Expr.const(number) for number in numbers]
+    return [_scaled(builder, dim, scale or 1.0) for dim, scale in zip(space, scales, strict=True)]
+
+
+def _scaled(builder: PaddleLegalizer, dim: Expr, scale: float) -> Expr:
+    if dim.value is not None:
+        return Expr.const(math.floor(dim.value * scale))
+    if scale == int(scale):
+        return dim * int(scale)
+    if 1 / scale == int(1 / scale):
+        return dim // int(1 / scale)
+    builder.refuse(f"the scale {scale} of an open size", "a whole one")
+
+
+def _resized(
+    builder: PaddleLegalizer,
+    x: SSAValue,
+    axis: int,
+    size: Expr,
+    scale: float | None,
+    kind: str,
+) -> SSAValue:
+    """One dimension: where each new element lies among the old ones, in single precision."""
+    dim = dims_of(x)[axis]
+    corners = builder.flag("align_corners")
+    number = TensorValue.iota(builder, size).cast(f32)
+    old, new = (TensorValue.dim(builder, d).cast(f32) for d in (dim, size))
+    last = TensorValue.dim(builder, dim) - 1
+    if corners:
+        ratio = new.gt(1).where((old - 1.0) / (new - 1.0).maximum(1.0), 0)
+    elif scale is not None:
+        ratio = TensorValue.number(builder, 1 / scale, f32)
+    else:
+        ratio = old / new
+    if builder.is_old:  # a result of one element is taken from the beginning
+        ratio = new.gt(1).where(ratio, 0)
+    if kind == "nearest":
+        place = number * ratio + 0.5 if corners else number * ratio
+        index = place.floor().cast(i64).minimum(last)
+        return builder.add(GatherOp(x, index.value, axis))
+    wide = f64 if element_type(x) == f64 else f32
+    value = builder.cast(x, wide)
+    if kind == "bicubic":
+        place = number * ratio if corners else (number + 0.5) * ratio - 0.5
+        low = place.floor()
+        index = [(low.cast(i64) + k).minimum(last).maximum(0) for k in (-1, 0, 1, 2)]
+        weights = cubic_weights((place - low).cast(wide), -0.75)
+        return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)
+    is_half = not corners and builder.integer("align_mode") == 0
+    place = ((number + 0.5) * ratio - 0.5).maximum(0.0) if is_half else number * ratio
+    low = place.floor()
+    after = (place - low).cast(wide)
+    base = low.cast(i64)
+    index = [base.minimum(last), (base + 1).minimum(last)]
+    weights = [1.0 - after, after]
+    return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)

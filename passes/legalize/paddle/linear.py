@@ -1,0 +1,315 @@
+"""Convolutions and products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import SqrtOp
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.tensor import TopKOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f64, rank_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.windows import Window, same
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tf1.applied import applied as tf1
+
+# Convolutions
+
+
+def window_of(
+    builder: PaddleLegalizer, kernel: Sequence[Expr], dims: Sequence[Expr], dilations: list[int]
+) -> Window:
+    """The window over the spatial dimensions `dims`, with the padding that is asked for."""
+    rank = len(kernel)
+    strides = builder.plain("strides") if builder.get("strides") else [1] * rank
+    amounts = [Expr.const(k) for k in builder.plain("paddings")]
+    none = [Expr.const(0)] * rank
+    begin, end = (amounts[::2], amounts[1::2]) if len(amounts) == 2 * rank else (amounts, amounts)
+    window = Window(tuple(kernel), strides, dilations, begin or none, end or none, none)
+    match builder.text("padding_algorithm") if builder.has("padding_algorithm") else "EXPLICIT":
+        case "SAME":
+            window = Window(tuple(kernel), strides, [1] * rank, none, none, none)
+            return same(window, dims, upper=True)
+        case "VALID":
+            return Window(tuple(kernel), strides, dilations, none, none, none)
+        case _:
+            return window
+
+
+@legalizes("conv2d", "conv3d", "depthwise_conv2d", "fused_conv2d_add_act")
+def legalize_convolution(builder: PaddleLegalizer) -> Results:
+    """Images with their channels first or last; `SAME` goes without dilations."""
+    x, weight = builder.first(builder.input("input")), builder.input("filter")
+    dilations = builder.plain("dilations")
+    window = window_of(builder, dims_of(weight)[2:], dims_of(x)[2:], dilations)
+    bias = builder.optional("bias") if builder.has("bias") else None
+    groups = builder.integer("groups")
+    op = ConvOp(
+        x,
+        weight,
+        bias,
+        strides=window.strides,
+        dilations=window.dilations,
+        pads_begin=window.begin,
+        pads_end=window.end,
+        groups=groups,
+    )
+    found = builder.add(op)
+    if builder.name == "fused_conv2d_add_act":
+        return builder.results(output=builder.back(_fused(builder, found)))
+    return [builder.back(found)]
+
+
+def _fused(builder: PaddleLegalizer, x: SSAValue) -> SSAValue:
+    """What a fused convolution does after it."""
+    y = TensorValue(builder, x)
+    if builder.optional("residual_data") is not None:
+        y = y + TensorValue.of(builder, builder.first(builder.input("residual_data")))
+    return activated(builder, y, builder.text("activation")).value
+
+
+def activated(builder: PaddleLegalizer, x: TensorValue, name: str) -> TensorValue:
+    """An activation by name."""
+    match name:
+        case "" | "identity":
+            return x
+        case "relu":
+            return x.gt(0).where(x, 0)
+        case _:
+            builder.refuse(f"the fused activation '{name}'", "relu or none")
+
+
+@legalizes("conv2d_transpose", "conv3d_transpose", "depthwise_conv2d_transpose")
+def legalize_transposed(builder: PaddleLegalizer) -> Results:
+    """Weights are [in, out / groups, ...]; a size that is given adds to the end."""
+    x, weight = builder.first(builder.input("x")), builder.input("filter")
+    rank = rank_of(weight) - 2
+    dilations = builder.plain("dilations")
+    strides = builder.plain("strides")
+    window = window_of(builder, dims_of(weight)[2:], dims_of(x)[2:], dilations)
+    extra = builder.plain("output_padding") if builder.get("output_padding") else [0] * rank
+    sizes = builder.whole("output_size") if builder.get("output_size") is not None else []
+    if sizes:
+        extra.clear()
+        for k, size in enumerate(sizes):
+            own = (dims_of(x)[2 + k] - 1) * strides[k] - window.begin[k] - window.end[k]
+            more = (size - own - (dims_of(weight)[2 + k] - 1) * window.dilations[k] - 1).value
+            if more is None:
+                builder.refuse(f"an output size {size}", "a number")
+            extra.append(more)
+    found = transposed_convolution(
+        builder,
+        x,
+        weight,
+        strides=strides,
+        dilations=window.dilations,
+        pads_begin=window.begin,
+        pads_end=window.end,
+        output_padding=extra,
+        groups=builder.integer("groups"),
+    )
+    return [builder.back(found)]
+
+
+# Products
+
+
+@legalizes("matmul", "fused_matmul", "bmm", "mv")
+def legalize_matmul(builder: PaddleLegalizer) -> Results:
+    """Products of matrices, batches of them, and vectors."""
+    x, y = builder.input("x"), builder.input("vec" if builder.name == "mv" else "y")
+    if builder.has("transpose_x"):
+        x, y = (
+            _swapped(builder, value) if builder.flag(name) else value
+            for name, value in (("transpose_x", x), ("transpose_y", y))
+        )
+    found = TensorValue(builder, matmul(builder, x, y))
+    alpha = builder.number("alpha") if builder.has("alpha") else 1.0
+    if builder.name == "fused_matmul":
+        alpha *= builder.number("matmul_alpha")
+        found = activated(builder, found * alpha, builder.text("fuse_activation"))
+        return [found.value]
+    return [(found if alpha == 1 else found * alpha).value]
+
+
+def _swapped(builder: PaddleLegalizer, x: SSAValue) -> SSAValue:
+    rank = rank_of(x)
+    return x if rank < 2 else builder.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@legalizes("matmul_with_flatten", "fc")
+def legalize_flat_matmul(builder: PaddleLegalizer) -> Results:
+    """The product of two tensors as matrices; the result has the dimensions that are left."""
+    if builder.name == "fc":
+        x, y = builder.input("input"), builder.input("w")
+        first, second = builder.integer("in_num_col_dims"), 1
+    else:
+        x, y = builder.input("x"), builder.input("y")
+        first, second = (builder.integer(f"{name}_num_col_dims") for name in "xy")
+    dims = [*dims_of(x)[:first], *dims_of(y)[second:]]
+    product_ = matmul(builder, builder.flatten(x, first), builder.flatten(y, second))
+    found = TensorValue(builder, builder.reshape(product_, dims))
+    if builder.name == "fc":
+        if builder.flag("padding_weights"):
+            builder.refuse("padded weights", "weights as they are")
+        if (bias := builder.optional("bias")) is not None:
+            found = found + TensorValue.of(builder, bias).reshape([builder.total(bias)])
+        found = activated(builder, found, builder.text("activation_type"))
+    return [found.value]
+
+
+@legalizes("addmm", "baddbmm")
+def legalize_sum_of_product(builder: PaddleLegalizer) -> Results:
+    """beta * input + alpha * x y"""
+    found = TensorValue(builder, matmul(builder, builder.input("x"), builder.input("y")))
+    alpha, beta = builder.number("alpha"), builder.number("beta")
+    found = found if alpha == 1 else found * alpha
+    x = builder.value("input")
+    return [(found + (x if beta == 1 else x * beta)).value]
+
+
+@legalizes("dot", "kron", "cross", "matrix_power", "multi_dot", "einsum", "bilinear")
+def legalize_products(builder: PaddleLegalizer) -> Results:
+    """Products of vectors, of blocks, of several matrices, and sums of them by labels."""
+    match builder.name:
+        case "dot":
+            a, b = builder.pair("x", "y")
+            return [(a * b).reduce("sum", [len(a.dims) - 1]).value]
+        case "kron":
+            given = {"self": builder.input("x"), "other": builder.input("y")}
+            return builder.torch("kron.default", **given)
+        case "cross":
+            return [_cross(builder)]
+        case "matrix_power":
+            given = {"self": builder.input("x"), "n": builder.integer("n")}
+            return builder.torch("matrix_power.default", **given)
+        case "multi_dot":
+            first, *rest = builder.inputs("x")
+            for value in rest:
+                first = matmul(builder, first, value)
+            return [first]
+        case "einsum":
+            found = einsum(builder, builder.text("equation"), builder.inputs("x"))
+            return builder.results(out=found)
+        case _:
+            values = [builder.input(name) for name in ("x", "weight", "y")]
+            found = TensorValue(builder, einsum(builder, "ni,oij,nj->no", values))
+            if (bias := builder.optional("bias")) is not None:
+                found = found + TensorValue.of(builder, bias)
+            return [found.value]
+
+
+def _cross(builder: PaddleLegalizer) -> SSAValue:
+    """The cross product of vectors of three; 9 is the first axis of three."""
+    a, b = builder.pair("x", "y")
+    axis = builder.integer("axis")
+    if axis == 9:
+        axis = next((k for k, dim in enumerate(a.dims) if dim == 3), 0)
+    axis = builder.axis(axis, len(a.dims))
+    left, right = ([v.pick(axis, k) for k in range(3)] for v in (a, b))
+    parts = [
+        left[(k + 1) % 3] * right[(k + 2) % 3] - left[(k + 2) % 3] * right[(k + 1) % 3]
+        for k in range(3)
+    ]
+    return stack(parts, axis).value
+
+
+@legalizes("inverse", "cholesky", "det")
+def legalize_factors(builder: PaddleLegalizer) -> Results:
+    """Of matrices, as in TensorFlow."""
+    x = builder.input("x")
+    match builder.name:
+        case "inverse":
+            return tf1(builder, "MatrixInverse", x, adjoint=False)
+        case "cholesky":
+            found = tf1(builder, "Cholesky", x)[0]
+            return [_swapped(builder, found) if builder.flag("upper") else found]
+        case _:
+            return tf1(builder, "MatrixDeterminant", x)
+
+
+@legalizes("fsp")
+def legalize_fsp(builder: PaddleLegalizer) -> Results:
+    """The mean of products of channels."""
+    x, y = builder.input("x"), builder.input("y")
+    area = product(dims_of(x)[2:])
+    found = TensorValue(builder, einsum(builder, "nahw,nbhw->nab", [x, y]))
+    return [(found / TensorValue.dim(builder, area).cast(element_type(x))).value]
+
+
+# Singular values
+
+_SWEEPS = 8
+_MOST_SIDE = 12
+
+
+@legalizes("svd", "svdvals")
+def legalize_singular_values(builder: PaddleLegalizer) -> Results:
+    """
+    Singular values in descending order: roots of the eigenvalues of the smaller product with the
+    transpose, in double precision, by Jacobi's rotations (Golub, Van Loan, Matrix Computations).
+    """
+    if builder.name == "svd" and (builder.has_result("u") or builder.has_result("vh")):
+        builder.refuse("singular vectors", "singular values")
+    x = builder.wide().cast(f64)
+    rows, columns = (dim.value for dim in x.dims[-2:])
+    if rows is None or columns is None or min(rows, columns) > _MOST_SIDE:
+        builder.refuse(f"matrices of {x.dims[-2]} by {x.dims[-1]}", f"up to {_MOST_SIDE} by any")
+    other = _swapped(builder, x.value)
+    pair = (x.value, other) if rows <= columns else (other, x.value)
+    size = min(rows, columns)
+    start = matmul(builder, *pair)
+
+    def sweep(inner: PaddleLegalizer, number: Expr, state: State) -> tuple[State, State]:
+        del number
+        rank = len(state[0].dims)
+        entries = {
+            (p, q): state[0].pick(rank - 2, p).pick(rank - 2, q)
+            for p in range(size)
+            for q in range(p, size)
+        }
+        for p in range(size):
+            for q in range(p + 1, size):
+                _rotate(entries, p, q, size)
+        lines = [
+            stack([entries[min(p, q), max(p, q)] for q in range(size)], rank - 2)
+            for p in range(size)
+        ]
+        return (stack(lines, rank - 2),), ()
+
+    (found,), _ = run_steps(builder, Expr.const(_SWEEPS), [start], sweep)
+    last = TensorValue(builder, found)
+    rank = len(last.dims)
+    line = [last.pick(rank - 2, k).pick(rank - 2, k) for k in range(size)]
+    values = apply(SqrtOp, stack(line, rank - 2).maximum(0)).value
+    best = builder.insert(TopKOp(values, size, rank - 2))[0]
+    return builder.results(s=builder.narrow(TensorValue(builder, best)))
+
+
+def _rotate(entries: dict[tuple[int, int], TensorValue], p: int, q: int, size: int) -> None:
+    """Make one element of a symmetric matrix zero."""
+
+    def at(i: int, j: int) -> tuple[int, int]:
+        return min(i, j), max(i, j)
+
+    app, aqq, apq = entries[p, p], entries[q, q], entries[p, q]
+    is_zero = apq.eq(0)
+    half = (aqq - app) / (is_zero.where(apq * 0 + 1, apq) * 2)
+    tangent = 1 / (half.abs() + apply(SqrtOp, half * half + 1))
+    tangent = is_zero.where(apq * 0, half.lt(0).where(-tangent, tangent))
+    cosine = 1 / apply(SqrtOp, tangent * tangent + 1)
+    sine = tangent * cosine
+    entries[p, p], entries[q, q] = app - tangent * apq, aqq + tangent * apq
+    entries[p, q] = apq * 0
+    for k in range(size):
+        if k not in (p, q):
+            one, two = entries[at(k, p)], entries[at(k, q)]
+            entries[at(k, p)] = one * cosine - two * sine
+            entries[at(k, q)] = one * sine + two * cosine

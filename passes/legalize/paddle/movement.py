@@ -1,0 +1,640 @@
+"""Operators that move elements: shapes, parts, pads, and what joins tensors or makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.tensor import ScatterElementsOp
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    element_type,
+    f64,
+    i1,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.generators import diagonals, range_of
+from lowerdeck.passes.legalize.common.movement import concat, pad, sliced, tile
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, resolved_shape, sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
+
+_ONE = Expr.const(1)
+
+# Shapes
+
+
+@legalizes("reshape")
+def legalize_reshape(builder: PaddleLegalizer) -> Results:
+    """Another shape: 0 is the old size, -1 what is left."""
+    x = builder.input("x")
+    found = builder.get("shape")
+    if isinstance(found, SSAValue):
+        shape = cast("SSAValue", found)
+    elif isinstance(found, list) and any(isinstance(v, SSAValue) for v in cast("Any", found)):
+        shape = builder.vector("shape")
+    else:
+        shape = builder.dims(builder.whole("shape"))
+    shape = builder.cast(builder.reshape(shape, [builder.total(shape)]), i64)
+    return [builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))]
+
+
+@legalizes("view_shape")
+def legalize_view(builder: PaddleLegalizer) -> Results:
+    """Another shape."""
+    x = builder.input("input")
+    shape = builder.dims(builder.whole("dims"))
+    return [builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))]
+
+
+@legalizes("squeeze")
+def legalize_squeeze(builder: PaddleLegalizer) -> Results:
+    """Dimensions of one go; others stay."""
+    x = builder.input("x")
+    dims = dims_of(x)
+    axes = builder.plain("axis") if builder.get("axis") is not None else []
+    chosen = [builder.axis(axis, max(len(dims), 1)) for axis in axes] or list(range(len(dims)))
+    return [builder.squeeze(x, [axis for axis in set(chosen) if dims[axis : axis + 1] == (_ONE,)])]
+
+
+@legalizes("unsqueeze")
+def legalize_unsqueeze(builder: PaddleLegalizer) -> Results:
+    """New dimensions of one, each counted when those before it are there."""
+    x = builder.input("x")
+    for axis in builder.plain("axis"):
+        x = builder.unsqueeze(x, [builder.axis(axis, rank_of(x) + 1)])
+    return [x]
+
+
+@legalizes("flatten", "flatten2")
+def legalize_flatten(builder: PaddleLegalizer) -> Results:
+    """Neighboring dimensions as one, or all as two."""
+    x = builder.input("x")
+    dims = dims_of(x)
+    if builder.name == "flatten2":
+        return [builder.flatten(x, builder.integer("axis"))]
+    if not dims:
+        return [builder.reshape(x, [1])]
+    first, last = (
+        builder.axis(builder.integer(name), len(dims)) for name in ("start_axis", "stop_axis")
+    )
+    return [builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])]
+
+
+@legalizes("transpose")
+def legalize_transpose(builder: PaddleLegalizer) -> Results:
+    """Dimensions in another order."""
+    x = builder.input("x")
+    return [builder.transpose(x, builder.axes(builder.plain("perm"), rank_of(x)))]
+
+
+@legalizes("expand")
+def legalize_expand(builder: PaddleLegalizer) -> Results:
+    """Dimensions of one repeated; -1 stands for the old size."""
+    x, sizes = builder.input("x"), builder.whole("shape")
+    old = [_ONE] * (len(sizes) - rank_of(x)) + list(dims_of(x))
+    dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
+    return [builder.broadcast(x, dims)]
+
+
+@legalizes("expand_as")
+def legalize_expand_as(builder: PaddleLegalizer) -> Results:
+    """The shape of another tensor."""
+    other = builder.optional("y")
+    if other is None:
+        return [builder.broadcast(builder.input("x"), builder.whole("target_shape"))]
+    return [builder.broadcast(builder.input("x"), dims_of(other))]
+
+
+@legalizes("tile", "expand_v1", "expand_as_v1")
+def legalize_tile(builder: PaddleLegalizer) -> Results:
+    """Copies side by side."""
+    x = builder.input("x")
+    if builder.name == "expand_as_v1":
+        target = dims_of(builder.input("target_tensor"))
+        repeats = [new // old for new, old in zip(target, dims_of(x), strict=True)]
+    else:
+        repeats = builder.whole("repeat_times" if builder.name == "tile" else "expand_times")
+    repeats = [_ONE] * (rank_of(x) - len(repeats)) + repeats
+    x = builder.unsqueeze(x, list(range(len(repeats) - rank_of(x))))
+    return [tile(builder, x, repeats)]
+
+
+@legalizes("broadcast_tensors", "meshgrid")
+def legalize_broadcast(builder: PaddleLegalizer) -> Results:
+    """All in one shape; vectors along a dimension each."""
+    name = "input" if builder.name == "broadcast_tensors" else "inputs"
+    values = builder.inputs(name)
+    if builder.name == "meshgrid":
+        rank = len(values)
+        sizes = [builder.total(value) for value in values]
+        values = [
+            builder.reshape(value, [size if k == axis else _ONE for k in range(rank)])
+            for axis, (value, size) in enumerate(zip(values, sizes, strict=True))
+        ]
+    dims = broadcast([dims_of(value) for value in values])
+    return [builder.broadcast(value, dims) for value in values]
+
+
+# Parts
+
+
+@legalizes("slice")
+def legalize_slice(builder: PaddleLegalizer) -> Results:
+    """Bounds are clamped; some axes go afterwards."""
+    x = builder.input("input")
+    axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
+    gone = _axes(builder, "decrease_axis", x)
+    starts, ends = builder.whole("starts"), builder.whole("ends")
+    if not len(axes) == len(starts) == len(ends):
+        builder.refuse(f"{len(starts)} starts and {len(ends)} ends", f"{len(axes)}")
+    return [_without(builder, _sliced(builder, x, axes, starts, ends, gone), gone)]
+
+
+def _axes(builder: PaddleLegalizer, name: str, x: SSAValue) -> list[int]:
+    found = builder.plain(name) if builder.get(name) is not None else []
+    return [builder.axis(axis, rank_of(x)) for axis in found]
+
+
+def _sliced(
+    builder: PaddleLegalizer,
+    x: SSAValue,
+    axes: Sequence[int],
+    starts: Sequence[Expr],
+    ends: Sequence[Expr],
+    gone: Sequence[int],
+) -> SSAValue:
+    """A slice in which axes that go are the one element at the start."""
+    kept: list[tuple[int, Expr, Expr]] = []
+    for axis, start, end in zip(axes, starts, ends, strict=True):
+        if axis in gone:
+            dim = dims_of(x)[axis]
+            x = builder.slice_axis(x, axis, from_front(builder, start, dim), 1)
+        else:
+            kept.append((axis, start, end))
+    columns = [[entry[k] for entry in kept] for k in range(3)]
+    places = [axis for axis, _, _ in kept]
+    return sliced(
+        builder,
+        x,
+        places,
+        cast("list[Expr]", columns[1]),
+        cast("list[Expr]", columns[2]),
+        [_ONE] * len(kept),
+    )
+
+
+def _without(builder: PaddleLegalizer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
+    return builder.squeeze(x, axes) if axes else x
+
+
+@legalizes("strided_slice")
+def legalize_strided_slice(builder: PaddleLegalizer) -> Results:
+    """
+    Slices with steps, which may go backward: in a ProgramDesc an end of -1 is then before the first
+    element, and every other one that is as far before it is at that.
+    """
+    x = builder.input("x")
+    axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
+    starts, ends, steps = (builder.whole(name) for name in ("starts", "ends", "strides"))
+    if builder.is_old:
+        ends = [
+            _old_end(builder, end, dims_of(x)[axis]) if (step.value or 0) < 0 else end
+            for axis, end, step in zip(axes, ends, steps, strict=True)
+        ]
+    found = sliced(builder, x, axes, starts, ends, steps)
+    return [_without(builder, found, _axes(builder, "decrease_axis", x))]
+
+
+def _old_end(builder: PaddleLegalizer, end: Expr, dim: Expr) -> Expr:
+    """The end of a slice that goes backward, which is the first element if it lies before it."""
+    if end == -1:
+        return Expr.const(-UNBOUNDED)
+    if end.value is None or end.value >= 0:
+        return end
+    return builder.symbols.largest(end + dim, 0)
+
+
+@legalizes("set_value", "set_value_with_tensor")
+def legalize_set_value(builder: PaddleLegalizer) -> Results:
+    """x with other elements in a slice, to which they are broadcast."""
+    x = builder.input("x")
+    axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
+    starts, ends, steps = (builder.whole(name) for name in ("starts", "ends", "steps"))
+    gone = _axes(builder, "decrease_axes", x)
+    places: list[TensorValue] = []
+    for axis, dim in enumerate(dims_of(x)):
+        number = TensorValue.iota(builder, dim)
+        if axis in axes:
+            k = axes.index(axis)
+            if axis in gone:
+                at = from_front(builder, starts[k], dim)
+                part = builder.slice_axis(number.value, 0, at, 1)
+            else:
+                part = sliced(builder, number.value, [0], [starts[k]], [ends[k]], [steps[k]])
+            number = TensorValue.of(builder, part)
+        places.append(number)
+    counts = [place.dims[0] for place in places]
+    value = _assigned(builder, x, counts, gone)
+    cut = [k for k, (dim, count) in enumerate(zip(dims_of(x), counts, strict=True)) if dim != count]
+    if not cut and not any(steps[axes.index(axis)] != 1 for axis in axes):
+        return [value]
+    flat = TensorValue.number(builder, 0, i64)
+    for axis, place in enumerate(places):
+        stride = TensorValue.dim(builder, product(dims_of(x)[axis + 1 :]))
+        flat = flat + (place * stride).column(len(places), axis)
+    index = flat.broadcast(counts).reshape([product(counts)])
+    source = builder.reshape(value, [product(counts)])
+    rows = builder.reshape(x, [builder.total(x)])
+    found = builder.add(ScatterElementsOp(rows, index.value, source, 0))
+    return [builder.reshape(found, dims_of(x))]
+
+
+def _assigned(
+    builder: PaddleLegalizer, x: SSAValue, counts: Sequence[Expr], gone: Sequence[int]
+) -> SSAValue:
+    """The new elements, in the shape of the slice."""
+    value = builder.optional("values")
+    if value is None:
+        value = _literal(builder, builder.get("values"), element_type(x))
+    shown = [count for axis, count in enumerate(counts) if axis not in gone]
+    for axis in builder.plain("none_axes") if builder.get("none_axes") else []:
+        shown.insert(axis, _ONE)
+    dims = list(dims_of(value))
+    while len(dims) > len(shown) and dims[0] == 1:
+        dims.pop(0)
+    value = builder.cast(builder.reshape(value, dims), x)
+    return builder.reshape(builder.broadcast(value, shown), counts)
+
+
+@legalizes("crop")
+def legalize_crop(builder: PaddleLegalizer) -> Results:
+    """A part of a size, from a place on; -1 is all that is left."""
+    x = builder.input("x")
+    starts = builder.whole("offsets") if builder.get("offsets") else [Expr.const(0)] * rank_of(x)
+    sizes = [
+        dim - start if size == -1 else size
+        for dim, start, size in zip(dims_of(x), starts, builder.whole("shape"), strict=True)
+    ]
+    return [builder.slice(x, starts, sizes)]
+
+
+@legalizes("split", "split_with_num", "unbind", "unstack")
+def legalize_split(builder: PaddleLegalizer) -> Results:
+    """Consecutive parts; -1 is what is left. Of one element each, without the dimension."""
+    x = builder.input("input" if builder.name == "unbind" else "x")
+    axis = builder.along(x)
+    dim, count = dims_of(x)[axis], len(builder.op.results)
+    if builder.name.startswith("un"):
+        parts = builder.split(x, axis, [_ONE] * count)
+        return [builder.squeeze(part, [axis]) for part in parts]
+    sections = builder.whole("sections") if builder.name == "split" else []
+    if builder.name == "split_with_num" or not sections:
+        sections = [dim // count] * count
+    known = [size for size in sections if size != -1]
+    left = dim
+    for size in known:
+        left = left - size
+    return list(builder.split(x, axis, [left if size == -1 else size for size in sections]))
+
+
+@legalizes("flip", "reverse")
+def legalize_flip(builder: PaddleLegalizer) -> Results:
+    """The elements along dimensions in reverse."""
+    x = builder.input("x")
+    return builder.torch("flip.default", **{"self": x, "dims": builder.plain("axis")})
+
+
+@legalizes("roll")
+def legalize_roll(builder: PaddleLegalizer) -> Results:
+    """What leaves at one end comes back at the other."""
+    x = builder.input("x")
+    axes = builder.plain("axis") if builder.get("axis") else []
+    shifts = builder.plain("shifts")
+    return builder.torch("roll.default", **{"self": x, "shifts": shifts, "dims": axes})
+
+
+# Joins
+
+
+@legalizes("concat")
+def legalize_concat(builder: PaddleLegalizer) -> Results:
+    """Tensors one after the other."""
+    values = builder.inputs("x")
+    element = builder.kept(*values)
+    values = [builder.cast(value, element) for value in values]
+    return [concat(builder, values, builder.along(values[0]))]
+
+
+@legalizes("stack")
+def legalize_stack(builder: PaddleLegalizer) -> Results:
+    """Tensors along a new dimension."""
+    values = builder.inputs("x")
+    element = builder.kept(*values)
+    values = [builder.cast(value, element) for value in values]
+    axis = builder.axis(builder.integer("axis"), rank_of(values[0]) + 1)
+    return [concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)]
+
+
+@legalizes("partial_concat", "partial_sum")
+def legalize_partial(builder: PaddleLegalizer) -> Results:
+    """The same columns of all matrices, side by side or added."""
+    values = builder.inputs("x")
+    width = dims_of(values[0])[1]
+    start = builder.integer("start_index")
+    first = width + start if start < 0 else Expr.const(start)
+    length = builder.integer("length")
+    size = width - first if length < 0 else Expr.const(length)
+    parts = [builder.slice_axis(value, 1, first, size) for value in values]
+    if builder.name == "partial_concat":
+        return [concat(builder, parts, 1)]
+    total = TensorValue.of(builder, parts[0])
+    for part in parts[1:]:
+        total = total + TensorValue.of(builder, part)
+    return [total.value]
+
+
+@legalizes("repeat_interleave", "repeat_interleave_with_tensor_index")
+def legalize_repeat(builder: PaddleLegalizer) -> Results:
+    """Each row several times."""
+    x, repeats = builder.input("x"), builder.optional("repeats")
+    axis = builder.along(x)
+    if repeats is None:
+        count = builder.integer("repeats")
+        return builder.torch(
+            "repeat_interleave.self_int", **{"self": x, "repeats": count, "dim": axis}
+        )
+    return builder.torch(
+        "repeat_interleave.self_Tensor", **{"self": x, "repeats": repeats, "dim": axis}
+    )
+
+
+# Pads
+
+_MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circular": "wrap"}
+
+
+@legalizes("pad")
+def legalize_pad(builder: PaddleLegalizer) -> Results:
+    """A number around all dimensions, from the first on."""
+    x, amounts = builder.input("x"), builder.whole("paddings")
+    value = builder.scalar_of("pad_value", element_type(x))
+    return [pad(builder, x, amounts[::2], amounts[1::2], value.value)]
+
+
+@legalizes("pad3d", "pad2d")
+def legalize_image_pad(builder: PaddleLegalizer) -> Results:
+    """What is around an image: from the last dimension on, in `pad2d` from the first."""
+    x = builder.first(builder.input("x"))
+    amounts = builder.whole("paddings")
+    begin, end = amounts[::2], amounts[1::2]
+    if builder.name == "pad3d":
+        begin, end = begin[::-1], end[::-1]
+    none = [Expr.const(0)] * (rank_of(x) - len(begin))
+    begin, end = [*none, *begin], [*none, *end]
+    mode = builder.text("mode")
+    if mode != "constant":
+        found = pad(builder, x, begin, end, None, _MODES[mode])
+    else:
+        value = builder.scalar_of("pad_value", element_type(x))
+        found = pad(builder, x, begin, end, value.value)
+    return [builder.back(found)]
+
+
+@legalizes("pad_constant_like")
+def legalize_pad_like(builder: PaddleLegalizer) -> Results:
+    """y with a number behind it, in the shape of x."""
+    x, y = builder.input("x"), builder.input("y")
+    end = [a - b for a, b in zip(dims_of(x), dims_of(y), strict=True)]
+    value = builder.scalar_of("pad_value", element_type(y))
+    return [pad(builder, y, [Expr.const(0)] * len(end), end, value.value)]
+
+
+# Triangles and diagonals
+
+
+@legalizes("tril", "triu")
+def legalize_triangle(builder: PaddleLegalizer) -> Results:
+    """Zero above or below a diagonal."""
+    x = builder.input("x")
+    place, k = diagonals(builder, x), builder.integer("diagonal")
+    is_low = builder.name == "tril" and builder.flag("lower")
+    kept = place.le(k) if is_low else place.ge(k)
+    return [builder.select(kept.value, x, builder.scalar(0, x))]
+
+
+@legalizes("diag")
+def legalize_diag(builder: PaddleLegalizer) -> Results:
+    """The diagonal of a matrix, or a matrix with one and a number elsewhere."""
+    x, offset = builder.input("x"), builder.integer("offset")
+    (found,) = builder.torch("diag.default", **{"self": x, "diagonal": offset})
+    if rank_of(x) != 1 or not builder.number("padding_value"):
+        return [found]
+    on = diagonals(builder, found).eq(offset)
+    fill = builder.scalar_of("padding_value", element_type(x))
+    return [builder.select(on.value, found, fill.value)]
+
+
+@legalizes("diag_embed", "diagonal")
+def legalize_diagonal(builder: PaddleLegalizer) -> Results:
+    """The elements of diagonals as the last dimension; matrices with them."""
+    is_read = builder.name == "diagonal"
+    names = ("axis1", "axis2") if is_read else ("dim1", "dim2")
+    return builder.torch(
+        f"{builder.name}.default",
+        **{
+            "self": builder.input("x" if is_read else "input"),
+            "offset": builder.integer("offset"),
+            "dim1": builder.integer(names[0]),
+            "dim2": builder.integer(names[1]),
+        },
+    )
+
+
+@legalizes("fill_diagonal", "fill_diagonal_tensor")
+def legalize_fill_diagonal(builder: PaddleLegalizer) -> Results:
+    """Other elements on a diagonal."""
+    x = builder.input("x")
+    if builder.name == "fill_diagonal_tensor":
+        return builder.torch(
+            "diagonal_scatter.default",
+            **{
+                "self": x,
+                "src": builder.input("y"),
+                "offset": builder.integer("offset"),
+                "dim1": builder.integer("dim1"),
+                "dim2": builder.integer("dim2"),
+            },
+        )
+    dims = dims_of(x)
+    if len(dims) != 2 or builder.flag("wrap"):
+        builder.refuse("fill_diagonal that wraps, or of many dimensions", "a matrix")
+    on = diagonals(builder, x).eq(builder.integer("offset"))
+    return [builder.select(on.value, builder.scalar_of("value", element_type(x)).value, x)]
+
+
+@legalizes("tril_indices", "triu_indices")
+def legalize_indices(builder: PaddleLegalizer) -> Results:
+    """Where a triangle is."""
+    is_low = builder.name == "tril_indices"
+    names = ("rows", "cols") if is_low else ("row", "col")
+    rows, columns = (builder.integer(name) for name in names)
+    make = np.tril_indices if is_low else np.triu_indices
+    found = np.stack(make(rows, builder.integer("offset"), columns)).astype(np.int64)
+    return [builder.cast(builder.tensor(found), builder.element())]
+
+
+# Tensors that are made
+
+
+@legalizes("full", "full_with_tensor", "ones", "zeros", "empty", "full_int_array")
+def legalize_full(builder: PaddleLegalizer) -> Results:
+    """One number everywhere; what is not initialized is zero."""
+    element = builder.element()
+    if builder.name == "full_int_array":
+        numbers = np.array(builder.plain("value"), np.int64)
+        return [builder.cast(builder.tensor(numbers.reshape(-1)), element)]
+    if builder.has("value"):
+        value = builder.scalar_of("value", element).value
+    else:
+        value = builder.scalar(int(builder.name == "ones"), element)
+    return [builder.broadcast(value, _sizes(builder, "shape"))]
+
+
+def _sizes(builder: PaddleLegalizer, name: str) -> list[Expr]:
+    """Sizes, of which none is negative."""
+    return sizes_of(builder, builder.dims(builder.whole(name)), f"'{name}'")
+
+
+@legalizes("full_like", "ones_like", "zeros_like", "empty_like", "fill")
+def legalize_full_like(builder: PaddleLegalizer) -> Results:
+    """One number in the shape of another tensor."""
+    element = builder.element()
+    if builder.has("value"):
+        value = builder.scalar_of("value", element).value
+    else:
+        value = builder.scalar(int(builder.name == "ones_like"), element)
+    return [builder.broadcast(value, dims_of(builder.input("x")))]
+
+
+@legalizes("assign_value")
+def legalize_assign_value(builder: PaddleLegalizer) -> Results:
+    """Numbers of the program."""
+    names = ("values", "bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
+    given = next((builder.get(name) for name in names if builder.get(name)), [])
+    return [_literal(builder, given, builder.element())]
+
+
+def _literal(builder: PaddleLegalizer, given: Any, element: Attribute) -> SSAValue:
+    """The numbers of an attribute, in the shape that another one says."""
+    numbers = cast("list[Any]", given)
+    shape = builder.plain("shape")
+    is_list = isinstance(given, list) and all(type(n) in (bool, int, float) for n in numbers)
+    if not is_list or len(numbers) != np.prod(shape, dtype=object):
+        builder.refuse(f"{given} of shape {shape}", "as many numbers")
+    return builder.tensor(np.array(numbers).astype(numpy_dtype(element)).reshape(shape))
+
+
+@legalizes("arange", "range_v2")
+def legalize_arange(builder: PaddleLegalizer) -> Results:
+    """start + i * step"""
+    element = builder.element()
+    wide = f64 if is_float(element) else i64
+    values = [_number(builder, name) for name in ("start", "end", "step")]
+    if not is_float(element):
+        values = [value.cast(i64) for value in values]
+    known = [value.cast(f64).array for value in values]
+    if all(array is not None for array in known):
+        first, end, step = (float(cast("Any", array)) for array in known)
+        count = max(0, int(np.ceil((end - first) / step)))
+        number = TensorValue.iota(builder, count).cast(wide)
+        start, delta = values[0].cast(wide), values[2].cast(wide)
+        return [(number * delta + start).cast(element).value]
+    return [builder.cast(range_of(builder, *(value.cast(wide) for value in values)), element)]
+
+
+def _number(builder: PaddleLegalizer, name: str) -> TensorValue:
+    found = builder.optional(name)
+    if found is None:
+        return TensorValue.number(builder, builder.number(name), f64)
+    return TensorValue.of(builder, builder.reshape(found, []))
+
+
+@legalizes("eye")
+def legalize_eye(builder: PaddleLegalizer) -> Results:
+    """Ones on the diagonal."""
+    rows, columns = builder.one("num_rows"), builder.one("num_columns")
+    columns = rows if columns == -1 else columns
+    on = index_vector(builder, rows, 2, 0).eq(index_vector(builder, columns, 2, 1))
+    return [builder.cast(on.value, builder.element())]
+
+
+@legalizes("linspace", "logspace")
+def legalize_linspace(builder: PaddleLegalizer) -> Results:
+    """Evenly spaced numbers between two, from both ends."""
+    is_log = builder.name == "logspace"
+    first, last = (builder.number(name) for name in ("start", "stop"))
+    count = builder.one("num" if is_log else "number").value
+    if count is None:
+        builder.refuse("an open number of steps", "a number")
+    dtype = numpy_dtype(builder.element())
+    wide = np.dtype(np.float64) if dtype.kind in "iu" else dtype
+    step = wide.type((last - first) / max(count - 1, 1))
+    number = np.arange(count)
+    low = wide.type(first) + step * number.astype(wide)
+    high = wide.type(last) - step * (count - 1 - number).astype(wide)
+    found = np.where(number < count // 2, low, high) if count > 1 else low
+    if is_log:
+        found = np.power(wide.type(builder.number("base")), found)
+    return [builder.tensor(found.astype(dtype))]
+
+
+@legalizes("sequence_mask")
+def legalize_sequence_mask(builder: PaddleLegalizer) -> Results:
+    """Whether each place is before a length."""
+    x = builder.value("x")
+    limit = builder.one("max_len") if builder.get("max_len") is not None else Expr.const(-1)
+    if limit.value is not None and limit.value < 0:
+        longest = x.cast(i64).reduce("max", list(range(len(x.dims))))
+        (limit,) = sizes_of(builder, longest.value, "the longest length")
+    place = TensorValue.iota(builder, limit).column(len(x.dims) + 1, len(x.dims))
+    return [builder.cast(place.lt(x.cast(i64).reshape([*x.dims, 1])).value, builder.element())]
+
+
+@legalizes("shape_broadcast")
+def legalize_shape_broadcast(builder: PaddleLegalizer) -> Results:
+    """The shape to which two shapes broadcast."""
+    found = broadcast([builder.whole("x"), builder.whole("y")])
+    return [builder.cast(builder.dims(found), builder.element())]
+
+
+@legalizes("as_strided")
+def legalize_as_strided(builder: PaddleLegalizer) -> Results:
+    """The elements at strides of a tensor that lies in order."""
+    return builder.torch(
+        "as_strided.default",
+        **{
+            "self": builder.input("input"),
+            "size": builder.plain("dims"),
+            "stride": builder.plain("stride"),
+            "storage_offset": builder.integer("offset"),
+        },
+    )
+
+
+@legalizes("view_dtype")
+def legalize_bits(builder: PaddleLegalizer) -> Results:
+    """The same bytes as elements of another type, of the same width."""
+    x = builder.input("input")
+    if element_type(x) == i1:
+        builder.refuse("the bytes of truth values", "numbers")
+    return builder.torch("view.dtype", **{"self": x, "dtype": builder.element()})

@@ -1,0 +1,274 @@
+"""Pools, and what rearranges images or samples them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product as cartesian
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.reduce import ArgReduceOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.dims import Expr, constants, product
+from lowerdeck.passes.legalize.common.movement import concat, pad
+from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_ranges, largest, pool
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.windows import Window
+from lowerdeck.passes.legalize.onnx.applied import applied as onnx
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.linear import window_of
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import concat as join
+
+
+@legalizes("pool2d", "pool3d", "lp_pool2d")
+def legalize_pool(builder: PaddleLegalizer) -> Results:
+    """The largest or the mean of each window; padding counts or not."""
+    x = builder.first(builder.input("x"))
+    if builder.name == "lp_pool2d":
+        builder.refuse("lp_pool2d", "pool2d")
+    is_max = builder.text("pooling_type") == "max"
+    sizes = builder.whole("kernel_size")
+    if builder.flag("global_pooling"):
+        sizes = [Expr.const(1)] * len(sizes)
+    if builder.flag("adaptive") or builder.flag("global_pooling"):
+        return [builder.back(_adaptive(builder, x, sizes, is_max))]
+    window = _window(builder, x, sizes)
+    kind = "max" if is_max else "average"
+    return [builder.back(pool(builder, kind, x, window, count_pads=not builder.flag("exclusive")))]
+
+
+def _adaptive(
+    builder: PaddleLegalizer, x: SSAValue, sizes: Sequence[Expr], is_max: bool
+) -> SSAValue:
+    """Windows of nearly equal size that fill the image."""
+    numbers = constants(sizes)
+    if numbers is None:
+        builder.refuse("an open number of windows", "a known one")
+    axes = list(range(2, rank_of(x)))
+    if all(number == 1 for number in numbers):
+        return builder.reduce("max", x, axes, True) if is_max else mean(builder, x, axes, True)
+    kind = "max" if is_max else "mean"
+    for axis, number in zip(axes, numbers, strict=True):
+        if dims_of(x)[axis] != number:
+            x = adaptive(builder, x, axis, dims_of(x)[axis], number, kind)
+    return x
+
+
+def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Window:
+    """The window; in ceil mode a last one may hang over the end."""
+    dims = dims_of(x)[2:]
+    window = window_of(builder, kernel, dims, [1] * len(kernel))
+    if not builder.flag("ceil_mode"):
+        return window
+    ends: list[Expr] = []
+    for dim, size, stride, begin, end in zip(
+        dims, kernel, window.strides, window.begin, window.end, strict=True
+    ):
+        count = (dim + begin + end - size + stride - 1) // stride + 1
+        ends.append((count - 1) * stride + size - dim - begin)
+        beyond = ((count - 1) * stride - begin - dim).value
+        if beyond is not None and beyond >= 0:
+            builder.refuse("a window that begins behind the image", "less padding")
+    ends = [builder.symbols.largest(new, old) for new, old in zip(ends, window.end, strict=True)]
+    overhang = [new - old for new, old in zip(ends, window.end, strict=True)]
+    return Window(window.kernel, window.strides, window.dilations, window.begin, ends, overhang)
+
+
+@legalizes("max_pool2d_with_index", "max_pool3d_with_index")
+def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
+    """The largest of each window, and where in the image it is first."""
+    x = builder.input("x")
+    sizes = builder.whole("kernel_size")
+    space = dims_of(x)[2:]
+    if builder.flag("global_pooling") or builder.flag("adaptive"):
+        numbers = [1] * len(sizes) if builder.flag("global_pooling") else constants(sizes)
+        assert numbers is not None
+        best, where = _adaptive_places(builder, x, numbers)
+    else:
+        window = _window(builder, x, sizes)
+        number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
+        places = number.broadcast(dims_of(x)).value
+        value = pool(builder, "max", x, window)
+        best, where = largest(builder, x, places, window, dims_of(value))
+    mask = builder.places("mask")
+    return builder.results(
+        out=best, mask=builder.cast(where, builder.element(mask[0])) if mask else None
+    )
+
+
+def _adaptive_places(
+    builder: PaddleLegalizer, x: SSAValue, sizes: Sequence[int]
+) -> tuple[SSAValue, SSAValue]:
+    lead, space = dims_of(x)[:2], dims_of(x)[2:]
+    number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
+    places = number.broadcast(dims_of(x)).value
+    values: list[TensorValue] = []
+    indices: list[TensorValue] = []
+    ranges = [adaptive_ranges(dim, size) for dim, size in zip(space, sizes, strict=True)]
+    for window in cartesian(*ranges):
+        starts = [Expr.const(0)] * 2 + [first for first, _ in window]
+        counts = [*lead, *(last - first for first, last in window)]
+        flat = [*lead, product(counts[2:])]
+        part = builder.reshape(builder.slice(x, starts, counts), flat)
+        where = builder.reshape(builder.slice(places, starts, counts), flat)
+        place = builder.add(ArgReduceOp("max", part, 2, True))
+        values.append(TensorValue(builder, builder.reduce("max", part, [2], True)))
+        indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
+    best, where = (join(parts, 2).reshape([*lead, *sizes]).value for parts in (values, indices))
+    return best, where
+
+
+@legalizes("unpool", "unpool3d")
+def legalize_unpool(builder: PaddleLegalizer) -> Results:
+    """Elements at their places in an image of zeros."""
+    x = builder.input("x")
+    index = builder.cast(builder.input("indices"), i64)
+    rank = rank_of(x) - 2
+    lead = dims_of(x)[:2]
+    size = builder.whole("output_size")[-rank:]
+    flat = [*lead, product(dims_of(x)[2:])]
+    zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
+    op = ScatterElementsOp(zeros, builder.reshape(index, flat), builder.reshape(x, flat), 2)
+    return [builder.reshape(builder.add(op), [*lead, *size])]
+
+
+@legalizes("spp")
+def legalize_spp(builder: PaddleLegalizer) -> Results:
+    """Pools to 1, 2, 4, ... windows in each direction, side by side."""
+    x = builder.input("x")
+    batch, channels, *space = dims_of(x)
+    parts: list[SSAValue] = []
+    for level in range(builder.integer("pyramid_height")):
+        count = 2**level
+        kernel = [(dim + count - 1) // count for dim in space]
+        pads = [(k * count - dim + 1) // 2 for k, dim in zip(kernel, space, strict=True)]
+        strides = constants(kernel)
+        if strides is None:
+            builder.refuse("open sizes", "known ones")
+        none = [Expr.const(0)] * len(space)
+        window = Window(tuple(kernel), list(strides), [1] * len(space), pads, pads, none)
+        kind = "max" if builder.text("pooling_type") == "max" else "average"
+        found = pool(builder, kind, x, window)
+        parts.append(builder.reshape(found, [batch, channels * count * count]))
+    return [concat(builder, parts, 1)]
+
+
+# Blocks of images
+
+
+@legalizes("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "shuffle_channel")
+def legalize_shuffle(builder: PaddleLegalizer) -> Results:
+    """Channels as places, places as channels, or channels of groups in turn."""
+    x = builder.first(builder.input("x"))
+    names = {
+        "pixel_shuffle": "upscale_factor",
+        "pixel_unshuffle": "downscale_factor",
+        "channel_shuffle": "groups",
+        "shuffle_channel": "group",
+    }
+    name = "channel_shuffle" if builder.name == "shuffle_channel" else builder.name
+    argument = names[name]
+    number = builder.integer(names[builder.name])
+    (found,) = builder.torch(f"{name}.default", **{"self": x, argument: number})
+    return [builder.back(found) if builder.has("data_format") else found]
+
+
+@legalizes("space_to_depth")
+def legalize_space_to_depth(builder: PaddleLegalizer) -> Results:
+    """Places as channels, those of a block first."""
+    x, size = builder.input("x"), builder.integer("blocksize")
+    return onnx(builder, "SpaceToDepth", x, blocksize=size)
+
+
+@legalizes("temporal_shift")
+def legalize_temporal_shift(builder: PaddleLegalizer) -> Results:
+    """Some channels from the frame before, some from the one after; outside are zeros."""
+    x = builder.first(builder.input("x"))
+    frames, ratio = builder.integer("seg_num"), builder.number("shift_ratio")
+    count, channels, *space = dims_of(x)
+    if channels.value is None:
+        builder.refuse("an open number of channels", "a known one")
+    first, second = int(channels.value * ratio), int(channels.value * 2 * ratio)
+    wide = builder.reshape(x, [count // frames, frames, channels, *space])
+    before, after, rest = builder.split(wide, 2, [first, second - first, channels - second])
+    zero = builder.scalar(0, x)
+    none = [Expr.const(0)] * rank_of(wide)
+    early, late = list(none), list(none)
+    early[1], late[1] = Expr.const(1), Expr.const(-1)
+    moved = [
+        pad(builder, before, early, late, zero),
+        pad(builder, after, late, early, zero),
+        rest,
+    ]
+    return [builder.back(builder.reshape(concat(builder, moved, 2), dims_of(x)))]
+
+
+@legalizes("unfold", "fold")
+def legalize_columns(builder: PaddleLegalizer) -> Results:
+    """Windows as columns, and the sum of columns where they lie in the image."""
+    x = builder.input("x")
+    kernel, strides, dilations = (
+        builder.plain(name) for name in ("kernel_sizes", "strides", "dilations")
+    )
+    amounts = builder.plain("paddings")
+    amounts = amounts if len(amounts) == 4 else [*amounts, *amounts]
+    given = {"self": x, "kernel_size": kernel, "dilation": dilations, "stride": strides}
+    if builder.name == "fold":
+        if amounts[:2] != amounts[2:]:
+            builder.refuse(f"paddings {amounts}", "equal ones on both sides")
+        size = builder.plain("output_sizes")
+        return builder.torch("col2im.default", **given, padding=amounts[:2], output_size=size)
+    begin, end = (
+        [Expr.const(0)] * 2 + [Expr.const(n) for n in part] for part in (amounts[:2], amounts[2:])
+    )
+    given["self"] = pad(builder, x, begin, end)
+    return builder.torch("im2col.default", **given, padding=[0, 0])
+
+
+@legalizes("frame")
+def legalize_frame(builder: PaddleLegalizer) -> Results:
+    """Windows of a signal, as columns along the last axis, or as rows along the first."""
+    x, axis = builder.input("x"), builder.integer("axis")
+    rank = rank_of(x)
+    (found,) = builder.torch(
+        "unfold.default",
+        **{
+            "self": x,
+            "dimension": rank - 1 if axis < 0 else axis,
+            "size": builder.integer("frame_length"),
+            "step": builder.integer("hop_length"),
+        },
+    )
+    order = list(range(rank + 1))
+    if axis == 0 and rank > 1:
+        return [builder.transpose(found, [0, rank, *order[1:rank]])]
+    return [found if axis == 0 else builder.transpose(found, [*order[: rank - 1], rank, rank - 1])]
+
+
+# Sampling
+
+
+@legalizes("affine_grid")
+def legalize_affine_grid(builder: PaddleLegalizer) -> Results:
+    """Where the places of a transformed image lie."""
+    size = builder.cast(builder.dims(builder.whole("output_shape")), i64)
+    corners = int(builder.flag("align_corners"))
+    return onnx(builder, "AffineGrid", builder.input("input"), size, align_corners=corners)
+
+
+@legalizes("grid_sample")
+def legalize_grid_sample(builder: PaddleLegalizer) -> Results:
+    """As ONNX has it."""
+    x, grid = builder.input("x"), builder.input("grid")
+    return onnx(
+        builder,
+        "GridSample",
+        x,
+        grid,
+        mode={"bilinear": "linear"}.get(builder.text("mode"), builder.text("mode")),
+        padding_mode=builder.text("padding_mode"),
+        align_corners=int(builder.flag("align_corners")),
+    )

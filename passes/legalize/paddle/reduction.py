@@ -1,0 +1,456 @@
+"""Reductions, running sums, order, and what is found by comparing."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.elementwise import SqrtOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, TopKOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i1, i32, i64, is_float, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.generators import diagonals
+from lowerdeck.passes.legalize.common.normalization import wide_element
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.unique import unique
+from lowerdeck.passes.legalize.paddle.elementwise import truth
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_KINDS = {"max": "max", "amax": "max", "min": "min", "amin": "min"}
+
+
+@legalizes("sum", "mean", "prod", "nansum", *_KINDS)
+def legalize_reduction(builder: PaddleLegalizer) -> Results:
+    """Elements along axes combined; half precision is added up in f32."""
+    x = builder.input("x")
+    axes, keep = builder.reduced(x), builder.flag("keepdim")
+    if (kind := _KINDS.get(builder.name)) is not None:
+        return [builder.reduce(kind, x, axes, keep)]
+    dtype = builder.get("dtype") if builder.has("dtype") else None
+    x = builder.cast(x, dtype if isinstance(dtype, Attribute) else builder.kept(x))
+    if builder.name == "mean":
+        return [mean(builder, x, axes, keep)]
+    wide = TensorValue.of(builder, builder.cast(x, wide_element(x)))
+    if builder.name == "nansum":
+        zero = builder.scalar(0, wide.element)
+        is_nan = wide.ne(wide)
+        wide = TensorValue(builder, builder.select(is_nan.value, zero, wide.value))
+    kind = "prod" if builder.name == "prod" else "sum"
+    return [builder.cast(wide.reduce(kind, axes, keep).value, x)]
+
+
+@legalizes("mean_all", "l1_norm", "squared_l2_norm", "frobenius_norm")
+def legalize_whole(builder: PaddleLegalizer) -> Results:
+    """Of all elements; the Frobenius norm along axes."""
+    x = builder.wide()
+    every = list(range(len(x.dims)))
+    match builder.name:
+        case "mean_all":
+            return [builder.narrow(TensorValue(builder, mean(builder, x.value, every)))]
+        case "l1_norm":
+            return [builder.narrow(x.abs().reduce("sum", every))]
+        case "squared_l2_norm":
+            return [builder.narrow((x * x).reduce("sum", every).reshape([1]))]
+        case _:
+            axes = builder.reduced(x.value)
+            total = (x * x).reduce("sum", axes, builder.flag("keep_dim"))
+            return [builder.narrow(apply(SqrtOp, total))]
+
+
+@legalizes("all", "any")
+def legalize_truth(builder: PaddleLegalizer) -> Results:
+    """Whether each element is not zero, or one."""
+    x = truth(builder.value("x"))
+    kind = "max" if builder.name == "any" else "min"
+    return [x.reduce(kind, builder.reduced(x.value), builder.flag("keepdim")).value]
+
+
+@legalizes("logsumexp")
+def legalize_logsumexp(builder: PaddleLegalizer) -> Results:
+    """log(sum(exp(x)))"""
+    x = builder.wide()
+    axes = builder.reduced(x.value)
+    return [
+        builder.narrow(TensorValue(builder, value))
+        for value in builder.torch(
+            "logsumexp.default",
+            x.element,
+            **{"self": x.value, "dim": axes, "keepdim": builder.flag("keepdim")},
+        )
+    ]
+
+
+@legalizes("p_norm", "dist")
+def legalize_norm(builder: PaddleLegalizer) -> Results:
+    """The p-norm of vectors, or of a difference."""
+    if builder.name == "dist":
+        a, b = builder.pair("x", "y")
+        x, axes, keep = (a - b).abs(), None, False
+        order = float(builder.number("p"))
+    else:
+        x, keep = builder.wide().abs(), builder.flag("keepdim")
+        order = float(builder.number("porder"))
+        is_all = builder.flag("asvector") or not x.dims
+        axes = None if is_all else [builder.along(x.value)]
+    axes = list(range(len(x.dims))) if axes is None else axes
+    (found,) = builder.torch(
+        "linalg_vector_norm.default",
+        x.element,
+        **{"self": x.value, "ord": order, "dim": axes, "keepdim": keep},
+    )
+    return [builder.narrow(TensorValue(builder, found))]
+
+
+@legalizes("norm")
+def legalize_normalize(builder: PaddleLegalizer) -> Results:
+    """x by the norm along an axis, and the norm."""
+    x = builder.wide()
+    axis = builder.along(x.value)
+    total = (x * x).reduce("sum", [axis], True) + builder.number("epsilon")
+    size = apply(SqrtOp, total)
+    return builder.results(
+        out=builder.narrow(x / size), norm=builder.cast(size.value, builder.input("x"))
+    )
+
+
+@legalizes("var", "std")
+def legalize_variance(builder: PaddleLegalizer) -> Results:
+    """The sum of squares by the count less a correction."""
+    x = builder.input("x")
+    correction = float(builder.number("correction")) if builder.flag("unbiased") else 0.0
+    return builder.torch(
+        f"{builder.name}.correction",
+        **{
+            "self": x,
+            "dim": builder.reduced(x),
+            "correction": correction,
+            "keepdim": builder.flag("keepdim"),
+        },
+    )
+
+
+@legalizes("renorm")
+def legalize_renorm(builder: PaddleLegalizer) -> Results:
+    """Each part along an axis scaled down so that its norm is at most a number."""
+    x, p = builder.wide(), float(builder.number("p"))
+    axis = builder.along(x.value)
+    others = [k for k in range(len(x.dims)) if k != axis]
+    (size,) = builder.torch(
+        "linalg_vector_norm.default",
+        x.element,
+        **{"self": x.abs().value, "ord": p, "dim": others, "keepdim": True},
+    )
+    norm, limit = TensorValue(builder, size), builder.number("max_norm")
+    one = TensorValue.number(builder, 1, x.element)
+    factor = norm.gt(limit).where(limit / (norm + 1e-7), one)
+    return [builder.narrow(x * factor)]
+
+
+@legalizes("reduce_as")
+def legalize_reduce_as(builder: PaddleLegalizer) -> Results:
+    """The sum along the axes in which a target is smaller."""
+    x, target = builder.input("x"), dims_of(builder.input("target"))
+    lead = rank_of(x) - len(target)
+    axes = list(range(lead))
+    axes += [k + lead for k, dim in enumerate(target) if dim == 1 and dims_of(x)[k + lead] != 1]
+    found = builder.reduce("sum", builder.cast(x, wide_element(x)), axes)
+    return [builder.cast(builder.reshape(found, target), x)]
+
+
+# Places
+
+
+@legalizes("argmax", "argmin")
+def legalize_arg(builder: PaddleLegalizer) -> Results:
+    """Where the first extremum is, of which NaN is none."""
+    x, kind, keep = builder.value("x"), builder.name[3:], builder.flag("keepdims")
+    rank = len(x.dims)
+    if x.element == i1:
+        x = x.cast(i32)
+    if is_float(x.element):
+        last = builder.scalar(-math.inf if kind == "max" else math.inf, x.element)
+        x = TensorValue(builder, builder.select(x.ne(x).value, last, x.value))
+    if builder.flag("flatten") or not rank:
+        found = builder.add(ArgReduceOp(kind, x.reshape([builder.total(x.value)]).value, 0))
+        found = builder.reshape(found, [Expr.const(1)] * rank) if keep else found
+    else:
+        found = builder.add(ArgReduceOp(kind, x.value, builder.along(x.value), keep))
+    return [builder.cast(found, builder.dtype())]
+
+
+@legalizes("max_with_index", "min_with_index")
+def legalize_with_index(builder: PaddleLegalizer) -> Results:
+    """The extremum along a dimension and where it is first."""
+    x = builder.input("x")
+    axis = builder.along(x, "dim")
+    return builder.torch(
+        f"{builder.name[:3]}.dim",
+        element_type(x),
+        i64,
+        **{"self": x, "dim": axis, "keepdim": builder.flag("keepdim")},
+    )
+
+
+@legalizes("topk", "top_k")
+def legalize_topk(builder: PaddleLegalizer) -> Results:
+    """The k largest or smallest, in order; NaN is largest."""
+    x = builder.input("x")
+    if not rank_of(x):
+        return [x, builder.scalar(0, i64)]
+    is_new = builder.name == "topk"
+    axis = builder.along(x) if is_new else rank_of(x) - 1
+    largest = builder.flag("largest") if is_new else True
+    return list(builder.insert(TopKOp(x, builder.one("k"), axis, largest)))
+
+
+@legalizes("argsort")
+def legalize_argsort(builder: PaddleLegalizer) -> Results:
+    """All elements in order, and where they were; equal ones keep their order."""
+    x = builder.input("x")
+    if not rank_of(x):
+        return [x, builder.scalar(0, i64)]
+    axis = builder.along(x)
+    return list(builder.insert(TopKOp(x, dims_of(x)[axis], axis, builder.flag("descending"))))
+
+
+@legalizes("kthvalue", "mode")
+def legalize_kth(builder: PaddleLegalizer) -> Results:
+    """The k-th smallest and where it is."""
+    if builder.name == "mode":
+        return _mode(builder)
+    x = builder.input("x")
+    if not rank_of(x):
+        return [x, builder.scalar(0, i64)]
+    axis, k = builder.along(x), builder.one("k") - 1
+    values = builder.insert(TopKOp(x, dims_of(x)[axis], axis, False))
+    found = [builder.slice_axis(value, axis, k, 1) for value in values]
+    return found if builder.flag("keepdim") else [builder.squeeze(v, [axis]) for v in found]
+
+
+def _mode(builder: PaddleLegalizer) -> Results:
+    """The most frequent value, of equally frequent ones the smallest, and where it is last."""
+    x = builder.input("x")
+    axis = builder.along(x)
+    dim = dims_of(x)[axis]
+    values, places = builder.insert(TopKOp(x, dim, axis, False))
+    rows = TensorValue(builder, builder.unsqueeze(values, [axis]))
+    columns = TensorValue(builder, builder.unsqueeze(values, [axis + 1]))
+    count = rows.eq(columns).cast(i64).reduce("sum", [axis + 1])
+    number = TensorValue.iota(builder, dim).column(rank_of(x), axis)
+    key = count * TensorValue.dim(builder, dim + 1) - number
+    first = builder.add(ArgReduceOp("max", key.value, axis, True))
+    best = builder.add(GatherElementsOp(count.value, first, axis))
+    last = (TensorValue(builder, first) + TensorValue(builder, best) - 1).value
+    found = [
+        builder.add(GatherElementsOp(values, first, axis)),
+        builder.add(GatherElementsOp(places, last, axis)),
+    ]
+    return found if builder.flag("keepdim") else [builder.squeeze(v, [axis]) for v in found]
+
+
+@legalizes("median", "nanmedian")
+def legalize_median(builder: PaddleLegalizer) -> Results:
+    """The middle one of the order, or the mean of the two; NaN is the median of what has one."""
+    x = builder.value("x")
+    axes = builder.reduced(x.value)
+    if builder.name == "nanmedian" or builder.has_result("medians"):
+        builder.refuse("the median without NaN, or where it is", "the median's value")
+    rank = len(x.dims)
+    rest = [k for k in range(rank) if k not in axes]
+    kept = [x.dims[k] for k in rest]
+    count = Expr.const(1)
+    for axis in axes:
+        count = count * x.dims[axis]
+    rows = x.transpose([*rest, *axes]).reshape([*kept, count]).value
+    last = len(rest)
+    values = builder.insert(TopKOp(rows, count, last, False))[0]
+    low, high = (
+        TensorValue(builder, builder.slice_axis(values, last, place, 1)).cast(builder.element())
+        for place in ((count - 1) // 2, count // 2)
+    )
+    found = low if builder.text("mode") == "min" else (low + high) / 2
+    end = TensorValue(builder, builder.slice_axis(values, last, count - 1, 1))
+    if is_float(x.element):
+        found = end.ne(end).where(end.cast(found.element), found)
+    dims = [Expr.const(1) if k in axes else dim for k, dim in enumerate(x.dims)]
+    shape = dims if builder.flag("keepdim") else kept
+    return builder.results(out=found.reshape(shape).value)
+
+
+@legalizes("searchsorted")
+def legalize_search(builder: PaddleLegalizer) -> Results:
+    """How many of the sorted elements are below, or not above."""
+    borders, x = builder.pair("sorted_sequence", "values")
+    return builder.torch(
+        "searchsorted.Tensor",
+        sorted_sequence=borders.value,
+        right=builder.flag("right"),
+        **{"self": x.value},
+    )
+
+
+@legalizes("bincount")
+def legalize_bincount(builder: PaddleLegalizer) -> Results:
+    """How often each number occurs, or the sum of its weights."""
+    x = builder.value("x").cast(i64)
+    least = TensorValue.dim(builder, builder.one("minlength"))
+    size = (x.reduce("max", [0]) + 1).maximum(least)
+    count = builder.require_expr(size.value, "the number of bins")
+    builder.symbols.assume_nonnegative([count])
+    if builder.optional("weights") is None:
+        values = builder.broadcast(builder.scalar(1, builder.element()), x.dims)
+    else:
+        values = builder.cast(builder.input("weights"), builder.element())
+    zeros = builder.broadcast(builder.scalar(0, values), [count])
+    return [builder.add(ScatterElementsOp(zeros, x.value, values, 0, "add"))]
+
+
+@legalizes("histogram")
+def legalize_histogram(builder: PaddleLegalizer) -> Results:
+    """How many elements lie in each of equal intervals between two numbers."""
+    low, high, bins = (builder.number(name) for name in ("min", "max", "bins"))
+    if low == high or builder.flag("density") or builder.optional("weight") is not None:
+        builder.refuse("a histogram whose bounds are those of the data", "min and max")
+    x = builder.wide("input")
+    x = x.reshape([builder.total(x.value)])
+    inside = x.ge(low) & x.le(high)
+    place = ((x - low) * float(bins) / (high - low)).cast(i64).minimum(int(bins) - 1).maximum(0)
+    zeros = builder.broadcast(builder.scalar(0, i64), [int(bins)])
+    ones = inside.cast(i64)
+    found = builder.add(ScatterElementsOp(zeros, place.value, ones.value, 0, "add"))
+    return [builder.cast(found, builder.element())]
+
+
+@legalizes("unique", "unique_consecutive", "unique_with_counts")
+def legalize_unique(builder: PaddleLegalizer) -> Results:
+    """The different elements in order, where they are first, their places, and how many each is."""
+    if builder.name != "unique":
+        builder.refuse(builder.name, "unique")
+    x = builder.value("x")
+    axes = builder.plain("axis") if builder.get("axis") else []
+    if axes:
+        axis = builder.axis(axes[0], len(x.dims))
+    else:
+        x, axis = x.reshape([builder.total(x.value)]), 0
+    values, firsts, places, counts = unique(builder, x, axis, True)
+    names = ("indices", "inverse", "counts")
+    kept = dict(zip(names, (firsts, places, counts), strict=True))
+    found = {
+        name: builder.cast(value, builder.element(builder.places(name)[0]))
+        for name, value in kept.items()
+        if builder.places(name)
+    }
+    return builder.results(out=values, **found)
+
+
+@legalizes("trace")
+def legalize_trace(builder: PaddleLegalizer) -> Results:
+    """The sum of a diagonal."""
+    x = builder.input("x")
+    (line,) = builder.torch(
+        "diagonal.default",
+        element_type(x),
+        **{
+            "self": x,
+            "offset": builder.integer("offset"),
+            "dim1": builder.integer("axis1"),
+            "dim2": builder.integer("axis2"),
+        },
+    )
+    total = builder.reduce("sum", builder.cast(line, wide_element(x)), [rank_of(line) - 1])
+    return [builder.cast(total, builder.element())]
+
+
+# Running
+
+
+@legalizes("cumsum", "logcumsumexp")
+def legalize_running(builder: PaddleLegalizer) -> Results:
+    """Running sums, without the element itself if `exclusive`, from the end if `reverse`."""
+    x = builder.input("x")
+    dims = dims_of(x)
+    flat = builder.flag("flatten")
+    x = builder.reshape(x, [builder.total(x)]) if flat or not dims else x
+    axis = 0 if flat or not dims else builder.along(x)
+    if builder.name == "logcumsumexp":
+        if builder.flag("exclusive") or builder.flag("reverse"):
+            builder.refuse("a logcumsumexp from the end", "from the front")
+        (found,) = builder.torch(
+            "logcumsumexp.default", element_type(x), **{"self": x, "dim": axis}
+        )
+    else:
+        found = _cumulative(builder, "sum", x, axis)
+    return [found if flat or dims else builder.reshape(found, [])]
+
+
+def _cumulative(builder: PaddleLegalizer, kind: str, x: SSAValue, axis: int) -> SSAValue:
+    op = CumulativeOp(
+        kind,
+        builder.cast(x, wide_element(x)),
+        axis,
+        exclusive=builder.flag("exclusive"),
+        reverse=builder.flag("reverse"),
+    )
+    return builder.cast(builder.add(op), x)
+
+
+@legalizes("cumprod")
+def legalize_cumprod(builder: PaddleLegalizer) -> Results:
+    """Running products."""
+    x = builder.input("x")
+    if not rank_of(x):
+        return [x]
+    return [_cumulative(builder, "prod", x, builder.along(x, "dim"))]
+
+
+@legalizes("cummax", "cummin")
+def legalize_running_extremum(builder: PaddleLegalizer) -> Results:
+    """The extremum so far, and where the last one is."""
+    x = builder.input("x")
+    found, places = builder.torch(
+        f"{builder.name}.default",
+        element_type(x),
+        i64,
+        **{"self": x, "dim": builder.along(x)},
+    )
+    return [found, builder.cast(places, builder.element(1))]
+
+
+# Softmax
+
+_LEAST = -64.0
+
+
+@legalizes("softmax", "log_softmax")
+def legalize_softmax(builder: PaddleLegalizer) -> Results:
+    """Along a dimension. A logarithm takes what is far below the largest as no farther than 64."""
+    x, is_log = builder.input("x"), builder.name == "log_softmax"
+    if not rank_of(x):
+        zero = builder.value("x") * 0
+        return [(zero if is_log else zero + 1).value]
+    axis = builder.along(x)
+    if not is_log:
+        return [builder.add(SoftmaxOp(x, axis))]
+    wide = builder.wide()
+    rest = (wide - wide.reduce("max", [axis], True)).maximum(_LEAST)
+    return [builder.narrow(rest - rest.exp().reduce("sum", [axis], True).log())]
+
+
+@legalizes("fused_softmax_mask", "fused_softmax_mask_upper_triangle")
+def legalize_masked_softmax(builder: PaddleLegalizer) -> Results:
+    """softmax(x + mask); the mask may hide what comes later."""
+    if builder.name == "fused_softmax_mask":
+        x = builder.wide()
+        scores = x + builder.wide("mask")
+    else:
+        x = builder.wide("X")
+        hidden = diagonals(builder, x.value).gt(0)
+        low = builder.scalar(-math.inf, x.element)
+        scores = TensorValue(builder, builder.select(hidden.value, low, x.value))
+    found = TensorValue(builder, builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1)))
+    return [builder.narrow(found)]

@@ -1,0 +1,263 @@
+"""Programs of PaddlePaddle: both forms, weights, mutable names, control flow, broken files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.frontends import load_model
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.passes.legalize.paddle.framework import PaddleWalk
+from lowerdeck.passes.legalize.walk import LegalizationError
+
+from .paddle_programs import (  # noqa: TID251
+    call,
+    feed,
+    fetch,
+    floats,
+    node,
+    parameter,
+    region,
+    type_of,
+    variable,
+    write_pir,
+    write_program,
+)
+
+X = floats([1, -2, 3], [4, 5, -6])
+
+
+def _results(path: Path, inputs: Mapping[str, Any], **options: Any) -> dict[str, NDArray[Any]]:
+    """What a program gives, as it is and legalized, which must be the same."""
+    module = load_model(path, **options)
+    found = Calls(module)(inputs)
+    again = Calls(_legal(module))(inputs)
+    for name, value in found.items():
+        np.testing.assert_array_equal(np.asarray(value), np.asarray(again[name]))
+    return {name: np.asarray(value) for name, value in found.items()}
+
+
+def _legal(module: ModuleOp) -> ModuleOp:
+    copy = module.clone()
+    (main,) = copy.body.block.ops
+    assert isinstance(main, func.FuncOp)
+    PaddleWalk(main).run()
+    return copy
+
+
+def _linear(path: Path) -> Path:
+    variables = [
+        variable("x", "float32", [-1, 3]),
+        variable("b", "float32", [2], persistable=True),
+        variable("a", "float32", [3, 2], persistable=True),
+        *(variable(name, "float32", [-1, 2]) for name in ("m", "y")),
+    ]
+    calls = [
+        feed("x", 0),
+        call("mul", {"X": "x", "Y": "a"}, {"Out": "m"}, x_num_col_dims=1),
+        call("elementwise_add", {"X": "m", "Y": "b"}, {"Out": "y"}, axis=1),
+        fetch("y", 0),
+    ]
+    weights = {"b": floats(10, 20), "a": floats([1, 0], [0, 1], [1, 1])}
+    return write_program(path, (variables, calls), weights=weights)
+
+
+def test_weights_lie_in_the_order_of_their_names(tmp_path: Path) -> None:
+    found = _results(_linear(tmp_path / "m.pdmodel"), {"x": X})
+    assert found["y"].tolist() == [[14, 21], [8, 19]]
+
+
+def test_weights_of_a_folder_lie_in_a_file_each(tmp_path: Path) -> None:
+    from .paddle_programs import write_weights  # noqa: TID251
+
+    _linear(tmp_path / "__model__")
+    for name, array in {"b": floats(0, 0), "a": floats([1, 0], [0, 1], [0, 0])}.items():
+        write_weights(tmp_path / name, {name: array})
+    (tmp_path / "__model__.pdiparams").unlink(missing_ok=True)
+    assert _results(tmp_path, {"x": X})["y"].tolist() == [[1, -2], [4, 5]]
+
+
+@pytest.mark.parametrize("change", [b"", b"more", b"\0" * 2000])
+def test_weights_of_another_length_are_refused(tmp_path: Path, change: bytes) -> None:
+    path = _linear(tmp_path / "m.pdmodel")
+    weights = path.with_suffix(".pdiparams")
+    weights.write_bytes((weights.read_bytes() + change) if change else b"")
+    with pytest.raises(FrontendError, match=r"weights|begins no tensor"):
+        load_model(path)
+
+
+def test_a_name_that_is_written_twice_is_two_values(tmp_path: Path) -> None:
+    names = [variable(name, "float32", [2, 3]) for name in ("x", "y")]
+    calls = [
+        feed("x", 0),
+        call("scale", {"X": "x"}, {"Out": "y"}, scale=2.0, bias=0.0, bias_after_scale=True),
+        call("scale", {"X": "x"}, {"Out": "x"}, scale=1.0, bias=1.0, bias_after_scale=True),
+        call("elementwise_add", {"X": "x", "Y": "y"}, {"Out": "y"}, axis=-1),
+        fetch("y", 0),
+    ]
+    path = write_program(tmp_path / "m.pdmodel", (names, calls))
+    assert _results(path, {"x": X})["y"].tolist() == (3 * X + 1).tolist()
+
+
+def test_a_while_carries_what_its_block_writes(tmp_path: Path) -> None:
+    names = [
+        variable("n", "int64", [1]),
+        variable("x", "float32", [2, 3]),
+        variable("zero", "int64", [1]),
+        variable("on", "bool", [1]),
+    ]
+    calls = [
+        feed("x", 0),
+        feed("n", 1),
+        call("fill_constant", {}, {"Out": "zero"}, shape=[1], value=0.0, dtype=3),
+        call("greater_than", {"X": "n", "Y": "zero"}, {"Out": "on"}, axis=-1),
+        call(
+            "while",
+            {"X": ["n", "x"], "Condition": "on"},
+            {"Out": ["n", "x", "on"], "StepScopes": []},
+            sub_block=1,
+        ),
+        fetch("x", 0),
+    ]
+    body = [
+        call("increment", {"X": "n"}, {"Out": "n"}, step=-1.0),
+        call("scale", {"X": "x"}, {"Out": "t"}, scale=2.0, bias=0.0, bias_after_scale=True),
+        call("assign", {"X": "t"}, {"Out": "x"}),
+        call("greater_than", {"X": "n", "Y": "zero"}, {"Out": "on"}, axis=-1),
+    ]
+    inner = [variable("t", "float32", [2, 3])]
+    path = write_program(tmp_path / "m.pdmodel", (names, calls), (inner, body))
+    for trips in (0, 3):
+        found = _results(path, {"x": X, "n": np.array([trips], np.int64)})
+        assert found["x"].tolist() == (X * 2**trips).tolist()
+
+
+def test_branches_and_a_choice_are_an_if(tmp_path: Path) -> None:
+    names = [variable(name, "float32", [2, 3]) for name in ("x", "a", "b", "y")]
+    names += [variable(name, "bool", [1]) for name in ("on", "off")]
+    names += [variable("mask", "int32", [1])]
+    scaled = {"bias": 0.0, "bias_after_scale": True}
+    calls = [
+        feed("x", 0),
+        feed("on", 1),
+        call("conditional_block", {"Cond": "on", "Input": "x"}, {"Out": "a"}, sub_block=1),
+        call("logical_not", {"X": "on"}, {"Out": "off"}),
+        call("conditional_block", {"Cond": "off", "Input": "x"}, {"Out": "b"}, sub_block=2),
+        call("cast", {"X": "on"}, {"Out": "mask"}, in_dtype=0, out_dtype=2),
+        call("select_input", {"X": ["b", "a"], "Mask": "mask"}, {"Out": "y"}),
+        fetch("y", 0),
+    ]
+    one = [call("scale", {"X": "x"}, {"Out": "a"}, scale=3.0, **scaled)]
+    other = [call("scale", {"X": "x"}, {"Out": "b"}, scale=-1.0, **scaled)]
+    path = write_program(tmp_path / "m.pdmodel", (names, calls), ([], one), ([], other))
+    for on, factor in ((True, 3), (False, -1)):
+        found = _results(path, {"x": X, "on": np.array([on])})
+        assert found["y"].tolist() == (X * factor).tolist()
+
+
+def test_what_a_branch_may_not_write_is_not_read(tmp_path: Path) -> None:
+    names = [variable("x", "float32", [2, 3]), variable("on", "bool", [1])]
+    names += [variable("y", "float32", [2, 3])]
+    calls = [
+        feed("x", 0),
+        feed("on", 1),
+        call("conditional_block", {"Cond": "on", "Input": "x"}, {"Out": "y"}, sub_block=1),
+        call("relu", {"X": "y"}, {"Out": "x"}),
+        fetch("x", 0),
+    ]
+    body = [call("assign", {"X": "x"}, {"Out": "y"})]
+    path = write_program(tmp_path / "m.pdmodel", (names, calls), ([], body))
+    with pytest.raises(FrontendError, match=r"node 'x' \(relu\).*'y'"):
+        load_model(path)
+
+
+def test_scalars_of_old_versions_have_a_dimension(tmp_path: Path) -> None:
+    names = [variable("x", "float32", [2, 3]), variable("y", "float32", [1])]
+    calls = [feed("x", 0), call("mean", {"X": "x"}, {"Out": "y"}), fetch("y", 0)]
+    for version, shape in ((2004000, (1,)), (2006000, ())):
+        path = write_program(tmp_path / "m.pdmodel", (names, calls), version=version)
+        assert _results(path, {"x": X})["y"].shape == shape
+
+
+def _pir_loop(path: Path) -> Path:
+    row, number, on = type_of("float32", [-1, 3]), type_of("int64", []), type_of("bool", [])
+    loop = [
+        node("1.add", [-2, 3], {10: row}),
+        node("1.full", [], {11: number}, shape=[], value=1.0, dtype="int64"),
+        node("1.subtract", [-1, 11], {12: number}),
+        node("1.greater_than", [12, 5], {13: on}),
+        node("2.yield", [13, 12, 10], {}),
+    ]
+    nodes = [
+        parameter("w", 3, type_of("float32", [3])),
+        node("1.data", [], {1: row}, name="x", shape=[-1, 3], dtype="float32"),
+        node("1.data", [], {2: number}, name="n", shape=[], dtype="int64"),
+        node("1.full", [], {5: number}, shape=[], value=0.0, dtype="int64"),
+        node("1.greater_than", [2, 5], {6: on}),
+        node("1.while", [6, 2, 1], {7: number, 8: row}, region(loop, {-1: number, -2: row})),
+        node(
+            "1.if",
+            [6],
+            {20: row},
+            region([node("2.yield", [8], {})]),
+            region([node("1.relu", [8], {21: row}), node("2.yield", [21], {})]),
+        ),
+        node("1.fetch", [20], {22: row}, name="y", col=0),
+    ]
+    return write_pir(path, nodes, {"w": floats(1, 2, 3)})
+
+
+def test_control_flow_of_pir(tmp_path: Path) -> None:
+    path = _pir_loop(tmp_path / "m.json")
+    for trips in (0, 2):
+        found = _results(path, {"x": X, "n": np.array(trips, np.int64)})
+        expected = X + 2 * floats(1, 2, 3) if trips else np.maximum(X, 0)
+        assert found["y"].tolist() == expected.tolist()
+
+
+def test_any_tensor_may_be_the_output(tmp_path: Path) -> None:
+    found = _results(_linear(tmp_path / "m.pdmodel"), {"x": X}, outputs=["m"])
+    assert found["m"].tolist() == [[4, 1], [-2, -1]]
+    with pytest.raises(FrontendError, match="no tensor is named 'z'"):
+        load_model(tmp_path / "m.pdmodel", outputs=["z"])
+
+
+def test_all_unknown_operators_are_named(tmp_path: Path) -> None:
+    names = [variable(name, "float32", [2]) for name in ("x", "y", "z")]
+    calls = [
+        feed("x", 0),
+        call("sequence_pool", {"X": "x"}, {"Out": "y"}),
+        call("no_such", {"X": "y"}, {"Out": "z"}),
+        fetch("z", 0),
+    ]
+    with pytest.raises(FrontendError) as error:
+        load_model(write_program(tmp_path / "m.pdmodel", (names, calls)))
+    assert "(sequence_pool)" in str(error.value)
+    assert "(no_such)" in str(error.value)
+
+
+def test_refusals_name_the_operator_as_the_file_does(tmp_path: Path) -> None:
+    names = [variable(name, "float32", [2]) for name in ("x", "y")]
+    calls = [feed("x", 0), call("dropout", {"X": "x"}, {"Out": "y"}, is_test=False)]
+    module = load_model(write_program(tmp_path / "m.pdmodel", (names, [*calls, fetch("y", 0)])))
+    with pytest.raises(LegalizationError, match=r"'y' \(dropout\): found random numbers"):
+        _legal(module)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"base_code":{"magic":"pir","version":9}}', '{"base_code":{}', '{"base_code":{"magic":1}}'],
+)
+def test_other_json_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(FrontendError, match="the program is broken"):
+        load_model(path)
