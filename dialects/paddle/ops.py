@@ -41,7 +41,7 @@ class PaddleOp(ArgumentsOp):
     ```
     """
 
-    schema: ClassVar[Operator]
+    declared: ClassVar[Operator]
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class PaddleOp(ArgumentsOp):
         super().verify_()
         found = self.properties.get(_COUNTS)
         counts = self.counts if isinstance(found, DenseArrayBase) else []
-        if len(counts) != len(self.schema.results) or sum(counts) != len(self.results):
+        if len(counts) != len(self.declared.results) or sum(counts) != len(self.results):
             raise VerifyException(
                 f"{counts} of {len(self.results)} results for "
-                f"{len(self.schema.results)} of the operator (C3)"
+                f"{len(self.declared.results)} of the operator (C3)"
             )
 
 
@@ -96,6 +96,7 @@ def op_class(name: str) -> type[PaddleOp] | None:
     members: dict[str, object] = {
         "name": f"paddle.{name}",
         "schema": schema,
+        "declared": schema,
         "traits": traits_def(Pure()),
         "__module__": __name__,
         "__doc__": f"PaddlePaddle's operator {name}.",

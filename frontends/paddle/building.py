@@ -116,7 +116,7 @@ class Building:
             key: value if isinstance(value, SSAValue) else plain_attribute(value)
             for key, value in given.items()
         }
-        counts = [1] + [0] * (len(cls.schema.results) - 1)
+        counts = [1] + [0] * (len(cls.declared.results) - 1)
         return self.insert(block, cls(found, [UnrankedTensorType(element)], counts), name)[0]
 
     def truth(self, block: Block, name: str, value: SSAValue) -> SSAValue:

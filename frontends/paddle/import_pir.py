@@ -185,7 +185,7 @@ class _Importer(Building):
     def _call(self, node: Node, into: Block) -> None:
         cls = op_class(node.base_type)
         assert cls is not None
-        schema = cls.schema
+        schema = cls.declared
         attributes = node.attributes
         found: dict[str, Given] = {
             name: plain_attribute(value)

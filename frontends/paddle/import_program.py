@@ -218,10 +218,10 @@ class _Importer(Building):
         given = {name: plain_attribute(value) for name, value in form.defaults.items()}
         found: dict[str, Given] = {**given, **self._attributes(call, form, cls)}
         found |= self._operands(call, form, cls, names)
-        counts = [0] * len(cls.schema.results)
+        counts = [0] * len(cls.declared.results)
         targets: list[str] = []
         slots = {result: slot for slot, result in form.results.items()}
-        for index, result in enumerate(cls.schema.results):
+        for index, result in enumerate(cls.declared.results):
             written = call.outputs.get(slots.get(result, ""), ())
             counts[index] = len(written)
             targets += written

@@ -306,7 +306,7 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
         **{
             name: value
             for name, value in values_.items()
-            if name in builder.operator.schema.results
+            if name in builder.operator.declared.results
         }
     )
 

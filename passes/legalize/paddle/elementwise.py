@@ -543,7 +543,7 @@ def legalize_cast(builder: PaddleLegalizer) -> Results:
 def legalize_identity(builder: PaddleLegalizer) -> Results:
     """The value itself."""
     op = builder.operator
-    name = next(name for name in op.schema.operands if builder.get(name) is not None)
+    name = next(name for name in op.declared.operands if builder.get(name) is not None)
     return [builder.input(name)]
 
 

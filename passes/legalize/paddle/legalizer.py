@@ -55,7 +55,7 @@ class PaddleLegalizer(ArgumentsLegalizer):
 
     def places(self, name: str) -> range:
         """The results of the op that a result of the operator is."""
-        index, counts = self.operator.schema.results.index(name), self.operator.counts
+        index, counts = self.operator.declared.results.index(name), self.operator.counts
         return range(sum(counts[:index]), sum(counts[: index + 1]))
 
     def results(self, **values: SSAValue | Sequence[SSAValue] | None) -> list[SSAValue | None]:
@@ -189,7 +189,7 @@ class PaddleLegalizer(ArgumentsLegalizer):
     @property
     def only(self) -> str:
         """The name of the first operand."""
-        return self.operator.schema.operands[0]
+        return self.operator.declared.operands[0]
 
     def wide(self, name: str = "") -> TensorValue:
         """A tensor, by default the first one, of floats in at least single precision."""
@@ -246,6 +246,7 @@ class PaddleLegalizer(ArgumentsLegalizer):
 
     # Operators of others
 
-    def torch(self, target: str, /, *elements: Attribute, **given: Any) -> list[SSAValue | None]:
-        """What an operator of PyTorch gives that computes the same; results of the first type."""
-        return aten(self, target, elements or [self.element()], **given)
+    def torch(self, target: str, /, *elements: Attribute, **given: Any) -> list[SSAValue]:
+        """What an operator of PyTorch gives that computes the same; all of its results are used."""
+        found = aten(self, target, elements or [self.element()], **given)
+        return cast("list[SSAValue]", found)

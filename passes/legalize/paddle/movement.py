@@ -530,15 +530,15 @@ def legalize_full_like(builder: PaddleLegalizer) -> Results:
 def legalize_assign_value(builder: PaddleLegalizer) -> Results:
     """Numbers of the program."""
     names = ("values", "bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
-    given = next((builder.get(name) for name in names if builder.get(name)), [])
+    given: Any = next((builder.get(name) for name in names if builder.get(name)), None)
     return [_literal(builder, given, builder.element())]
 
 
 def _literal(builder: PaddleLegalizer, given: Any, element: Attribute) -> SSAValue:
     """The numbers of an attribute, in the shape that another one says."""
-    numbers = cast("list[Any]", given)
+    numbers = cast("list[Any]", given or [])
     shape = builder.plain("shape")
-    is_list = isinstance(given, list) and all(type(n) in (bool, int, float) for n in numbers)
+    is_list = isinstance(given, list | None) and all(type(n) in (bool, int, float) for n in numbers)
     if not is_list or len(numbers) != np.prod(shape, dtype=object):
         builder.refuse(f"{given} of shape {shape}", "as many numbers")
     return builder.tensor(np.array(numbers).astype(numpy_dtype(element)).reshape(shape))
