@@ -92,6 +92,7 @@ def compile(
     disable_strategy: Sequence[str] = (),
     skip_nodes: str | Sequence[str] | None = None,
     embed_weights: bool = False,
+    static_workspace: bool = False,
     strict_accuracy: bool = False,
     fast_math: bool = False,
     small_weights: bool = False,
@@ -122,7 +123,8 @@ def compile(
     begin with, else the name of the model's file. `disable` leaves passes out, `disable_strategy`
     algorithms of kernels such as `winograd`, and optional rewrites leave source nodes alone in
     whose name the regular expression `skip_nodes`, or one of several, is found. With
-    `embed_weights` the weights are part of the C, and with `cache` the result is kept on disk.
+    `embed_weights` the weights are part of the C, with `static_workspace` so is a workspace for one
+    run at a time, and with `cache` the result is kept on disk.
     `strict_accuracy` leaves out what is faster but adds to rounding errors, and `fast_math` uses
     algebra of real numbers on floats, as pass `fast-math` lists it. `small_weights` leaves out what
     is faster but stores weights padded, transformed or twice.
@@ -148,6 +150,7 @@ def compile(
         disable_strategy=disable_strategy,
         skip_nodes=skip_nodes,
         embed_weights=embed_weights,
+        static_workspace=static_workspace,
         strict_accuracy=strict_accuracy,
         fast_math=fast_math,
         small_weights=small_weights,

@@ -46,5 +46,6 @@ def emit(context: Context, module: ModuleOp, name: str) -> CArtifact:
             name,
             options.target,
             embed_weights=options.embed_weights,
+            static_workspace=options.static_workspace,
             byte_order=options.byte_order,
         )

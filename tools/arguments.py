@@ -202,6 +202,11 @@ def add_options(
     add("--profile", action="store_true", help="take the time of each kernel")
     add("--embed-weights", action="store_true", help="write the weights as C, not as a file")
     add(
+        "--static-workspace",
+        action="store_true",
+        help="give the C a static workspace, for one run at a time",
+    )
+    add(
         "--max-stack",
         type=int,
         default=CompileOptions.max_stack,
@@ -242,6 +247,7 @@ def compile_options(
         fast_math=args.fast_math,
         small_weights=args.small_weights,
         embed_weights=args.embed_weights,
+        static_workspace=args.static_workspace,
         max_stack=args.max_stack,
         byte_order=args.byte_order,
         profile=args.profile,

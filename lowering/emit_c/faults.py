@@ -96,7 +96,7 @@ def _null(i: Interface) -> Iterator[str]:
         yield _if("args->weights == NULL", "weights")
     if i.states:
         yield _if("args->state == NULL", "state")
-    if i.workspace != 0:
+    if i.workspace != 0 and not i.has_workspace:
         yield _if("args->workspace == NULL", "workspace")
 
 

@@ -73,7 +73,7 @@ def _may_be_macro(name: str) -> bool:
 def names_of_model(name: str) -> set[str]:
     """What the C of a model declares and defines itself outside of functions, kernels apart."""
     stems = ("args", "run", "workspace_size", "output_dims", "weights", "weights_header", "fault")
-    stems += ("driver", "check", "job", "work", "state", "reset")
+    stems += ("driver", "check", "job", "work", "state", "reset", "arena")
     macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE", "STACK_SIZE")
     return {
         name,

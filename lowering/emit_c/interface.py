@@ -39,7 +39,7 @@ RUNTIME = Path(__file__).parent.parent / "runtime"
 ARGUMENTS_AFTER_TENSORS = """\
   const void *weights; /* {weights} */
   size_t weights_size;
-  void *workspace; /* {name}_workspace_size() bytes; need not be initialized */
+  void *workspace; /* {workspace} */
   size_t workspace_size;
   lowerdeck_pool *pool; /* NULL: one thread */
   const lowerdeck_allocator *allocator; /* {allocator} */
@@ -121,6 +121,8 @@ class Interface:
     embeds_weights: bool
     """The constants are part of the C, so that none need be loaded."""
     target: str
+    has_workspace: bool = False
+    """The C has a workspace of its own, which is used where the caller gives none."""
     slots: tuple[dict[str, object], ...] | None = None
     """What the entry function takes the time of, for JSON; None if it takes none."""
     live: int | None = None
@@ -221,9 +223,11 @@ def header(i: Interface, functions: Sequence[str]) -> str:
         )
     weights = "NULL: those of the program" if i.embeds_weights else f"of {i.name}.weights"
     allocator = "needed: sizes depend on data" if i.needs_allocator else "may be NULL"
-    lines += [
-        ARGUMENTS_AFTER_TENSORS.format(name=i.name, weights=weights, allocator=allocator).rstrip()
-    ]
+    workspace = f"{i.name}_workspace_size() bytes; need not be initialized"
+    if i.has_workspace:
+        workspace += "; NULL: that of the program, for one run at a time"
+    texts = {"weights": weights, "allocator": allocator, "workspace": workspace}
+    lines += [ARGUMENTS_AFTER_TENSORS.format(**texts).rstrip()]
     if i.slots is not None:
         lines.append(
             f"  const lowerdeck_profile *profile; /* room for {len(i.slots)} slots, or NULL */"

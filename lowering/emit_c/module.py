@@ -161,13 +161,14 @@ def emit_c(
     target: str,
     *,
     embed_weights: bool = False,
+    static_workspace: bool = False,
     byte_order: str = "little",
 ) -> CArtifact:
     """
     The C of a module whose memory is planned, with identifiers that begin with `name`.
 
     With `embed_weights` the constants become a C file of their own; `byte_order` is that of the
-    file that they are otherwise.
+    file that they are otherwise. With `static_workspace` the C has a workspace of its own.
 
     LoweringError names the first op that has no C form.
     """
@@ -179,6 +180,13 @@ def emit_c(
     size = size if weights else 0
     i = _interface(entry, name, target, size, header, embed_weights and size > 0)
     i = replace(i, stack=stack_bytes(entry, kernel.functions_of(module), target_named(target)))
+    if static_workspace:
+        if i.workspace.value is None:
+            raise CompileError(
+                "the size of a static workspace has to be known; fix the sizes of the inputs with "
+                "--input-shape or --dim"
+            )
+        i = replace(i, has_workspace=i.workspace != 0)
     source = _source(i, kernels, entry)
     files = {
         f"{name}.h": interface.header(i, fault_function(i)),
@@ -366,6 +374,9 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     if i.states:
         parts.append(interface.reset_function(i))
     parts.append(interface.check_function(i))
+    if i.has_workspace:
+        words = -(-(i.workspace_bytes.value or 0) // 8)
+        parts.append(f"static uint64_t {i.name}_arena[{words}];\n")
     parts.append(_parallel_entry(i) if i.shares_work else _entry(i))
     return "\n".join(parts)
 
@@ -434,7 +445,7 @@ def _entry(i: Interface) -> str:
     """NAME_run: the checks, the entry function, and release of what it allocated."""
     return f"""int {i.name}_run({i.name}_args *args) {{
   if (args == NULL) return LOWERDECK_ERROR_NULL;
-{_use_embedded_weights(i)}  int status = {i.name}_check(args);
+{_use_own_memory(i)}  int status = {i.name}_check(args);
   if (status != LOWERDECK_OK) return status;
   lowerdeck_memory memory = {{args->allocator, NULL}};
   status = {i.name}_driver(args, &memory);
@@ -444,14 +455,18 @@ def _entry(i: Interface) -> str:
 """
 
 
-def _use_embedded_weights(i: Interface) -> str:
-    if not i.embeds_weights:
-        return ""
-    return f"""  if (args->weights == NULL) {{
-    args->weights = {i.name}_weights;
-    args->weights_size = sizeof {i.name}_weights;
+def _use_own_memory(i: Interface) -> str:
+    """What a NULL of the caller stands for."""
+    own = [("weights", f"{i.name}_weights")] if i.embeds_weights else []
+    own += [("workspace", f"{i.name}_arena")] if i.has_workspace else []
+    return "".join(
+        f"""  if (args->{field} == NULL) {{
+    args->{field} = {array};
+    args->{field}_size = sizeof {array};
   }}
 """
+        for field, array in own
+    )
 
 
 def _parallel_entry(i: Interface) -> str:
@@ -470,7 +485,7 @@ static void {i.name}_work(void *context, lowerdeck_team *team, int64_t thread) {
 
 int {i.name}_run({i.name}_args *args) {{
   if (args == NULL) return LOWERDECK_ERROR_NULL;
-{_use_embedded_weights(i)}  const int status = {i.name}_check(args);
+{_use_own_memory(i)}  const int status = {i.name}_check(args);
   if (status != LOWERDECK_OK) return status;
   {i.name}_job job = {{args, {{args->allocator, NULL}}, LOWERDECK_OK}};
   lowerdeck_pool_run(args->pool, {i.name}_work, &job);

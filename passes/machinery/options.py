@@ -130,6 +130,8 @@ class CompileOptions:
     """Use algebra of real numbers on floats (`passes/fold/fast_math.py`)."""
     embed_weights: bool = False
     """The weights become part of the C."""
+    static_workspace: bool = False
+    """The C has a workspace of its own, for one run at a time."""
     max_stack: int = 4096
     """The bytes of buffers that a kernel has on the stack, at most; others are workspace."""
     byte_order: str = "little"

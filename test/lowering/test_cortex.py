@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lowerdeck.compiler import generate, import_and_lower
+from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.passes.machinery.options import CompileOptions
 
@@ -76,12 +77,9 @@ MAIN = """
 #include <stdio.h>
 #include "net.h"
 static const int8_t x[] = {INPUT};
-static unsigned char workspace[NET_WORKSPACE_SIZE];
 int main(void) {
   static int8_t y[12];
   net_args args = {.x = {x, {1, 3, 9, 7}}, .y = {.data = y, .capacity = 12}};
-  args.workspace = workspace;
-  args.workspace_size = sizeof workspace;
   const int status = net_run(&args);
   printf("%d:", status);
   for (int k = 0; k < 12; k++) printf(" %d", y[k]);
@@ -96,7 +94,7 @@ def test_a_net_of_bytes(target: str, tmp_path: Path) -> None:
         pytest.skip(f"needs {COMPILER} and {EMULATOR}")
     source = tmp_path / "net.mlir"
     source.write_text(NET)
-    options = CompileOptions(target=target, embed_weights=True)
+    options = CompileOptions(target=target, embed_weights=True, static_workspace=True)
     generate(str(source), str(tmp_path), options)
     text = (tmp_path / "net.c").read_text()
     assert not re.search(r"int64_t i\b|double|float", text)
@@ -124,3 +122,21 @@ def test_a_net_of_bytes(target: str, tmp_path: Path) -> None:
     expected = np.asarray(run_module(module, {"x": x})["y"]).ravel().tolist()
     assert len({*expected}) > 3
     assert done.stdout.strip() == f"0: {' '.join(map(str, expected))}"
+
+
+def test_a_static_workspace_has_a_known_size(tmp_path: Path) -> None:
+    source = tmp_path / "open.mlir"
+    source.write_text(
+        """
+func.func @main(%x: tensor<?x4xf32, #core.tensor<dims = [n, 4]>>)
+    -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>> {
+  %y = core.softmax %x axis 0 : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>)
+    -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %z = core.softmax %y axis 1 : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>)
+    -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  func.return %z : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+}
+"""
+    )
+    with pytest.raises(LowerdeckError, match="the size of a static workspace has to be known"):
+        generate(str(source), str(tmp_path), CompileOptions(target="c99", static_workspace=True))

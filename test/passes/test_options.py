@@ -33,6 +33,7 @@ OTHER: dict[str, Any] = {
     "fast_math": True,
     "small_weights": True,
     "embed_weights": True,
+    "static_workspace": True,
     "profile": True,
     "extra_passes": "fuse",
     "rank": 1,
