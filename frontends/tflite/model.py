@@ -87,6 +87,10 @@ class TensorInfo:
         return ELEMENTS.get(self.type)
 
 
+_WITH_MAPS = frozenset({"TFLite_Detection_PostProcess"})
+"""The custom operators that are supported: their options are a map."""
+
+
 @dataclass(frozen=True)
 class Node:
     """An operator of a subgraph."""
@@ -109,13 +113,18 @@ class Node:
     def options(self) -> dict[str, Any]:
         """The options that the file sets."""
         if self.builtin == CUSTOM:
-            data = self.table["custom_options"]
-            found = {} if data is None or not data.size else read_map(data.tobytes())
-            return {"custom_code": self.custom_code, **found}
+            return {"custom_code": self.custom_code, **self._custom_options()}
         for field in ("builtin_options", "builtin_options_2"):
             if (options := self.table[field]) is not None:
                 return _plain(options)
         return {}
+
+    def _custom_options(self) -> dict[str, Any]:
+        """Those of an operator that is known; others have bytes in a form of their own."""
+        data = self.table["custom_options"]
+        if data is None or not data.size or self.custom_code not in _WITH_MAPS:
+            return {}
+        return read_map(data.tobytes())
 
 
 def _plain(options: Table) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError
 from lowerdeck.frontends.tflite.flexbuffer import read_map
+from lowerdeck.frontends.tflite.model import CUSTOM, Node
 from lowerdeck.passes.legalize.tflite.framework import TfliteWalk
 
 COUNTER = Path(__file__).parent / "tflite_models" / "counter.tflite"
@@ -75,3 +77,12 @@ def test_options_of_custom_operators() -> None:
     assert read_map(data) == {"a": 5}
     with pytest.raises(FlatbufferError):
         read_map(b"\0\0")
+
+
+def test_options_of_unknown_custom_operators_are_bytes() -> None:
+    """They are refused by their names, and not for the form of their options."""
+    table: Any = {"custom_options": np.arange(12, dtype=np.uint8)}
+    unknown = Node(0, CUSTOM, "Convolution2DTransposeBias", (), (), (), table)
+    assert unknown.options() == {"custom_code": "Convolution2DTransposeBias"}
+    with pytest.raises(FlatbufferError, match="expected a map"):
+        Node(0, CUSTOM, "TFLite_Detection_PostProcess", (), (), (), table).options()
