@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import NameLoc
-
 from lowerdeck.dialects.frameworks import FrameworkOp, OptionValue
 from lowerdeck.frontends.frontend import FileFormat, Frontend, Request, Use
 from lowerdeck.frontends.wire import LENGTH, Outline
@@ -38,6 +36,8 @@ def _load(request: Request) -> ModuleOp:
 
 
 def _inventory(request: Request) -> Iterator[Use]:
+    from xdsl.dialects.builtin import NameLoc
+
     for op in _load(request).walk():
         if isinstance(op, FrameworkOp) and isinstance(op.location, NameLoc):
             yield Use(op.op_type, op.location.desc.data)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from xdsl.ir import Attribute
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
 
 NAME_BYTES = 12
 """The maximum length of a name: the space in the header of the weights."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -325,3 +326,18 @@ def test_compile_says_what_the_model_occupies(
     text = capsys.readouterr().out
     assert "weights " in text
     assert "arena " in text
+
+
+def test_help_loads_neither_dialects_nor_arrays() -> None:
+    """It is there at once: what a command needs is imported when it runs."""
+    code = (
+        "import sys\n"
+        "from lowerdeck.tools.lowerdeck import main\n"
+        "try:\n"
+        "    main(['--help'])\n"
+        "finally:\n"
+        "    loaded = [name for name in ('xdsl.ir', 'numpy', 'onnx') if name in sys.modules]\n"
+        "    print(loaded, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
