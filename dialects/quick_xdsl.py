@@ -17,10 +17,11 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from xdsl.dialects import builtin
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
 from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct
@@ -226,6 +227,25 @@ class LazyFormat:
         self._program.print(printer, op)
 
 
+_GIVEN: Mapping[type[Any], tuple[str, ...]] = {
+    SSAValue: ("type",),
+    Operation: ("next_op", "prev_op"),
+    Block: ("first_op", "last_op"),
+    Use: ("operation", "index"),
+}
+"""Properties that give an attribute of the same name behind an underscore, and do no more."""
+
+
+def _hash_tensor_type(self: Any) -> int:
+    """`TensorType.__hash__`: it never changes, so it is computed once"""
+    known = self.__dict__.get("_hash")
+    if known is None:
+        known = _hash_of_parameters(self)
+        object.__setattr__(self, "_hash", known)
+    return known
+
+
+_hash_of_parameters = TensorType.__hash__
 _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
 
@@ -243,6 +263,13 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (Attribute, "__post_init__", _check_attribute),
     (Block, "_attach_op", _attach),
     (FormatProgram, "from_str", staticmethod(LazyFormat)),
+    # What only gives an attribute is a function of C.
+    *(
+        (cls, name, property(attrgetter(f"_{name}")))
+        for cls, names in _GIVEN.items()
+        for name in names
+    ),
+    (TensorType, "__hash__", _hash_tensor_type),
     # They are equal by identity, which is what an object is anyway.
     *(
         (cls, name, getattr(object, name))

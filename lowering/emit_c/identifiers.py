@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 
@@ -94,11 +94,7 @@ def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None
     `numbers` remembers the last number behind a name, so that the next one is not looked for from
     the first on.
     """
-    stem = _plain(name).strip("_") or "x"
-    stem = stem.lower() if _may_be_macro(stem) else stem
-    is_ours = stem.lower().startswith("lowerdeck")
-    stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
-    stem = stem[:_LONGEST]
+    stem = _stem(name)
     number = 1 if numbers is None else numbers.get(stem, 1)
     result = stem if number == 1 else f"{stem}_{number}"
     while result in taken or result in KEYWORDS or _is_reserved(result):
@@ -109,6 +105,16 @@ def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None
         numbers[stem] = number
     taken.add(result)
     return result
+
+
+@lru_cache(maxsize=1 << 12)
+def _stem(name: str) -> str:
+    """What the identifier for a name begins with: few names are those of most values."""
+    stem = _plain(name).strip("_") or "x"
+    stem = stem.lower() if _may_be_macro(stem) else stem
+    is_ours = stem.lower().startswith("lowerdeck")
+    stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
+    return stem[:_LONGEST]
 
 
 def _plain(name: str) -> str:

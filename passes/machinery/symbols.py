@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute, SSAValue
@@ -22,6 +22,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.machinery.driver import Rewriter
 
 _NONE: frozenset[str] = frozenset()
+_WithDims: TypeAlias = DimsAttr | TensorEncoding
 
 
 def symbols_of(attribute: Attribute) -> frozenset[str]:
@@ -29,7 +30,7 @@ def symbols_of(attribute: Attribute) -> frozenset[str]:
     if isinstance(attribute, TensorType):
         encoding = cast("TensorType[Attribute]", attribute).encoding
         return _NONE if isinstance(encoding, NoneAttr) else symbols_of(encoding)
-    if isinstance(attribute, DimsAttr | TensorEncoding):
+    if isinstance(attribute, _WithDims):
         return _NONE.union(*(expr.symbols for expr in attribute.data))
     if isinstance(attribute, ArrayAttr):
         return _NONE.union(*map(symbols_of, cast("ArrayAttr[Attribute]", attribute).data))
@@ -75,7 +76,7 @@ def substitute(attribute: Attribute, values: Mapping[str, Expr]) -> Attribute:
 
 def symbols_used_by(op: Operation) -> frozenset[str]:
     """The symbols in the properties, attributes and result types of one op (not of its regions)."""
-    return _NONE.union(*map(symbols_of, _attributes(op)))
+    return _NONE.union(*filter(None, map(symbols_of, _attributes(op))))
 
 
 def _attributes(op: Operation) -> Iterator[Attribute]:
