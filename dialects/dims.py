@@ -79,7 +79,7 @@ class Expr:
     changes, so what is asked again and again is computed once.
     """
 
-    __slots__ = ("_hash", "_plain", "_symbols", "_text", "terms", "value")
+    __slots__ = ("_hash", "_order", "_plain", "_symbols", "_text", "terms", "value")
 
     terms: tuple[tuple[Monomial, int], ...]
     """Monomials (sorted atoms, repeated for powers) with their non-zero coefficients."""
@@ -93,6 +93,7 @@ class Expr:
         else:  # a number without an atom is the last term
             self.value = None if terms[0][0] else terms[0][1]
         self._plain: bool | None = None
+        self._order: list[str] | None = None
         self._hash: int | None = None
         self._symbols: frozenset[str] | None = None
         self._text: str | None = None
@@ -232,7 +233,9 @@ class Expr:
 
     def __floordiv__(self, other: ExprLike) -> Expr:
         """Quotient rounded toward minus infinity; the divisor is taken to be non-zero."""
-        divisor = Expr.of(other)
+        return _quotient(self, Expr.of(other))
+
+    def _divided(self, divisor: Expr) -> Expr:
         if divisor.value == 1:
             return self
         if divisor.value == 0:
@@ -285,6 +288,16 @@ class Expr:
         """This expression with symbols replaced; names not in `values` stay."""
         if self.symbols.isdisjoint(values):
             return self
+        if self._order is None:
+            self._order = sorted(self.symbols)
+        key = (self, *map(values.get, self._order))
+        if (known := _substituted.get(key)) is None:
+            if len(_substituted) > _MOST_KNOWN:
+                _substituted.clear()
+            known = _substituted[key] = self._substitute(values)
+        return known
+
+    def _substitute(self, values: Mapping[str, ExprLike]) -> Expr:
         if len(self.terms) == 1:
             return _substitute_term(*self.terms[0], values)
         if self.is_plain and all(len(monomial) < 2 for monomial, _ in self.terms):
@@ -496,6 +509,17 @@ def _const(value: int) -> Expr:
 @lru_cache(maxsize=1 << 12)
 def _symbol(name: str) -> Expr:
     return _atom(Atom("symbol", name))
+
+
+_substituted: dict[tuple[Expr | ExprLike | None, ...], Expr] = {}
+"""What became of expressions and values of their symbols, sorted: kernels are alike."""
+
+_MOST_KNOWN = 1 << 13
+
+
+@lru_cache(maxsize=1 << 12)
+def _quotient(value: Expr, divisor: Expr) -> Expr:
+    return value._divided(divisor)  # pyright: ignore[reportPrivateUsage]
 
 
 def _scaled(value: Expr, number: int) -> Expr:

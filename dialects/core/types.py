@@ -214,9 +214,9 @@ def dims_of(type_: Attribute | SSAValue) -> tuple[Expr, ...]:
         type_ = type_.type if isinstance(type_, SSAValue) else type_
         if not isinstance(type_, TensorType):
             raise VerifyException(f"expected a ranked tensor, got {type_}")
-    if (known := _dims.get(id(type_))) is not None:
-        return known[1]
     ranked = cast(Tensor, type_)
+    if (known := _dims.get(id(ranked))) is not None:
+        return known[1]
     if len(_dims) > _MOST_KNOWN:
         _dims.clear()
     dims = _dims_of(ranked)
