@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.linear import (
     MatmulOp,
 )
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp, TransposeOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp, TransposeOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -210,7 +210,7 @@ def _calculator(b: Builder, *ranks: int) -> tuple[SSAValue, Calculator]:
 @recipe("activation", weight=8)
 def _activation(b: Builder) -> None:
     x, c = _calculator(b)
-    match b.random.choice(("gelu", "tanh", "sigmoid", "gate", "swish")):
+    match b.random.choice(("gelu", "tanh", "sigmoid", "gate", "swish", "mish")):
         case "gelu":
             inner = c.over(x, 2**0.5) if b.chance(5) else c.times(x, 0.5**0.5)
             c.times(x, 0.5, c.plus(c.of(e.ErfOp, inner), 1.0))
@@ -224,6 +224,12 @@ def _activation(b: Builder) -> None:
         case "gate":
             clipped = c.both(e.MinOp, c.both(e.MaxOp, c.plus(x, 3.0), 0.0), 6.0)
             c.over(c.times(x, clipped), 6.0)
+        case "mish" if b.chance(5):
+            c.times(x, c.of(e.TanhOp, c.of(e.LogOp, c.plus(c.of(e.ExpOp, x), 1.0))))
+        case "mish":
+            power = c.of(e.ExpOp, x)
+            top = c.plus(c.times(power, power), c.times(power, 2.0))
+            c.over(c.times(x, top) if b.chance(5) else top, c.plus(top, 2.0))
         case _:
             c.times(x, c.of(e.SigmoidOp, x))
 
@@ -241,9 +247,26 @@ def _normalization(b: Builder) -> None:
         total = b.add(ReduceOp("sum", value, axes, keep_dims=True)).result
         return c.over(total, count) if b.chance(5) else c.times(total, 1 / max(count, 1))
 
-    centered = b.add(e.SubOp(x, mean(x))).result
+    centered = x if b.chance(3) else b.add(e.SubOp(x, mean(x))).result
     spread = c.of(e.SqrtOp, c.plus(mean(c.times(centered, centered)), 1e-3))
     c.plus(c.times(c.over(centered, spread), b.partner(x)), b.partner(x))
+
+
+@recipe("turned pairs", weight=3)
+def _turned_pairs(b: Builder) -> None:
+    """A rotary embedding of pairs that lie side by side."""
+    x, c = _calculator(b, 1, 2, 3)
+    *before, size = sizes_of(x)
+    pairs = size // 2
+    if size % 2 or not pairs:
+        raise Unfit
+    starts, sizes, steps = [0] * len(before), [*before, pairs], [*[1] * len(before), 2]
+    first, second = (b.add(SliceOp(x, [*starts, k], sizes, steps)).result for k in (0, 1))
+    cosine, sine = (b.constant(c.element, [pairs]) for _ in range(2))
+    minus = b.add(e.SubOp(c.times(first, cosine), c.times(second, sine))).result
+    turned = minus, c.plus(c.times(first, sine), c.times(second, cosine))
+    columns = [b.add(ReshapeOp(part, [*sizes, 1])).result for part in turned]
+    b.add(ConcatOp(columns, len(sizes)))
 
 
 @recipe("attention by products", weight=4)
