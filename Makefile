@@ -4,7 +4,8 @@
 VENV ?= .venv
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
-PYTEST_FLAGS ?= -n auto --maxprocesses=8
+# A worker that is done takes of what others have still to do; neighbors share what they prepare.
+PYTEST_FLAGS ?= -n auto --maxprocesses=8 --dist worksteal
 
 # Hundreds of tests start Python, and each worker reads all tests: it finds them compiled.
 unexport PYTHONDONTWRITEBYTECODE

@@ -25,6 +25,21 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(cache)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def fast_c_compiler() -> None:
+    """
+    Most tests want right numbers, of which gcc finds those of small models soonest without
+    optimization. `optimized_c` is for tests that are about the product's own flags.
+    """
+    os.environ.setdefault("CFLAGS", "-O0")
+
+
+@pytest.fixture
+def optimized_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C is compiled as users have it."""
+    monkeypatch.setenv("CFLAGS", "")
+
+
 @pytest.fixture(autouse=True)
 def own_plugins() -> Iterator[None]:
     """What a test loads is forgotten behind it."""

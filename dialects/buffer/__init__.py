@@ -27,10 +27,10 @@ from lowerdeck.dialects.buffer.entry_ops import (
 from lowerdeck.dialects.buffer.enums import ENUMERATIONS
 from lowerdeck.dialects.buffer.kernel import (
     ApplyOp,
+    BufferKernelOp,
     CheckIndexOp,
     ForOp,
     FuncOp,
-    KernelOp,
     LoadOp,
     RemfOp,
     ReturnOp,
@@ -60,7 +60,7 @@ from lowerdeck.dialects.buffer.vector import (
 Buffer = Dialect(
     "buffer",
     [
-        KernelOp,
+        BufferKernelOp,
         FuncOp,
         ReturnOp,
         ForOp,

@@ -99,7 +99,7 @@ def lane_type(element: Attribute) -> Attribute:
 
 
 @irdl_op_definition
-class KernelOp(KernelBody):
+class BufferKernelOp(KernelBody):
     """
     A kernel that has no loops yet: what it computes of the tensors in some buffers, as ops of
     `core`. `lower-kernels` makes a `buffer.func` of it.

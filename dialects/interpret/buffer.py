@@ -65,7 +65,7 @@ class Machine:
         self._callees = {
             op.sym_name.data: op
             for op in module.body.block.ops
-            if isinstance(op, kernel.FuncOp | kernel.KernelOp)
+            if isinstance(op, kernel.FuncOp | kernel.BufferKernelOp)
         }
         self._compiled: dict[str, Kernel] = {}
         self._steps_left = python_math.inf if max_steps is None else max_steps
@@ -390,7 +390,7 @@ def _made(
         yield name, sizes[number][axis]
 
 
-def _output_count(op: kernel.FuncOp | kernel.KernelOp) -> int:
+def _output_count(op: kernel.FuncOp | kernel.BufferKernelOp) -> int:
     return op.outputs.data if isinstance(op, kernel.FuncOp) else len(yielded(op.body))
 
 

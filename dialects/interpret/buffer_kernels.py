@@ -50,7 +50,7 @@ def compile_kernel(function: kernel.FuncOp, spend: Callable[[int], None]) -> Ker
     return scope["kernel"]
 
 
-def tensor_kernel(op: kernel.KernelOp, spend: Callable[[int], None]) -> Kernel:
+def tensor_kernel(op: kernel.BufferKernelOp, spend: Callable[[int], None]) -> Kernel:
     """
     A kernel without loops as a Python function of what one with loops takes: its ops run on the
     tensors that lie in the arrays.

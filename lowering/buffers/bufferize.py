@@ -68,10 +68,10 @@ class Called:
         names.update(name for inner in block.ops for name in symbols_used_by(inner))
         return Called(op, op.sym_name.data, sorted(names))
 
-    def over_buffers(self) -> kernel.KernelOp:
+    def over_buffers(self) -> kernel.BufferKernelOp:
         """The kernel as an op of its own; its ops move out of the original function."""
         op = self.op
-        new = kernel.KernelOp(
+        new = kernel.BufferKernelOp(
             self.name,
             op.detach_region(op.body),
             layouts=op.layouts,
@@ -136,7 +136,7 @@ class Bufferizer:
         self._places = Places()
         self._fresh = 0
 
-    def run(self) -> tuple[list[kernel.KernelOp], EntryOp]:
+    def run(self) -> tuple[list[kernel.BufferKernelOp], EntryOp]:
         """The kernels in the order of their first call, and the entry function."""
         self._keep_states()
         for value, output in zip(self.returned, self.outputs, strict=True):

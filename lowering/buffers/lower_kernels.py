@@ -41,7 +41,7 @@ class KernelsLowering:
         self.lowered: dict[str, Lowered] = {}
         """By the names of the kernels."""
 
-    def lower(self, op: kernel.KernelOp) -> None:
+    def lower(self, op: kernel.BufferKernelOp) -> None:
         """Replace a kernel by a function, unless an identical one precedes it."""
         function = lower_kernel(op)
         names, results = names_in(op.symbols), len(yielded(op.body))
@@ -97,7 +97,7 @@ class LowerKernelsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lowering = KernelsLowering()
         for kernel_op in list(op.body.block.ops):
-            if isinstance(kernel_op, kernel.KernelOp):
+            if isinstance(kernel_op, kernel.BufferKernelOp):
                 lowering.lower(kernel_op)
         for call in all_ops(op):
             if isinstance(call, entry_ops.CallOp):

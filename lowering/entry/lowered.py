@@ -14,7 +14,7 @@ def lowered_functions(module: ModuleOp, pass_name: str) -> dict[str, kernel.Func
 
     LoweringError, with all of their names, if kernels have no loops yet.
     """
-    missing = [op for op in module.body.block.ops if isinstance(op, kernel.KernelOp)]
+    missing = [op for op in module.body.block.ops if isinstance(op, kernel.BufferKernelOp)]
     if missing:
         names = ", ".join(f"@{op.sym_name.data}" for op in missing)
         raise LoweringError(

@@ -100,7 +100,7 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
             yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
-        elif type(op) is kernel.KernelOp:
+        elif type(op) is kernel.BufferKernelOp:
             text = "has no loops; lower-kernels should have made them"
             yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
         elif type(op) is entry_ops.WeightOp and (problem := _weight_problem(op)) is not None:
@@ -142,7 +142,7 @@ def _step_for_state(before: Attribute, after: Attribute) -> str:
 def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:
     """All ops except those in kernels without loops, which count as one violation each."""
     for op in module.body.block.ops:
-        if isinstance(op, kernel.KernelOp):
+        if isinstance(op, kernel.BufferKernelOp):
             yield op
         else:
             yield from all_ops(op)

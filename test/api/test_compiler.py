@@ -537,6 +537,7 @@ def test_flags_of_the_environment_come_last(monkeypatch: pytest.MonkeyPatch) -> 
         lowerdeck.compile(difference_and_sum(), cache=False)
 
 
+@pytest.mark.usefixtures("optimized_c")
 def test_padding_of_pairs_at_full_optimization() -> None:
     """gcc 12 vectorizes conditional loads of pairs with a wrong mask, unless it is kept from it."""
     x = np.arange(162, dtype=np.float32).reshape(9, 9, 2)

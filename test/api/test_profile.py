@@ -16,6 +16,8 @@ import lowerdeck
 from lowerdeck import compiler
 from lowerdeck.tools.kernel_times import Report
 
+pytestmark = pytest.mark.usefixtures("optimized_c")
+
 ROWS, DEPTH, COLUMNS = 5, 7, 3
 
 

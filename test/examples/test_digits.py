@@ -9,6 +9,8 @@ import pytest
 from lowerdeck.digits import demo
 from lowerdeck.tools.lowerdeck import main
 
+pytestmark = pytest.mark.usefixtures("optimized_c")
+
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 
 

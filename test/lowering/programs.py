@@ -471,6 +471,8 @@ class Suite:
     folder: Path
     programs: list[Program] = field(default_factory=list[Program])
     flags: Sequence[str] = FLAGS
+    is_turn: Callable[[int, int], bool] = lambda number, count: True
+    """Whether a module is lowered here, of its number and that of all; the others are dropped."""
 
     def add(self, types: Sequence[Attribute], body: Body, *inputs: Array, **options: Any) -> None:
         """One more program."""
@@ -489,12 +491,16 @@ class Suite:
         """
         groups: list[list[Program]] = []
         for program in self.programs:
-            program.expect()
             group = next((g for g in groups if program.is_lowered_like(g[0])), None)
             if group is None:
                 groups.append([program])
             else:
                 group.append(program)
+        groups = [group for k, group in enumerate(groups) if self.is_turn(k, len(groups))]
+        here = {program for group in groups for program in group}
+        self.programs = [program for program in self.programs if program in here]
+        for program in self.programs:
+            program.expect()
         found: dict[Program, tuple[CArtifact, list[str]]] = {}
         for group in groups:
             artifact, problems = group[0].lower(group)

@@ -4,7 +4,7 @@ Compiled models run on every target: here, or in an emulator.
 `run_on(target, artifact, inputs, folder)` gives the outputs; `obstacle_to(target)` says why a
 target cannot be run, for tests to be skipped with. On another machine, aarch64 needs the packages
 `gcc-aarch64-linux-gnu` and `qemu-user`. `suite_for(target, folder)` is a suite of programs that run
-as the target has it.
+as the target has it, and `suite_in_turn` one of those that are this target's to run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -116,6 +117,43 @@ def suite_for(target: str, folder: Path) -> Suite:
     if obstacle(target) is not None:
         return Suite(folder, flags=VECTOR_FLAGS)
     return Suite(folder, flags=(*FLAGS, *target_named(target).flags))
+
+
+_ALL_ON_EACH = 3
+_WIDE = ("x86-64-v3", "x86-64-v4")
+
+
+def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET) -> Suite:
+    """
+    A suite whose programs are spread over targets, of which a test makes a suite each. Of many
+    modules, each is lowered for one with wide vectors and one of the others, or for one if these
+    targets are few; a few modules are lowered for all.
+
+    So each form is tested, and each target, but not each form on each target. A module keeps all
+    its inputs.
+    """
+    suite = suite_for(target, folder)
+    suite.is_turn = partial(_is_turn, target, among)
+    return suite
+
+
+def _is_turn(target: str, among: Sequence[str], number: int, count: int) -> bool:
+    if count <= _ALL_ON_EACH:
+        return True
+    wide = [name for name in among if name in _WIDE]
+    others = [name for name in among if name not in _WIDE]
+    if len(wide) < 2 or len(others) < 2:
+        return target == among[_mixed(number, len(among))]
+    choice, rest = divmod(_mixed(number, len(wide) * len(others)), len(others))
+    return target in (wide[choice], others[rest])
+
+
+def _mixed(number: int, count: int) -> int:
+    """
+    Each of `count` choices equally often. Forms are listed by loops in loops: the remainder of the
+    number alone would go with one of them.
+    """
+    return (number // count - number) % count
 
 
 def _is_native(target: str) -> bool:

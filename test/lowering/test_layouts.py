@@ -37,6 +37,7 @@ from .programs import (  # noqa: TID251  (these are tests, not the folder of sou
     symbol,
     typed,
 )
+from .targets import suite_in_turn  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
 Layer = Callable[[Random, list[SSAValue]], SSAValue]
@@ -242,7 +243,7 @@ def network(rng: Random, *inputs: SSAValue) -> list[SSAValue]:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_random_networks(tmp_path: Path, target: str) -> None:
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = suite_in_turn(target, tmp_path, TARGETS)
     for seed in range(6):
         rng = Random(seed)
         inputs = [values(rng.choice([1, 1, 2]), rng.choice(CHANNELS), 4, 3, seed=seed)]
@@ -318,7 +319,7 @@ def sparse_body(case: Sequence[Sequence[int]], x: SSAValue) -> list[SSAValue]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_sparse_windows(tmp_path: Path, target: str) -> None:
     """Taps that lie on the image at no position, at one, at all; NaN and infinity on the image."""
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = suite_in_turn(target, tmp_path, TARGETS)
     for number, case in enumerate(SPARSE):
         x = values(2, 3, *case[1], seed=number)
         x[0, 1].flat[0], x[1, 2].flat[-1] = np.inf, np.nan
@@ -356,7 +357,7 @@ GROUPS = [
 @pytest.mark.parametrize("target", TARGETS)
 def test_groups(tmp_path: Path, target: str) -> None:
     """NaN and infinity in one group are no concern of another; the last channels fill no block."""
-    suite, rng = Suite(tmp_path, flags=VECTOR_FLAGS), Random(4)
+    suite, rng = suite_in_turn(target, tmp_path, TARGETS), Random(4)
     for number, (channels, outputs, groups) in enumerate(GROUPS):
         stride, kernel = 1 + number % 2, 1 if number % 3 == 2 else 3
         sizes = [(channels, 3, 1, 1), (outputs, channels // groups, kernel, kernel), (5, outputs)]
@@ -480,7 +481,7 @@ def test_control_flow(tmp_path: Path, target: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_pieces_of_blocks(tmp_path: Path, target: str) -> None:
     """Parts that begin and end within blocks, of tensors that a border surrounds."""
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = suite_in_turn(target, tmp_path, TARGETS)
     weights: list[Array] = [values(45, 3, 1, seed=1), values(33, 3, 1, seed=2)]
     last: Array = values(5, 42, 3, seed=3) / np.float32(11)
 

@@ -21,7 +21,7 @@ from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests, not sources)
-from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from .targets import EVERY_TARGET, suite_in_turn  # noqa: TID251  (as above)
 from .test_layouts import add, values  # noqa: TID251  (as above)
 
 COLUMNS = (39, 68, 79, 95, 127)
@@ -58,7 +58,7 @@ def test_small_weights_stay() -> None:
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_compiled(tmp_path: Path, target: str) -> None:
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for columns in COLUMNS:
         x = values(9, 130)
         add(

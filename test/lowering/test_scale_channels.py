@@ -15,7 +15,7 @@ from lowerdeck.lowering.pipeline import PASSES
 from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests, not sources)
-from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from .targets import EVERY_TARGET, suite_in_turn  # noqa: TID251  (as above)
 from .test_layouts import add, values  # noqa: TID251  (as above)
 
 CASES: list[tuple[tuple[int, ...], list[int], bool, Any]] = [
@@ -59,7 +59,7 @@ def test_same_numbers(case: Any) -> None:
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_compiled(tmp_path: Path, target: str) -> None:
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for case in CASES:
         body, arrays = _case(*case)
         add(suite, target, [typed(array.dtype, *array.shape) for array in arrays], body, *arrays)

@@ -21,7 +21,7 @@ from lowerdeck.lowering.pipeline import PASSES
 from lowerdeck.passes.machinery.context import LowerdeckContext
 
 from .programs import module_of, symbol, typed  # noqa: TID251  (these are tests, not sources)
-from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from .targets import EVERY_TARGET, suite_in_turn  # noqa: TID251  (as above)
 from .test_layouts import add, values  # noqa: TID251  (as above)
 
 CASES: list[tuple[tuple[int, ...], list[int], int, int, Any]] = [
@@ -66,7 +66,7 @@ def test_same_numbers(case: Any) -> None:
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_compiled(tmp_path: Path, target: str) -> None:
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for case in CASES:
         x = values(*case[0]).astype(case[-1])
         add(suite, target, [typed(x.dtype, *x.shape)], _body(case), x)

@@ -36,7 +36,7 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
     symbol,
     typed,
 )
-from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..targets import EVERY_TARGET, suite_in_turn  # noqa: TID251  (as above)
 from ..test_layouts import add  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -137,7 +137,7 @@ def test_unknown_sizes(suite: Suite) -> None:
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_sizes_that_may_be_one(tmp_path: Path, target: str) -> None:
     """Operands of other open sizes than each other: as long, or broadcast, both ways."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     m, n, k = symbol("m"), symbol("n"), symbol("k")
     ports = [typed(np.float32, 3, m), typed(np.float32, n, k)]
 
@@ -204,7 +204,7 @@ def resized(x: SSAValue, size: int) -> SSAValue:
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_every_target(tmp_path: Path, target: str) -> None:
     """What has no tiles: rows, columns, running sums, interpolation, maps and movements."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for rows, columns in ((1, 1), (3, 7), (5, 29), (2, 130)):
         x, scale, shift = values((2, rows, columns)), values((columns,), 1), values((columns,), 2)
         ports = [typed(np.float32, *array.shape) for array in (x, scale, shift)]

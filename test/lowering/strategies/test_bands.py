@@ -36,7 +36,7 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
     symbol,
     typed,
 )
-from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..targets import EVERY_TARGET, suite_for, suite_in_turn  # noqa: TID251  (as above)
 from .blocked import constant, values  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -168,7 +168,7 @@ def program_of(
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_every_shape(target: str, tmp_path: Path) -> None:
     """Bands that do not divide the rows, channels that do not divide into vectors, threads."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     threads = 2 if target == "x86-64-v3" else 1
     for number, case in enumerate(CASES):
         suite.programs.append(program_of(case, f"p{number}", target, threads))

@@ -23,7 +23,7 @@ from lowerdeck.lowering.strategies.tiled_matmul import PANELS, WIDTH
 
 from ..choosing import with_numbers  # noqa: TID251  (these are tests, not the folder of sources)
 from ..programs import symbol, typed  # noqa: TID251  (as above)
-from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..targets import EVERY_TARGET, suite_for, suite_in_turn  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
 
 Shape = tuple[int, ...]
@@ -88,7 +88,7 @@ def _types(arrays: Any) -> list[Any]:
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_convolutions(tmp_path: Path, target: str) -> None:
     """Packed at run time: blocks that end early, groups of every width, all ranks."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for case in CONVOLUTIONS:
         body, arrays = _convolution(case)
         add(suite, target, _types(arrays), body, *arrays)
@@ -131,7 +131,7 @@ def test_halves(tmp_path: Path, dtype: Any) -> None:
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_streamed_products(tmp_path: Path, target: str) -> None:
     """Rows and columns that are no multiples of anything, batches, and what follows."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for left, right in (
         ((1, 600), (600, 1100)),
         ((1, 13), (13, 37)),
@@ -152,7 +152,7 @@ def _in_chunks(schedule: Schedule) -> Schedule:
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_panels_of_transposed(tmp_path: Path, target: str) -> None:
     """The panels are made of the matrix before it is transposed, and of what a map makes of it."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
 
     def product(x: Any, w: Any) -> Any:
         order = [*range(len(w.type.get_shape()) - 2), -1, -2]

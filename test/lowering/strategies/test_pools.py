@@ -20,7 +20,7 @@ from lowerdeck.lowering.strategies.base import Candidate
 
 from ..choosing import with_numbers  # noqa: TID251  (these are tests, not the folder of sources)
 from ..programs import Suite, module_of, symbol, typed  # noqa: TID251  (as above)
-from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..targets import EVERY_TARGET, suite_for, suite_in_turn  # noqa: TID251  (as above)
 from .blocked import BlockedProgram, constant  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -71,6 +71,9 @@ FORMS = [
     Form((1, 2, 5, 37), (2, 2), (2, 2), (1, 1), (0, 5), (7, 8), (0, 0)),
     Form((1, 2, 5, 37), (2, 2), (2, 2), (1, 1), (0, 1), (7, 8), (7, 7)),
 ]
+
+TWO_TARGETS = ("x86-64-v4", "x86-64")
+THREE_TARGETS = (*TWO_TARGETS, "c99")
 
 KINDS = (("max", False), ("sum", False), ("average", False), ("average", True))
 
@@ -144,7 +147,7 @@ def in_small_tiles(schedule: Schedule) -> Schedule:
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_every_form(tmp_path: Path, target: str) -> None:
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     for number, form in enumerate(FORMS):
         for kind in (KINDS[0], KINDS[1 + number % 3]):
             add(suite, target, form, np.float32, kind, threads=1 + number % 2)
@@ -180,10 +183,10 @@ def test_every_type(tmp_path: Path, dtype: Any) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+@pytest.mark.parametrize("target", TWO_TARGETS)
 def test_first_nan(tmp_path: Path, target: str) -> None:
     """What comes first in a window decides, also where windows begin outside of the image."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path, TWO_TARGETS)
     options: dict[str, Any] = {"keeps_first": True, "change": in_small_tiles}
     forms = [
         *FORMS,
@@ -205,10 +208,10 @@ def test_first_nan(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64", "c99"])
+@pytest.mark.parametrize("target", THREE_TARGETS)
 def test_lowest_number(tmp_path: Path, target: str) -> None:
     """Where a window has nothing but NaN and -infinity."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path, THREE_TARGETS)
     for number, form in enumerate(FORMS):
         for wanted in ({}, {"wanted": by_way(2 * (number % 2))}):
             add(suite, target, form, np.float32, KINDS[0], from_lowest=True, **wanted)
@@ -260,7 +263,7 @@ def test_open_sizes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_blocks_of_channels(tmp_path: Path, target: str) -> None:
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
     shape = (1, 17, 9, 11)
     for form in (
         Form(shape, (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), (0, 0)),

@@ -25,7 +25,7 @@ from lowerdeck.lowering.strategies.winograd import SIZE, Winograd, transformed_w
 from lowerdeck.lowering.targets import target_named
 
 from ..programs import module_of, typed  # noqa: TID251  (these are tests)
-from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..targets import EVERY_TARGET, suite_in_turn  # noqa: TID251  (as above)
 from .blocked import (  # noqa: TID251  (as above)
     BlockedProgram,
     constant,
@@ -142,7 +142,7 @@ def convolution(
 def test_every_shape(target: str, size: int, tmp_path: Path) -> None:
     """Tiles that do not divide the output, channels that do not divide into vectors, parts."""
     threads = 2 if target == "x86-64-v3" else 1
-    suite = suite_for(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path)
 
     def of_size(candidate: Candidate) -> bool:
         return candidate.schedule.get(SIZE) == size
