@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from lowerdeck.binding import TensorInfo
 from lowerdeck.compiler import CompileOptions, Model, compile, import_and_lower, model_file
 from lowerdeck.dialects.errors import LowerdeckError
+from lowerdeck.metadata import TensorInfo
 
 __all__ = [
     "LowerdeckBackend",

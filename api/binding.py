@@ -8,32 +8,35 @@ addresses and sizes into it and nothing else. Input arrays are passed as they li
 from __future__ import annotations
 
 import ctypes
-import json
 import math
 import mmap
 import os
-import re
 import sys
 import tempfile
-import time
 import weakref
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from lowerdeck.dialects.dims import parse_text
 from lowerdeck.dialects.errors import LowerdeckError
-from lowerdeck.lowering.abi import ABI, STATE, argument_fields
-from lowerdeck.lowering.targets import target_names
+from lowerdeck.lowering.abi import ABI, STATE
+from lowerdeck.metadata import (
+    Dimension,
+    StateInfo,
+    Symbols,
+    TensorInfo,
+    argument_fields_of,
+    dimensions_of,
+    evaluated,
+    tensor_info,
+)
+from lowerdeck.profile import KernelEvent, Profile, Profiler
 
 Array = NDArray[Any]
-Symbols = Mapping[str, int]
 
 OUTPUT_CAPACITY = 3
 """The status for an output that is too small (lowerdeck.h)."""
@@ -60,7 +63,6 @@ _UNUSED = sys.getrefcount(_ALONE[0])
 _MOST_KEPT = 2
 """Results of which the memory is kept, for each output: who replaces one by the next needs two."""
 
-_MIN_PROFILED_RUNS = 5
 _NOT_PROFILED = "the model was not compiled with profile=True (--profile)"
 
 _first_of, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
@@ -128,69 +130,6 @@ int64_t lowerdeck_binding_tracing_clock(void) {{
 }}
 """
 
-PARTS_SHIM = """
-/* Of one run at a time: when threads began and ended the parts of loops that they took. */
-#include "lowerdeck_pool.h"
-
-struct {
-  int64_t (*parts)[2]; /* `capacity` of each thread; NULL: none are wanted */
-  int64_t capacity;
-  int64_t (*counts)[8]; /* the first of each; apart, for each thread writes its own */
-} lowerdeck_binding_parts;
-
-bool __real_lowerdeck_team_take(lowerdeck_parts *parts);
-bool __wrap_lowerdeck_team_take(lowerdeck_parts *parts);
-
-bool __wrap_lowerdeck_team_take(lowerdeck_parts *parts) {
-  const int64_t capacity = lowerdeck_binding_parts.capacity;
-  if (lowerdeck_binding_parts.parts == NULL) return __real_lowerdeck_team_take(parts);
-  int64_t (*const own)[2] = lowerdeck_binding_parts.parts + parts->thread * capacity;
-  int64_t *const count = lowerdeck_binding_parts.counts[parts->thread];
-  /* Who asks for the next part is done with the one before. */
-  if (*count < capacity && own[*count][0] != 0) {
-    own[*count][1] = lowerdeck_binding_clock();
-    *count += 1;
-  }
-  const bool is_taken = __real_lowerdeck_team_take(parts);
-  if (is_taken && *count < capacity) own[*count][0] = lowerdeck_binding_clock();
-  return is_taken;
-}
-"""
-"""For models of several threads that are profiled, with `PARTS_FLAG`."""
-
-PARTS_FLAG = "-Wl,--wrap=lowerdeck_team_take"
-"""Lets the code of the model call what the shim has in place of a function."""
-
-_MAX_EVENTS = 1 << 18
-"""Marks of a traced run; those of a longer one are not kept."""
-
-_MAX_PARTS = 1 << 14
-"""Parts of loops of one thread in such a run."""
-
-
-class _Trace(ctypes.Structure):
-    """`lowerdeck_binding_trace` of the shim."""
-
-    _fields_ = [
-        ("slots", ctypes.c_void_p),
-        ("slot_count", ctypes.c_int64),
-        ("counts", ctypes.c_void_p),
-        ("events", ctypes.c_void_p),
-        ("capacity", ctypes.c_int64),
-        ("size", ctypes.c_int64),
-        ("next", ctypes.c_int64),
-    ]
-
-
-class _Parts(ctypes.Structure):
-    """`lowerdeck_binding_parts` of the shim."""
-
-    _fields_ = [
-        ("parts", ctypes.c_void_p),
-        ("capacity", ctypes.c_int64),
-        ("counts", ctypes.c_void_p),
-    ]
-
 
 class RunError(LowerdeckError, RuntimeError):
     """A run of a compiled model failed; `status` is that of lowerdeck.h."""
@@ -198,41 +137,6 @@ class RunError(LowerdeckError, RuntimeError):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """An input or output of a model."""
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int | str, ...]
-    """Sizes; a string is a dimension symbol or an expression of them."""
-    default: tuple[int, ...] | None = None
-    """The sizes of what an input is if it is left out; None if it has to be given."""
-    classes: tuple[str, ...] = ()
-    """The classes that the numbers in an output stand for, where the model names them."""
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    def __str__(self) -> str:
-        optional = "" if self.default is None else " (optional)"
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]{optional}"
-
-
-@dataclass(frozen=True)
-class StateInfo:
-    """What a model remembers."""
-
-    info: TensorInfo
-    """With the name of the input that holds it before a call."""
-    after: str
-    """The output that holds it after the call."""
-    offset: int
-    """Where it begins, in bytes of the struct of C."""
 
 
 @dataclass(frozen=True)
@@ -303,24 +207,6 @@ class _Slot:
         return kept[-1]
 
 
-class Dimension:
-    """A dimension expression, ready to be evaluated; ValueError if the text is none."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._expr = parse_text(text)
-        self.symbols = self._expr.symbols
-
-    @property
-    def is_symbol(self) -> bool:
-        """True if the expression is one symbol."""
-        return self.symbols == frozenset([self.text])
-
-    def evaluate(self, values: Symbols) -> int:
-        """The number for values of all symbols, where a zero divisor gives zero as in C."""
-        return self._expr.evaluate(values)
-
-
 class Binding:
     """
     A model in a loaded library. Calls may run concurrently; each has its own workspace.
@@ -333,16 +219,16 @@ class Binding:
     ) -> None:
         if metadata["abi"] != ABI or ctypes.sizeof(ctypes.c_void_p) != 8:
             raise OSError(f"{folder}: made for ABI {metadata['abi']}, this is {ABI} with 64 bits")
-        self.inputs = tuple(_tensor_info(port) for port in metadata["inputs"])
-        self.outputs = tuple(_tensor_info(port) for port in metadata["outputs"])
+        self.inputs = tuple(tensor_info(port) for port in metadata["inputs"])
+        self.outputs = tuple(tensor_info(port) for port in metadata["outputs"])
         self.workspace: int | str = metadata["workspace"]
-        self._input_dims = [_dimensions(info.shape) for info in self.inputs]
+        self._input_dims = [dimensions_of(info.shape) for info in self.inputs]
         self._conditions = [
             (Dimension(left), predicate, Dimension(right), text)
             for left, predicate, right, text in metadata.get("conditions", ())
         ]
-        self._output_dims = [_dimensions(info.shape) for info in self.outputs]
-        self._fields = _argument_fields(metadata)
+        self._output_dims = [dimensions_of(info.shape) for info in self.outputs]
+        self._fields = argument_fields_of(metadata)
         inputs, outputs = ([port["field"] for port in metadata[k]] for k in ("inputs", "outputs"))
         self._input_at = [self._fields[f"{field}.data"] for field in inputs]
         self._input_dims_at = [self._fields[f"{field}.dims"] for field in inputs]
@@ -365,7 +251,7 @@ class Binding:
         self._status_text = loaded.lowerdeck_binding_status_text
         self._status_text.restype = ctypes.c_char_p
         self.states = tuple(
-            StateInfo(_tensor_info(port), port["after"], port["offset"])
+            StateInfo(tensor_info(port), port["after"], port["offset"])
             for port in metadata.get("states", ())
         )
         self._state_size: int = metadata.get("state_size", 0)
@@ -377,13 +263,10 @@ class Binding:
         allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
         self._allocator = ctypes.addressof(allocator)
         self._pool = self._make_pool(loaded, threads) if threads > 1 else 0
-        self._threads = threads
-        self._slots: Sequence[Mapping[str, Any]] | None = metadata.get("profile")
-        self._clock = 0
-        if self._slots is not None:
-            clock = loaded.lowerdeck_binding_clock
-            self._clock = ctypes.cast(clock, ctypes.c_void_p).value or 0
-            self._library = loaded
+        slots: Sequence[Mapping[str, Any]] | None = metadata.get("profile")
+        self._profiler = (
+            None if slots is None else Profiler(loaded, slots, threads, self._fields["profile"])
+        )
         self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
         self._free: list[_Slot] = []
 
@@ -506,24 +389,8 @@ class Binding:
 
         ValueError if the model was not compiled to take them, and as `prepare`.
         """
-        if self._slots is None:
-            raise ValueError(_NOT_PROFILED)
-        call = self.prepare(inputs, state)
-        slots = np.zeros((len(self._slots), 2), np.int64)
-        profile = (ctypes.c_int64 * 2)(self._clock, _address(slots))
-        call.arguments[self._fields["profile"]] = ctypes.addressof(profile)
-        call()
-        whole: list[float] = []
-        runs: list[Array] = []
-        end = time.perf_counter() + seconds
-        while len(runs) < _MIN_PROFILED_RUNS or time.perf_counter() < end:
-            slots[:] = 0
-            start = time.perf_counter()
-            call()
-            whole.append(time.perf_counter() - start)
-            runs.append(slots.copy())
-        symbols = self._bind_symbols(self._shapes(inputs))
-        return _profile(self._slots, np.array(runs), whole, symbols)
+        profiler, call = self._profiler_of(), self.prepare(inputs, state)
+        return profiler.profile(call, seconds, self._bind_symbols(self._shapes(inputs)))
 
     def trace(
         self, inputs: Sequence[Array | None], seconds: float, state: State | None = None
@@ -533,78 +400,12 @@ class Binding:
 
         ValueError as `profile`.
         """
-        if self._slots is None:
-            raise ValueError(_NOT_PROFILED)
-        call = self.prepare(inputs, state)
-        count = len(self._slots)
-        slots, counts = np.zeros((count, 2), np.int64), np.zeros(count, np.int64)
-        events = np.zeros((_MAX_EVENTS, 2), np.int64)
-        trace = _Trace.in_dll(self._library, "lowerdeck_binding_trace")
-        trace.slots, trace.slot_count, trace.counts = _address(slots), count, _address(counts)
-        trace.events, trace.capacity = _address(events), _MAX_EVENTS
-        clock = ctypes.cast(self._library.lowerdeck_binding_tracing_clock, ctypes.c_void_p)
-        profile = (ctypes.c_int64 * 2)(clock.value or 0, _address(slots))
-        call.arguments[self._fields["profile"]] = ctypes.addressof(profile)
-        parts = np.zeros((self._threads, _MAX_PARTS, 2), np.int64)
-        part_counts = np.zeros((self._threads, 8), np.int64)
-        # A library of an earlier version has none.
-        taking: _Parts | None = None
-        if self._threads > 1 and hasattr(self._library, "lowerdeck_binding_parts"):
-            taking = _Parts.in_dll(self._library, "lowerdeck_binding_parts")
-            taking.capacity, taking.counts = _MAX_PARTS, _address(part_counts)
-            taking.parts = _address(parts)
-        best: Array | None = None
-        best_parts: list[Array] = []
-        end = time.perf_counter() + seconds
-        runs = 0
-        while runs < _MIN_PROFILED_RUNS or time.perf_counter() < end:
-            slots[:] = counts[:] = part_counts[:] = 0
-            parts[:] = 0
-            trace.size = trace.next = 0
-            call()
-            runs += 1
-            size = min(int(trace.size), _MAX_EVENTS)
-            last = np.flatnonzero(slots[:, 1] != counts)
-            if size and last.size:
-                events[size - 1, 1] = last[0]
-            length = events[size - 1, 0] - events[0, 0] if size else 0
-            if best is None or length < best[-1, 0] - best[0, 0]:
-                best = events[:size].copy() if size else None
-                best_parts = [
-                    own[:number].copy()
-                    for own, number in zip(parts, part_counts[:, 0], strict=True)
-                ]
-        if taking is not None:
-            taking.parts = None
-        return [] if best is None else self._events(best, best_parts)
+        return self._profiler_of().trace(self.prepare(inputs, state), seconds)
 
-    def _events(self, marks: Array, parts: Sequence[Array]) -> list[KernelEvent]:
-        """What lies between marks: the time before a mark belongs to the slot that it names."""
-        slots = self._slots or ()
-        start = int(marks[0, 0])
-        times = [int(marks[k, 0]) for k in range(len(marks))]
-        # A thread may begin a part a little before the first thread takes the time.
-        taken: dict[int, list[Part]] = {}
-        for thread, own in enumerate(parts):
-            for k in range(len(own)):
-                begin, end = int(own[k, 0]), int(own[k, 1])
-                place = bisect_right(times, (begin + end) // 2)
-                # The last kernel ends for the first thread before others are through.
-                part = Part(thread, (begin - start) / 1e9, (end - start) / 1e9)
-                taken.setdefault(min(place, len(times) - 1), []).append(part)
-        return [
-            KernelEvent(
-                int(slot),
-                slots[int(slot)]["kernel"],
-                (int(before) - start) / 1e9,
-                (int(now) - start) / 1e9,
-                taken.get(place, []),
-            )
-            for place, (before, (now, slot)) in enumerate(
-                zip(marks[:-1, 0], marks[1:], strict=True), 1
-            )
-            if slot >= 0
-        ]
+    def _profiler_of(self) -> Profiler:
+        if self._profiler is None:
+            raise ValueError(_NOT_PROFILED)
+        return self._profiler
 
     def _checked(self, value: object, info: TensorInfo) -> Array:
         """
@@ -645,7 +446,7 @@ class Binding:
         results: list[tuple[int, ...] | None] = []
         for dims in self._output_dims:
             known = all(isinstance(d, int) or d.symbols <= symbols.keys() for d in dims)
-            results.append(_evaluated(dims, symbols) if known else None)
+            results.append(evaluated(dims, symbols) if known else None)
         capacities = [_FIRST_CAPACITY if s is None else math.prod(s) for s in results]
         words += list(zip(self._capacity_at, capacities, strict=True))
         outputs = [
@@ -667,7 +468,7 @@ class Binding:
                 if isinstance(dim, Dimension) and dim.is_symbol:
                     symbols.setdefault(dim.text, size)
         for info, dims, shape in zip(self.inputs, self._input_dims, shapes, strict=True):
-            if (expected := _evaluated(dims, symbols)) != shape:
+            if (expected := evaluated(dims, symbols)) != shape:
                 raise ValueError(_shape_error(info, shape, expected))
         return symbols
 
@@ -747,73 +548,6 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class KernelTimes:
-    """One call of a kernel, or a copy, in profiled runs."""
-
-    kernel: str
-    """The kernel's name in the C without the model's, or `copy`."""
-    nodes: Sequence[str]
-    """What it comes from in the model."""
-    shapes: str
-    """Of the buffers: inputs -> outputs."""
-    schedule: str
-    lanes: int
-    """Of its widest vectors: 1 if it works on scalars alone, 0 for a copy."""
-    calls: int
-    """In one run: more than one in a loop."""
-    seconds: float
-    """All calls of one run, in the run where they took least."""
-    median: float
-    multiply_adds: int | None
-    """Of convolutions and matrix products, in one run; None if that depends on data."""
-    bytes: int | None
-    """The sizes of all the buffers that it reads and writes, in one run."""
-
-
-class Part(NamedTuple):
-    """What one thread has done of a kernel at a time, in seconds since the run began."""
-
-    thread: int
-    """0 is the one that called the model."""
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
-class KernelEvent:
-    """One execution of a kernel; with threads, until the slowest one is done."""
-
-    position: int
-    """Of the call among the kernels of a `Profile`."""
-    kernel: str
-    start: float
-    """Seconds since the run began."""
-    end: float
-    parts: Sequence[Part] = ()
-    """Of the kernel, where threads share it."""
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Where the time of a run goes; the kernels are in the order of the program."""
-
-    kernels: Sequence[KernelTimes]
-    seconds: float
-    """The shortest run."""
-    median: float
-    runs: int
-
-    def scalar_kernels(self, share: float = 0.02) -> list[KernelTimes]:
-        """
-        The kernels without any vectors that take more than this share of the time of all kernels.
-
-        For a target with vectors there should be none: what they do lacks a schedule.
-        """
-        least = share * sum(kernel.seconds for kernel in self.kernels)
-        return [kernel for kernel in self.kernels if kernel.lanes == 1 and kernel.seconds > least]
-
-
-@dataclass(frozen=True)
 class PreparedCall:
     """
     A call whose arrays stay where they are; `Binding.prepare` makes it.
@@ -838,159 +572,6 @@ class PreparedCall:
     def outputs(self) -> list[Array]:
         """What the last run has written, in order: arrays that the next run overwrites."""
         return self._written()
-
-
-def _profile(
-    slots: Sequence[Mapping[str, Any]], runs: Array, whole: Sequence[float], symbols: Symbols
-) -> Profile:
-    """From nanoseconds and counts, by run and slot."""
-    nanoseconds, counts = runs[..., 0], runs[..., 1].max(axis=0).tolist()
-    least, middle = nanoseconds.min(axis=0).tolist(), np.median(nanoseconds, axis=0).tolist()
-    kernels = [
-        KernelTimes(
-            slot["kernel"],
-            slot["nodes"],
-            _with_sizes(slot["shapes"], symbols),
-            slot.get("schedule", ""),
-            slot.get("lanes", 0),
-            count,
-            low * 1e-9,
-            median * 1e-9,
-            _times(slot.get("multiply_adds", 0), count, symbols),
-            _times(slot["bytes"], count, symbols),
-        )
-        for slot, count, low, median in zip(slots, counts, least, middle, strict=True)
-    ]
-    return Profile(kernels, min(whole), float(np.median(whole)), len(whole))
-
-
-def _with_sizes(shapes: str, symbols: Symbols) -> str:
-    """Shapes with the sizes of a run in place of what is in brackets; data may decide others."""
-
-    def value(match: re.Match[str]) -> str:
-        dim = Dimension(match[1])
-        return str(dim.evaluate(symbols)) if dim.symbols <= symbols.keys() else match[0]
-
-    return re.sub(r"\[([^\]]+)\]", value, shapes)
-
-
-def _times(number: int | str, count: int, symbols: Symbols) -> int | None:
-    """A number of the description of a slot for all calls; None if it depends on data."""
-    dim = number if isinstance(number, int) else Dimension(number)
-    if isinstance(dim, Dimension):
-        if not dim.symbols <= symbols.keys():
-            return None
-        dim = dim.evaluate(symbols)
-    return dim * count
-
-
-def read_metadata(folder: str) -> dict[str, Any]:
-    """
-    What is written beside the C of a model.
-
-    FileNotFoundError if the folder holds none, ValueError if it has been damaged.
-    """
-    for entry in sorted(os.listdir(folder)):
-        if entry.endswith(".json"):
-            path = os.path.join(folder, entry)
-            with open(path, encoding="utf-8") as file:
-                try:
-                    data: object = json.load(file)
-                except RecursionError:
-                    raise ValueError(f"{path}: nested too deeply") from None
-                except ValueError as error:
-                    raise ValueError(f"{path}: {error}") from None
-            if isinstance(data, dict) and "abi" in data:
-                found = cast("dict[str, Any]", data)
-                _check_metadata(found, path)
-                return found
-    raise FileNotFoundError(2, "there is no compiled model", folder)
-
-
-_PORT: Mapping[str, type] = {"name": str, "field": str, "dtype": str, "dims": list}
-_METADATA: Mapping[str, type | tuple[type, ...]] = {
-    **{"name": str, "abi": int, "target": str, "inputs": list, "outputs": list},
-    **{"arguments": dict},
-    **{"workspace": (int, str), "weights_size": int, "embeds_weights": bool},
-    **{"is_parallel": bool, "sources": list, "cflags": list, "libraries": list},
-}
-"""The types of what the description of a model always has."""
-
-_DTYPES = frozenset(
-    [
-        "bool",
-        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-        *("float16", "bfloat16", "float32", "float64"),
-    ]
-)
-"""The names of the element types of ports."""
-
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-
-def _argument_fields(metadata: Mapping[str, Any]) -> dict[str, int]:
-    ranks = [{p["field"]: len(p["dims"]) for p in metadata[key]} for key in ("inputs", "outputs")]
-    return argument_fields(*ranks, has_state=bool(metadata.get("states")))
-
-
-def _check_metadata(data: Mapping[str, Any], path: str) -> None:
-    """ValueError if the description of a model has not the form that `interface.metadata` gives."""
-    _check_types(data, _METADATA, path)
-    if not _IDENTIFIER.fullmatch(data["name"]) or data["target"] not in target_names():
-        raise ValueError(f"{path}: has no valid name or target")
-    for key in ("sources", "cflags", "libraries"):
-        if not all(isinstance(item, str) for item in data[key]):
-            raise ValueError(f"{path}: '{key}' are no texts")
-    states = data.get("states", [])
-    if not isinstance(states, list):
-        raise ValueError(f"{path}: 'states' is no list")
-    for item in (*data["inputs"], *data["outputs"], *cast("list[object]", states)):
-        if not isinstance(item, dict):
-            raise ValueError(f"{path}: an input or output is not described")
-        port = cast("dict[str, Any]", item)
-        _check_types(port, _PORT, path)
-        for dim in cast("list[object]", port["dims"]):
-            if not isinstance(dim, int | str) or (isinstance(dim, int) and dim < 0):
-                raise ValueError(f"{path}: {dim!r} is no dimension")
-            if isinstance(dim, str):
-                parse_text(dim)
-        default: object = port.get("default")
-        if default is not None and not _is_shape(default, len(cast("list[object]", port["dims"]))):
-            raise ValueError(f"{path}: {default!r} are no sizes of a default")
-        classes: object = port.get("classes", [])
-        if not isinstance(classes, list) or not all(
-            isinstance(name, str) for name in cast("list[object]", classes)
-        ):
-            raise ValueError(f"{path}: {classes!r} are no names of classes")
-        if port["dtype"] not in _DTYPES:
-            raise ValueError(f"{path}: '{port['dtype']}' is no element type")
-    fields = [port["field"] for port in (*data["inputs"], *data["outputs"])]
-    if len({*fields}) != len(fields) or data.get("arguments") != _argument_fields(data):
-        raise ValueError(f"{path}: its arguments do not lie where those of this ABI do")
-    if isinstance(data["workspace"], str):
-        parse_text(data["workspace"])
-    for state in cast("list[dict[str, Any]]", states):
-        _check_types(state, {"after": str, "offset": int}, path)
-        sizes, width = state["dims"], np.dtype(_tensor_info(state).dtype).itemsize
-        is_known = all(isinstance(size, int) for size in sizes) and state["offset"] >= 0
-        size = data.get("state_size")
-        if not is_known or not isinstance(size, int):
-            raise ValueError(f"{path}: '{state['name']}' is no state")
-        if state["offset"] + math.prod(sizes) * width > size:
-            raise ValueError(f"{path}: the state '{state['name']}' is larger than all of it")
-
-
-def _is_shape(value: object, rank: int) -> bool:
-    sizes = cast("list[object]", value) if isinstance(value, list) else [None]
-    return len(sizes) == rank and all(isinstance(size, int) and size >= 0 for size in sizes)
-
-
-def _check_types(
-    data: Mapping[str, Any], types: Mapping[str, type | tuple[type, ...]], path: str
-) -> None:
-    for key, type_ in types.items():
-        if not isinstance(data.get(key), type_):
-            raise ValueError(f"{path}: damaged: '{key}' is missing or of another type")
 
 
 def _loaded(path: str) -> ctypes.CDLL:
@@ -1045,21 +626,6 @@ def _address(array: Array) -> int:
     # The general way takes ten times as long: for arrays that are read-only, empty, or of a type
     # that buffers cannot have.
     return array.ctypes.data if array.size else 0
-
-
-def _tensor_info(port: Mapping[str, Any]) -> TensorInfo:
-    dtype = ml_dtypes.bfloat16 if port["dtype"] == "bfloat16" else port["dtype"]
-    default = None if port.get("default") is None else tuple(port["default"])
-    classes = tuple(port.get("classes", ()))
-    return TensorInfo(port["name"], np.dtype(dtype), tuple(port["dims"]), default, classes)
-
-
-def _dimensions(shape: Sequence[int | str]) -> list[int | Dimension]:
-    return [size if isinstance(size, int) else Dimension(size) for size in shape]
-
-
-def _evaluated(dims: Sequence[int | Dimension], symbols: Symbols) -> tuple[int, ...]:
-    return tuple(dim if isinstance(dim, int) else dim.evaluate(symbols) for dim in dims)
 
 
 def _shape_error(info: TensorInfo, shape: Sequence[int], expected: Sequence[int] | None) -> str:

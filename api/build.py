@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from lowerdeck.binding import PARTS_FLAG, PARTS_SHIM, SHIM
+from lowerdeck.binding import SHIM
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.lowering.targets import GCC_FLAGS, machine_key, obstacle
+from lowerdeck.profile import PARTS_FLAG, PARTS_SHIM
 
 MACHINE_SUFFIX = ".machine"
 """Of the file beside a library that says on which machines it runs, and which bytes it has."""

@@ -19,17 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from numpy.typing import ArrayLike, NDArray
 
 from lowerdeck import cache as disk_cache
-from lowerdeck.binding import (
-    DATA_DO_NOT_FIT,
-    Binding,
-    KernelEvent,
-    KernelTimes,
-    PreparedCall,
-    Profile,
-    RunError,
-    TensorInfo,
-    read_metadata,
-)
+from lowerdeck.binding import DATA_DO_NOT_FIT, Binding, PreparedCall, RunError
 from lowerdeck.build import (
     BuildError,
     build_library,
@@ -44,9 +34,11 @@ from lowerdeck.dialects.files import recording_files
 from lowerdeck.dialects.frameworks import OptionValue, declared_options, lazy
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
+from lowerdeck.metadata import TensorInfo, read_metadata
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
+from lowerdeck.profile import KernelEvent, KernelTimes, Profile
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:

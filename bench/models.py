@@ -101,8 +101,8 @@ def measure(path: str, folder: str, outputs: Sequence[str] | None) -> None:
     generate(path, folder, CompileOptions(outputs=outputs))
     python_seconds = time.perf_counter() - start
     peak_bytes = peak.stop()
-    from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_library, library_name
+    from lowerdeck.metadata import read_metadata
 
     metadata = read_metadata(folder)
     start = time.perf_counter()

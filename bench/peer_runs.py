@@ -126,8 +126,8 @@ def compile_model(
     options = CompileOptions(threads=threads, strict_accuracy=strict_accuracy, target=target)
     generate(model, folder, options)
     python_seconds = time.perf_counter() - start
-    from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_library, library_name
+    from lowerdeck.metadata import read_metadata
 
     metadata = read_metadata(folder)
     start = time.perf_counter()

@@ -50,8 +50,8 @@ from bench.measuring import MEGABYTE, geometric_mean, markdown_table, text_table
 from bench.peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
 from bench.processes import ROOT, command_of, environment_for
 from bench.reference import recorded_inputs
-from lowerdeck.binding import read_metadata
 from lowerdeck.compiler import CompileOptions, generate
+from lowerdeck.metadata import read_metadata
 
 Result: TypeAlias = "dict[str, Any]"
 Table: TypeAlias = "Callable[[Sequence[str], Iterable[Sequence[str]]], str]"

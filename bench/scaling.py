@@ -146,9 +146,9 @@ def measure(path: str, warm_up: str, repeats: int) -> dict[str, Any]:
 
 def _compile(path: str) -> tuple[float, float, int, int]:
     """CPU seconds of Python and of the C compiler; lines and kernels of the C."""
-    from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_library, library_name
     from lowerdeck.compiler import CompileOptions, generate
+    from lowerdeck.metadata import read_metadata
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()

@@ -18,11 +18,11 @@ import onnx
 from onnx import helper
 from onnx import numpy_helper as arrays
 
-from lowerdeck.binding import read_metadata
 from lowerdeck.build import build_library, find_compiler, library_name
 from lowerdeck.compiler import CompileOptions, generate, import_and_lower
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
+from lowerdeck.metadata import read_metadata
 from lowerdeck.passes.machinery.contracts import PHASES
 from models.corpus import corpus_folder
 

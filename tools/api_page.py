@@ -21,12 +21,12 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
     "What calls take and return": (
         "",
         [
-            "binding.TensorInfo",
+            "metadata.TensorInfo",
             "binding.PreparedCall",
-            "binding.Profile",
-            "binding.KernelTimes",
-            "binding.KernelEvent",
-            "binding.Part",
+            "profile.Profile",
+            "profile.KernelTimes",
+            "profile.KernelEvent",
+            "profile.Part",
         ],
     ),
     "Tuning": (

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from lowerdeck.binding import RunError, read_metadata
+from lowerdeck.binding import RunError
 from lowerdeck.compiler import build_artifact, load
+from lowerdeck.metadata import read_metadata
 from lowerdeck.tools.compare import Results
 
 if TYPE_CHECKING:

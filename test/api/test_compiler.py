@@ -21,9 +21,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck import compiler
-from lowerdeck.binding import Dimension, RunError
+from lowerdeck.binding import RunError
 from lowerdeck.build import BuildError
 from lowerdeck.lowering import targets
+from lowerdeck.metadata import Dimension
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 save_model = cast(Any, onnx).save
@@ -632,6 +633,7 @@ def test_dimension_expressions() -> None:
         Dimension("n; exit()")
 
 
+@pytest.mark.usefixtures("optimized_c")
 @pytest.mark.parametrize("rows", [1, 5])
 def test_columns_of_equal_weights_have_equal_sums(rows: int) -> None:
     """Those of a whole vector and the rest: where numbers are large, softmax shows one last bit."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.parser import Parser
 
-from lowerdeck.binding import Dimension
 from lowerdeck.dialects.dims import (
     Expr,
     constants,
@@ -23,6 +22,7 @@ from lowerdeck.dialects.dims import (
     parse_exprs,
     product,
 )
+from lowerdeck.metadata import Dimension
 
 NAMES = ("h", "n", "u0", "w")
 n, h, w = (Expr.symbol(name) for name in ("n", "h", "w"))

@@ -79,9 +79,9 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files; they appear when all went well."""
-    from lowerdeck.binding import read_metadata
     from lowerdeck.build import BuildError
     from lowerdeck.compiler import generate, publish
+    from lowerdeck.metadata import read_metadata
     from lowerdeck.tools.progress import progress
 
     start = time.perf_counter()
@@ -211,10 +211,10 @@ def _build(args: argparse.Namespace, folder: str, options: CompileOptions) -> st
     Build the library; the reason why there is none, if the user has not said what to build or with
     what, and else ToolError.
     """
-    from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_for_programs, find_compiler
     from lowerdeck.compiler import build
     from lowerdeck.lowering.targets import obstacle
+    from lowerdeck.metadata import read_metadata
 
     if args.library == "none":
         return None
