@@ -152,7 +152,7 @@ def _in_chunks(schedule: Schedule) -> Schedule:
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_panels_of_transposed(tmp_path: Path, target: str) -> None:
     """The panels are made of the matrix before it is transposed, and of what a map makes of it."""
-    suite = suite_in_turn(target, tmp_path)
+    suite = suite_for(target, tmp_path)
 
     def product(x: Any, w: Any) -> Any:
         order = [*range(len(w.type.get_shape()) - 2), -1, -2]
