@@ -118,7 +118,8 @@ def _run(
 ) -> tuple[Array, list[Array]]:
     """
     The outputs of all steps in the order of time, and the last states. Sequences that do not reach
-    a step keep their states, and give zeros.
+    a step keep their states, and give zeros; without any step the states are zeros, too, as in ONNX
+    Runtime.
     """
     outputs = np.zeros((*x.shape[:2], states[0].shape[-1]), x.dtype)
     for time in range(len(x))[::step]:
@@ -126,7 +127,7 @@ def _run(
         after = cell(x[time], states)
         states = [np.where(runs, new, old) for new, old in zip(after, states, strict=True)]
         outputs[time] = np.where(runs, after[0], 0)
-    return outputs, states
+    return outputs, [np.where((lengths > 0)[:, None], state, 0) for state in states]
 
 
 def _rnn(

@@ -219,7 +219,17 @@ class _Sequence:
             return after, (output,) if self.builder.wants(0) else ()
 
         states, outputs = run_steps(self.builder, self.time, direction.states, one)
-        return [*(self._in_order(output, direction) for output in outputs), *states]
+        last = [self._of_runs(state) for state in states]
+        return [*(self._in_order(output, direction) for output in outputs), *last]
+
+    def _of_runs(self, state: SSAValue) -> SSAValue:
+        """A sequence without a step ends with zeros, as in ONNX Runtime, whatever it began with."""
+        if self.lengths is None:
+            return state
+        builder = self.builder
+        lengths = builder.cast(builder.reshape(self.lengths, [self.batch, 1]), i64)
+        has_run = TensorValue(builder, lengths).gt(0)
+        return has_run.where(TensorValue(builder, state), 0).value
 
     def _in_order(self, output: SSAValue, direction: _Direction) -> SSAValue:
         """The steps of the reverse direction ran from the last one."""
