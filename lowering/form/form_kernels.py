@@ -36,11 +36,13 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
     TanhOp,
 )
+from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, ReshapeOp, SliceOp, SplitOp
-from lowerdeck.dialects.core.types import dims_of, static_shape
+from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
+from lowerdeck.lowering.strategies.line_plans import plan_lines
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import MOST_STATEMENTS, Target
 from lowerdeck.passes.machinery.context import options_of
@@ -193,7 +195,18 @@ class KernelFormer:
             # Every index is read once.
             is_index = _reads_once(op, value) and producer.anchor is None
             return is_index and has_room_for_one_more(producer.ops, group.ops)
+        if isinstance(op, ConvOp):
+            return value is op.input and self._is_widened(op, producer)
         return self._can_precede(op, value, producer, group)
+
+    def _is_widened(self, op: ConvOp, producer: Group) -> bool:
+        """True if a convolution of one channel a group copies lines of bytes that it makes f32."""
+        if op.groups.data == 1 or dims_of(op.weight)[1] != 1:
+            return False
+        is_cast = all(isinstance(member, CastOp | SubOp) for member in producer.ops)
+        sources = [member.input for member in producer.ops if isinstance(member, CastOp)]
+        are_bytes = len(sources) == 1 and bit_width(element_type(sources[0])) == 8
+        return is_cast and are_bytes and plan_lines(op, self._target) is not None
 
     def _can_be_part(self, op: ConcatOp, producer: Group, group: Group) -> bool:
         """True if a concatenation, which copies its parts anyway, can compute one while it does."""
@@ -405,8 +418,9 @@ class FormKernelsPass(ModulePass):
 
     An elementwise op absorbs the map that produces an operand if that map has no other use and both
     run over the same indices, so that a chain of maps is one loop nest; `fuse-epilogue` decides
-    which other ops such a chain follows. A reduction absorbs the maps before it, and a pool,
-    where sums are in registers, what widens its input. Attention absorbs slices, and ops of its own
+    which other ops such a chain follows. A reduction absorbs the maps before it, a pool, where sums
+    are in registers, what widens its input, and a convolution of one channel a group, which copies
+    lines of it, what makes bytes f32. Attention absorbs slices, and ops of its own
     for a mask of an open size that few ops make of what is smaller, as they make a causal one of
     positions. A concatenation that has to copy its parts absorbs slices, too, and, unless it joins
     channels, elementwise ops that are nobody's epilogue. Constants of one element become literals.

@@ -56,7 +56,10 @@ def _can_take_in(value: SSAValue, kernel: KernelOp, target: Target) -> bool:
         (isinstance(anchor, MatmulOp) and target.lanes_of(own) > 1)
         or (isinstance(anchor, MatmulOp | ConvOp) and target.has_scalar_sums)
     )
-    return type(anchor) not in ACCUMULATING or own == element_type(result) or is_in_registers
+    # So are those of a convolution of lines that it copies.
+    is_of_lines = isinstance(anchor, ConvOp) and isinstance(anchor.input.owner, Operation)
+    is_kept = is_in_registers or is_of_lines
+    return type(anchor) not in ACCUMULATING or own == element_type(result) or is_kept
 
 
 def fuse(kernel: KernelOp, position: int, rewriter: Rewriter) -> KernelOp:

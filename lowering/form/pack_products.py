@@ -36,6 +36,7 @@ from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
     element_type,
+    f32,
     i32,
     is_integer,
     is_unsigned,
@@ -50,8 +51,11 @@ from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_pa
 
 Array = NDArray[Any]
 
-_MOST_TAPS = 49
-"""Products of a sum that are maps; each of them is some statements of a kernel."""
+_EXACT = 1 << 24
+"""All integers up to this one are f32."""
+
+_LARGEST_BYTE = 255
+"""No byte is larger without its zero point, or less than its negative."""
 
 
 def _centered(op: ContractionOp, number: int) -> Array | None:
@@ -120,18 +124,12 @@ class Factor:
     """
 
     def __init__(
-        self,
-        rewriter: Rewriter,
-        value: SSAValue,
-        zero: SSAValue | None,
-        terms: int,
-        *,
-        keeps_zero: bool = False,
+        self, rewriter: Rewriter, value: SSAValue, zero: SSAValue | None, terms: int
     ) -> None:
         self._rewriter = rewriter
         self._value = value
         self._terms = terms
-        self._keeps_zero = keeps_zero or terms == 4
+        self._keeps_zero = terms == 4
         self._shift = 128 if terms == 4 and not is_unsigned(element_type(value)) else 0
         array = None if zero is None else constant_array(zero)
         self._known = np.zeros((), np.int32) if zero is None else array
@@ -351,82 +349,51 @@ class PackConv(Pattern[_Maps]):
         rewriter.replace(last, rewriter.insert_before(last, ReshapeOp(total, dims)))
 
 
-class SumTaps(Pattern[_Maps]):
-    """conv(x, w) of bytes in groups of few filters -> x[tap 0] * w[tap 0] + ..."""
+class ConvInFloats(Pattern[_Maps]):
+    """conv(x, w) of bytes in groups of few filters -> cast(conv(cast(x), cast(w)))"""
 
-    name = "sum-taps"
+    name = "conv-in-floats"
     roots = (ConvOp,)
 
     def match(self, op: ConvOp) -> Match[_Maps] | None:
         shape = static_shape(op.weight)
         if shape is None or op.groups.data == 1 or shape[0] // op.groups.data >= FEWEST_LANES:
             return None
-        number = prod(shape[1:])
-        if number > _MOST_TAPS or (maps := _constant_conv(op)) is None:
+        if (maps := _constant_conv(op)) is None:
             return None
-        return Match((op, *maps.followers), f"{number} products one by one", maps)
+        sums = np.abs(maps.weights).reshape(shape[0], -1).sum(-1)
+        if sums.max() * _LARGEST_BYTE > _EXACT:
+            return None
+        return Match((op,), f"{prod(shape[1:])} products that floats hold", maps)
 
     def rewrite(self, match: Match[_Maps], rewriter: Rewriter) -> None:
-        op, weights = match.root, match.data.weights
+        op = match.root
         assert isinstance(op, ConvOp)
-        zero, groups, dims = _scalar_zero(op, rewriter), op.groups.data, dims_of(op.result)
-        factor = Factor(rewriter, op.input, zero, 1, keeps_zero=True)
-        # With the positions of whole padded rows, all of one tap lie side by side.
-        is_flat = all(stride == 1 for stride in ints(op.strides))
-        x = _padded(op, zero, rewriter, is_longer=is_flat)
-        space = dims_of(x)[2:]
-        grid = [dims[2], *space[1:]] if is_flat else list(dims[2:])
-        steps = [1] if is_flat else [*ints(op.strides)]
-        filters, depth = weights.shape[0] // groups, weights.shape[1]
-        several = [1] if filters > 1 else []
-        if is_flat or several:
-            shape = [*dims_of(x)[:2], *several, *([product(space)] if is_flat else space)]
-            x = factor.add(ReshapeOp(x, shape))
-        positions = [product(grid)] if is_flat else grid
-        sizes = [dims[0], Expr.const(groups), *several, *positions]
-        values = weights.reshape(groups, filters, *weights.shape[1:])
-        total = None
-        for channel, *tap in np.ndindex(*weights.shape[1:]):
-            offsets = [k * dilation for k, dilation in zip(tap, ints(op.dilations), strict=True)]
-            if is_flat:
-                offset = Expr.const(0)
-                for k, size in zip(offsets, space, strict=True):
-                    offset = offset * size + k
-                offsets = [offset]
-            starts = [0, channel, *(0 for _ in several), *offsets]
-            part = SliceOp(x, starts, sizes, [1, depth, *several, *steps])
-            value = factor.add(CastOp(factor.add(part), i32))
-            column = values[(slice(None), slice(None), channel, *tap)]
-            column = column.reshape(groups, *(filters for _ in several), *[1] * len(steps))
-            constant = factor.add(ConstantOp.of(np.ascontiguousarray(column)))
-            term = factor.add(MulOp(value, constant))
-            total = term if total is None else factor.add(AddOp(total, term))
-        assert total is not None
-        if several:
-            total = factor.add(ReshapeOp(total, [*dims[:2], *positions]))
-        total = _completed(op, total, factor, weights, rewriter)
-        total, last = _followed(op, total, match.data.followers, rewriter)
-        if is_flat:
-            total = rewriter.insert_before(last, ReshapeOp(total, [*dims[:2], *grid])).result
-        if tuple(dims_of(total)) != tuple(dims):
-            total = rewriter.insert_before(last, SliceOp(total, [0] * len(dims), dims)).result
-        rewriter.replace(last, total)
+        x = rewriter.add(CastOp(op.input, f32)).result
+        if (zero := _scalar_zero(op, rewriter)) is not None:
+            x = rewriter.add(SubOp(x, rewriter.add(CastOp(zero, f32)).result)).result
+        weights = rewriter.add(ConstantOp.of(match.data.weights.astype(np.float32))).result
+        conv = ConvOp(
+            x,
+            weights,
+            strides=ints(op.strides),
+            dilations=ints(op.dilations),
+            pads_begin=op.pads_begin.data,
+            pads_end=op.pads_end.data,
+            groups=op.groups.data,
+        )
+        total = rewriter.add(CastOp(rewriter.add(conv).result, i32)).result
+        if op.bias is not None:
+            column = [*dims_of(op.bias), *[1] * (rank_of(total) - 2)]
+            bias = _reshaped(rewriter.add, op.bias, column)
+            total = rewriter.add(AddOp(total, bias)).result
+        rewriter.replace(op, total)
 
 
 def _scalar_zero(op: ConvOp, rewriter: Rewriter) -> SSAValue | None:
     """The zero point of the input, which is one number, as a scalar."""
     zero = _zero_point(op, 0)
     return zero if zero is None or not rank_of(zero) else _reshaped(rewriter.add, zero, [])
-
-
-def _padded(op: ConvOp, zero: SSAValue | None, rewriter: Rewriter, *, is_longer: bool) -> SSAValue:
-    """The input with its zero point around it, and one more row for taps of rows side by side."""
-    begin, end = list(op.pads_begin.data), list(op.pads_end.data)
-    if is_longer and any(dim != 1 for dim in dims_of(op.weight)[3:]):
-        end[0] += 1
-    if all(pad == 0 for pad in (*begin, *end)):
-        return op.input
-    return rewriter.add(PadOp(op.input, [0, 0, *begin], [0, 0, *end], zero)).result
 
 
 def _completed(
@@ -545,8 +512,9 @@ class PackProductsPass(ModulePass):
         [the target adds up products of parts of an i32; w constant, or pairs]
     conv(x, w) of bytes -> matmul(packed(w), packed(windows(x)))
         [w constant]
-    conv(x, w) of bytes -> x[tap 0] * w[tap 0] + x[tap 1] * w[tap 1] + ...
-        [w constant; several groups of fewer than 4 filters; at most 49 products a sum]
+    conv(x, w) of bytes -> cast(conv(cast(x), cast(w)))
+        [w constant; several groups of fewer than 4 filters; no sum is larger than 2^24, so that f32
+         holds all of them, whatever the order]
 
     Of sums in i32, on targets with vectors. Packed are four bytes, where the target multiplies
     bytes without signs by bytes with signs and the weights without zero points are such: the zero
@@ -564,5 +532,5 @@ class PackProductsPass(ModulePass):
         target = target_named(options_of(ctx).target)
         if target.lanes_of(i32) == 1:
             return
-        patterns = [PackMatmul(target), SumTaps(), PackConv(target)]
+        patterns = [PackMatmul(target), ConvInFloats(), PackConv(target)]
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

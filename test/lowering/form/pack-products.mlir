@@ -122,19 +122,15 @@ func.func @convolution(%x: tensor<1x3x5xui8>) -> tensor<1x4x5xi32> {
 
 // -----
 
-// Groups of one filter are sums over few taps, of positions side by side: of whole padded rows for
-// stride 1, of which the padding is cut off.
+// Groups of few filters are convolutions of floats, which hold every sum up to 2^24.
 // CHECK-LABEL: @depthwise
-// CHECK:         core.pad constant %x, %{{.*}} [0, 0, 1, 1] [0, 0, 1, 0] : (tensor<1x4x3x5xui8>, tensor<ui8>) -> tensor<1x4x5x6xui8>
-// CHECK-NEXT:    %[[X:.+]] = core.reshape %{{.*}} [1, 4, 30]
-// CHECK:         core.slice %[[X]] [0, 0, 7] [1, 4, 18] [1, 1, 1]
-// CHECK:         %[[FLAT:.+]] = core.neg %{{.*}} : (tensor<1x4x18xi32>)
-// CHECK-NEXT:    %[[ROWS:.+]] = core.reshape %[[FLAT]] [1, 4, 3, 6]
-// CHECK-NEXT:    core.slice %[[ROWS]] [0, 0, 0, 0] [1, 4, 3, 5]
+// CHECK:         %[[X:.+]] = core.cast %x to f32
+// CHECK:         %[[ZERO:.+]] = core.cast %zero to f32
+// CHECK-NEXT:    %[[C:.+]] = core.sub %[[X]], %[[ZERO]]
+// CHECK:         %[[SUM:.+]] = core.conv %[[C]], %{{.+}} strides [1, 1] dilations [1, 1] pads [1, 1] [0, 0] groups 4 : (tensor<1x4x3x5xf32>, tensor<4x1x2x2xf32>)
+// CHECK-NEXT:    core.cast %[[SUM]] to i32
 // CHECK-LABEL: @strided
-// CHECK:         %[[X:.+]] = core.reshape %x [1, 4, 1, 3, 5]
-// CHECK:         core.slice %[[X]] [0, 1, 0, 0, 1] [1, 2, 1, 2, 2] [1, 2, 1, 2, 2]
-// CHECK:         core.reshape %{{.*}} [1, 4, 2, 2] : (tensor<1x2x2x2x2xi32>)
+// CHECK:         core.conv {{.+}} groups 2 : (tensor<1x4x3x5xf32>, tensor<4x2x1x2xf32>)
 // CHECK-LABEL: @depthwise_long
 // CHECK:         core.matmul %{{.*}} packed pairs
 func.func @depthwise(%x: tensor<1x4x3x5xui8>) -> tensor<1x4x3x5xi32> {
