@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -270,6 +270,9 @@ def _blobs(attribute: Attribute) -> Iterator[BlobAttr]:
             yield attribute
         case ArrayAttr():
             for item in attribute.data:
+                yield from _blobs(item)
+        case DictionaryAttr():
+            for item in attribute.data.values():
                 yield from _blobs(item)
         case ParametrizedAttribute():
             for item in attribute.parameters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, ParametrizedAttribute
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
@@ -27,9 +27,10 @@ class WeightsFile:
     def store(self, module: ModuleOp) -> None:
         """Write the constants of `module` that would print elided; they refer to the file then."""
         for op in module.walk():
-            for name, attribute in op.properties.items():
-                if (stored := self._stored(attribute)) is not attribute:
-                    op.properties[name] = stored
+            for entries in (op.properties, op.attributes):
+                for name, attribute in entries.items():
+                    if (stored := self._stored(attribute)) is not attribute:
+                        entries[name] = stored
 
     def _stored(self, attribute: Attribute) -> Attribute:
         match attribute:
@@ -40,6 +41,10 @@ class WeightsFile:
                 stored = [self._stored(item) for item in items]
                 same = all(new is old for new, old in zip(stored, items, strict=True))
                 return attribute if same else ArrayAttr(stored)
+            case DictionaryAttr():
+                entries = {name: self._stored(each) for name, each in attribute.data.items()}
+                same = all(entries[name] is each for name, each in attribute.data.items())
+                return attribute if same else DictionaryAttr(entries)
             case ParametrizedAttribute():
                 stored = [self._stored(item) for item in attribute.parameters]
                 if all(new is old for new, old in zip(stored, attribute.parameters, strict=True)):
@@ -64,7 +69,9 @@ class WeightsFile:
 def has_anonymous_weights(module: ModuleOp) -> bool:
     """True if a constant of `module` would print elided."""
     return any(
-        _is_anonymous(attribute) for op in module.walk() for attribute in op.properties.values()
+        _is_anonymous(attribute)
+        for op in module.walk()
+        for attribute in (*op.properties.values(), *op.attributes.values())
     )
 
 
@@ -74,6 +81,8 @@ def _is_anonymous(attribute: Attribute) -> bool:
             return attribute.data.is_anonymous
         case ArrayAttr():
             return any(map(_is_anonymous, attribute.data))
+        case DictionaryAttr():
+            return any(map(_is_anonymous, attribute.data.values()))
         case ParametrizedAttribute():
             return any(map(_is_anonymous, attribute.parameters))
         case _:

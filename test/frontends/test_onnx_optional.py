@@ -7,21 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, numpy_helper
 from onnx.parser import parse_model
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.parser import Parser
 
 from lowerdeck.compiler import import_and_lower
+from lowerdeck.dialects.blob import bytes_of_constants
 from lowerdeck.dialects.core.defaults import default_arrays
 from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.interpret import find_function, run_module
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.dialects.verification import problems_of
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.tools.weights import WeightsFile, has_anonymous_weights
 
 X = np.array([1, 2, 3], np.float32)
 
@@ -194,3 +199,19 @@ def test_a_state_begins_with_the_default(tmp_path: Path) -> None:
     calls = Calls(module)
     np.testing.assert_array_equal(calls({"x": X})["after"], [2, 4, 7])
     np.testing.assert_array_equal(calls({"x": X})["after"], [3, 6, 10])
+
+
+def test_a_large_default_is_written_with_the_text(tmp_path: Path) -> None:
+    k = np.arange(600, dtype=np.float32)
+    proto = parsed("g (float[600] x, float[600] k) => (float[600] y) { y = Add(x, k) }")
+    proto.graph.initializer.append(numpy_helper.from_array(k, "k"))
+    module = import_model(proto)
+    assert has_anonymous_weights(module)
+    with (tmp_path / "weights").open("wb") as file:
+        WeightsFile(str(tmp_path / "weights"), file).store(module)
+    assert not has_anonymous_weights(module)
+    assert bytes_of_constants(module) == k.nbytes
+    context = LowerdeckContext()
+    register_dialects(context)
+    read = Parser(context, str(module)).parse_module()
+    np.testing.assert_array_equal(run_module(read, {"x": k})["y"], 2 * k)
