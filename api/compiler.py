@@ -39,6 +39,7 @@ from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
 from lowerdeck.profile import KernelEvent, KernelTimes, Profile
+from lowerdeck.pytorch import is_module, is_program, write_program
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
@@ -66,11 +67,12 @@ __all__ = [
 ]
 
 Array: TypeAlias = NDArray[Any]
-Source: TypeAlias = "str | os.PathLike[str] | Message"
+Source: TypeAlias = "str | os.PathLike[str] | Message | object"
 
 
 def compile(
     model: Source,
+    args: Sequence[Any] | None = None,
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
@@ -98,23 +100,23 @@ def compile(
     Compile a model to a library and load it.
 
     The model is a file (.onnx, .pb, .pbtxt, the .meta of a checkpoint, .prototxt, .mlir), the
-    folder of a SavedModel, an ONNX ModelProto, what `torch.onnx.export` returns, or a TensorFlow
-    GraphDef. `import_options` are those
-    of the frontends: `weights` is the .caffemodel of a .prototxt, without it the one beside it, or
-    the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
-    `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
-    only one). `optional` names the initializers or placeholders with a default that are inputs
-    which may be left out. `outputs` replaces the model's outputs by other tensors of it, and
-    `input_shapes` fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow
-    graph. `dims` gives open dimensions of inputs a size, by their names. `fixed` has the values of
-    inputs that become constants: arrays, or numbers that fill them. `states` lets inputs hold what
-    outputs have held after the last run, as `{"past": "present"}`; they begin with zeros. A run
-    uses `threads` threads, and so does a model that is loaded again with as many. `target` is
-    "native" (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni", "x86-64-v4", "x86-64-v3",
-    "x86-64", "aarch64", "cortex-m4", "cortex-m7" or "c99". `name` is what identifiers of the C
-    begin with, else the name of the model's file. `disable` leaves passes out, `disable_strategy`
-    algorithms of kernels such as `winograd`, and optional rewrites leave source nodes alone in
-    whose name the regular expression `skip_nodes`, or one of several, is found. With
+    folder of a SavedModel, an ONNX ModelProto, what `torch.export.export` or `torch.onnx.export`
+    returns, a `torch.nn.Module` with the example arguments `args`, or a TensorFlow GraphDef.
+    `import_options` are those of the frontends: `weights` is the .caffemodel of a .prototxt,
+    without it the one beside it, or the checkpoint of a TensorFlow graph. Of a SavedModel, `tags`
+    choose the graph (by default `serve`) and `signature` the names of inputs and outputs (by
+    default `serving_default`, or the only one). `optional` names the initializers or placeholders
+    with a default that are inputs which may be left out. `outputs` replaces the model's outputs by
+    other tensors of it, and `input_shapes` fixes shapes of inputs; it also makes inputs of other
+    tensors of a TensorFlow graph. `dims` gives open dimensions of inputs a size, by their names.
+    `fixed` has the values of inputs that become constants: arrays, or numbers that fill them.
+    `states` lets inputs hold what outputs have held after the last run, as `{"past": "present"}`;
+    they begin with zeros. A run uses `threads` threads, and so does a model that is loaded again
+    with as many. `target` is "native" (this machine), "x86-64-amx", "x86-64-zen4", "x86-64-vnni",
+    "x86-64-v4", "x86-64-v3", "x86-64", "aarch64", "cortex-m4", "cortex-m7" or "c99". `name` is what
+    identifiers of the C begin with, else the name of the model's file. `disable` leaves passes out,
+    `disable_strategy` algorithms of kernels such as `winograd`, and optional rewrites leave source
+    nodes alone in whose name the regular expression `skip_nodes`, or one of several, is found. With
     `embed_weights` the weights are part of the C, with `static_workspace` so is a workspace for one
     run at a time, and with `cache` the result is kept on disk.
     `strict_accuracy` leaves out what is faster but adds to rounding errors, and `fast_math` uses
@@ -150,7 +152,7 @@ def compile(
         schedules=schedules,
         extra_passes=extra_passes,
     )
-    return compile_with(model, options, cache=cache)
+    return compile_with(model, options, args, cache=cache)
 
 
 def known_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
@@ -162,24 +164,32 @@ def known_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) -> Model:
+def compile_with(
+    model: Source,
+    options: CompileOptions,
+    args: Sequence[Any] | None = None,
+    *,
+    cache: bool = True,
+) -> Model:
     """`compile` with the options as one value."""
     from lowerdeck.lowering.pipeline import check_options
 
     load_installed()
     check_options(options)
     require_compiler()
-    compiled = _compiled(model, options, cache=cache)
+    compiled = _compiled(model, options, args, cache=cache)
     if isinstance(model, str | os.PathLike):
         compiled.explain_by(os.fspath(model), options)
     return compiled
 
 
-def _compiled(model: Source, options: CompileOptions, *, cache: bool) -> Model:
+def _compiled(
+    model: Source, options: CompileOptions, args: Sequence[Any] | None, *, cache: bool
+) -> Model:
     """The model, from the cache if it is there."""
     from lowerdeck.frontends import model_files
 
-    with model_file(model) as path:
+    with model_file(model, args) as path:
         sources = (
             disk_cache.Sources.of(model_files(path, **options.import_options)) if cache else None
         )
@@ -337,10 +347,21 @@ along, headers of C and POSIX, what CMake knows."""
 
 
 @contextmanager
-def model_file(model: Source) -> Generator[str]:
-    """The model as a file; one in memory is written to a temporary one."""
+def model_file(model: Source, args: Sequence[Any] | None = None) -> Generator[str]:
+    """
+    The model as a file; one in memory is written to a temporary one. `args` are the arguments for
+    which a module of PyTorch is exported; TypeError for other models.
+    """
+    if is_program(model) or is_module(model):
+        with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
+            path = os.path.join(folder, "model.pt2")
+            write_program(model, args, path)
+            yield path
+        return
+    if args is not None:
+        raise TypeError(f"arguments are for modules of PyTorch, not for {type(model).__name__}")
     if isinstance(model, str | os.PathLike):
-        yield os.fspath(model)
+        yield os.fspath(cast("str | os.PathLike[str]", model))
         return
     from lowerdeck.frontends.frontend import frontends
 
@@ -364,7 +385,7 @@ def model_file(model: Source) -> Generator[str]:
 
 
 _ADVICE = {
-    "torch": "torch.onnx.export(model, arguments, dynamo=True) makes what is compiled here",
+    "torch": "torch.export.export(module, arguments) makes what is compiled here",
     "keras": "model.export(folder) writes a SavedModel, which is read from the folder",
     "tf_keras": "tf.saved_model.save(model, folder) writes what is read from the folder",
     "tensorflow": "tf.saved_model.save(module, folder) writes what is read from the folder",

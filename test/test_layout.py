@@ -30,6 +30,7 @@ NAMES_OF_OPS = {
         "core.default",
         "core.name",
         "core.states",
+        "core.classes",
         "core.unused_inputs",
     },  # attributes, not ops
     "dialects/onnx/ops.py": {"onnx.opset"},
