@@ -44,7 +44,9 @@ class _Memory:
         self._usage: dict[SSAValue, _Usage] = {}
         self._merged: dict[SSAValue, SSAValue] = {}
         self._entry = entry.body.block
-        self.states = {after: before for before, after in entry.states_args if before is not None}
+        self.states: dict[SSAValue, SSAValue] = {
+            after: before for before, after in entry.states_args if before is not None
+        }
         """What is remembered: the buffer after the run, and the one before it."""
         self._places = {*self.states, *self.states.values()}
         self.number = {op: number for number, op in enumerate(all_ops(entry))}

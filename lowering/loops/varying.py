@@ -6,15 +6,36 @@ from collections.abc import Iterable
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
+from lowerdeck.dialects.buffer.kernel import ForOp, LoadOp, ScratchOp, StoreOp, YieldOp
 from lowerdeck.dialects.walking import all_ops
 
 
 def varying_values(block: Block, seeds: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that depend on `seeds`, in a block and the regions of its ops."""
+    """
+    The values that depend on `seeds`, in a block and the regions of its ops: scratch, too, of which
+    an iteration reads at a fixed place what it has written there.
+    """
     varying = set(seeds)
     _spread(block, varying)
+    while found := _written_scratch(block, varying):
+        varying |= found
+        _spread(block, varying)
     return varying
+
+
+def _written_scratch(block: Block, varying: set[SSAValue]) -> set[SSAValue]:
+    """Scratch of the block that holds what varies, which is read as if it did not."""
+    return {
+        op.ref
+        for op in block.ops
+        if type(op) is ScratchOp and op.ref not in varying and _hides(op.ref, varying)
+    }
+
+
+def _hides(memory: SSAValue, varying: set[SSAValue]) -> bool:
+    users = [use.operation for use in memory.uses]
+    stores = any(type(user) is StoreOp and is_varying(user, varying) for user in users)
+    return stores and any(type(user) is LoadOp and not is_varying(user, varying) for user in users)
 
 
 def _spread(block: Block, varying: set[SSAValue]) -> None:
@@ -64,7 +85,9 @@ def _spread_loop(op: ForOp, varying: set[SSAValue]) -> None:
 
 
 def is_varying(op: Operation, varying: set[SSAValue]) -> bool:
-    """True if an op, or one in its regions, uses a varying value."""
+    """True if an op, or one in its regions, uses a varying value, or is scratch that varies."""
+    if type(op) is ScratchOp:
+        return op.ref in varying
     if not op.regions:
         return not varying.isdisjoint(op.operands)
     return any(operand in varying for inner in all_ops(op) for operand in inner.operands)

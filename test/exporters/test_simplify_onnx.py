@@ -295,7 +295,7 @@ CASES: Mapping[str, Case] = {
         """l = Min (x, twenty) e = Exp (l) s = Add (e, two) a = Mul (e, s) b = Add (a, two)
         t = Div (a, b) y = Mul (x, t)""",
         ["Mish"],
-        weights={**NUMBERS, "twenty": np.float32(20)},
+        weights={**NUMBERS, "twenty": np.array(20, np.float32)},
     ),
     "a limit that shows": Case(
         """l = Min (x, six) e = Exp (l) s = Add (e, two) a = Mul (e, s) b = Add (a, two)

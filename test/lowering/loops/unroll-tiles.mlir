@@ -87,3 +87,50 @@ buffer.func @order {
   } by unroll {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// What an iteration writes into scratch and reads at a fixed place differs between iterations: each
+// copy has scratch of its own.
+// CHECK-LABEL: buffer.func @own_scratch
+// CHECK:       %[[S0:.*]] = buffer.scratch
+// CHECK-NEXT:  buffer.store %{{.*}}, %[[S0]] <[0]>
+// CHECK-NEXT:  %[[A:.*]] = buffer.load %[[S0]] <[0]>
+// CHECK-NEXT:  buffer.store %[[A]], %y <[0]>
+// CHECK:       %[[S1:.*]] = buffer.scratch
+// CHECK-NEXT:  buffer.store %{{.*}}, %[[S1]] <[0]>
+// CHECK-NEXT:  %[[B:.*]] = buffer.load %[[S1]] <[0]>
+// CHECK-NEXT:  buffer.store %[[B]], %y <[1]>
+buffer.func @own_scratch {
+^bb0(%x: !buffer.ref<[2] x f32>, %y: !buffer.ref<[2] x f32>):
+  buffer.for <[0, 2, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[2] x f32> -> f32
+    %t = buffer.scratch : !buffer.ref<[1] x f32>
+    buffer.store %a, %t <[0]> : f32, !buffer.ref<[1] x f32>
+    %b = buffer.load %t <[0]> : !buffer.ref<[1] x f32> -> f32
+    buffer.store %b, %y(%i) <[d0]> : f32, !buffer.ref<[2] x f32>
+    buffer.yield
+  } by unroll {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Scratch with the same for all iterations is one.
+// CHECK-LABEL: buffer.func @one_scratch
+// CHECK:       buffer.scratch
+// CHECK-NOT:   buffer.scratch
+buffer.func @one_scratch {
+^bb0(%x: !buffer.ref<[2] x f32>, %y: !buffer.ref<[2] x f32>):
+  buffer.for <[0, 2, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x <[0]> : !buffer.ref<[2] x f32> -> f32
+    %t = buffer.scratch : !buffer.ref<[1] x f32>
+    buffer.store %a, %t <[0]> : f32, !buffer.ref<[1] x f32>
+    %b = buffer.load %t <[0]> : !buffer.ref<[1] x f32> -> f32
+    buffer.store %b, %y(%i) <[d0]> : f32, !buffer.ref<[2] x f32>
+    buffer.yield
+  } by unroll {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
