@@ -69,6 +69,17 @@ def test_top_k(tmp_path: Path, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
+def test_largest_of_rows_side_by_side(tmp_path: Path, target: str) -> None:
+    """Vectors of several rows at a time, each of which reads its element by its own place."""
+    suite = suite_in_turn(target, tmp_path)
+    for columns in (2, 5):
+        x = values(30, columns)
+        on(suite, target, lambda x: t.TopKOp(x, 1, 1).results[:1], x)
+        on(suite, target, lambda x: t.TopKOp(x, 2, 1, False).results, x)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
 def test_repeated_elements(tmp_path: Path, target: str) -> None:
     """Of rows of every length, twice and four times, and of columns along with them."""
     suite = suite_in_turn(target, tmp_path)

@@ -393,16 +393,6 @@ def test_top_k_of_many(suite: Suite, count: int) -> None:
     suite.check()
 
 
-def test_top_k_of_many_rows(suite: Suite) -> None:
-    """Rows lie side by side in vectors, several of them at a time."""
-    for columns in (2, 5):
-        x = values((40, columns))
-        for k in (1, 2):
-            suite.on(lambda x, k=k: t.TopKOp(x, k, 1).results, x)
-            suite.on(lambda x, k=k: t.TopKOp(x, k, 0, False).results, np.ascontiguousarray(x.T).T)
-    suite.check()
-
-
 def test_nonzero(suite: Suite) -> None:
     """The size of the result depends on data, so it comes from the allocator."""
 
