@@ -32,7 +32,6 @@ def write_program(value: Any, args: Sequence[Any] | None, path: str) -> None:
     A module is exported for `args`, whose sizes are those of the model; TypeError without them, or
     if the module is in training.
     """
-    export = import_module("torch.export")
     if is_module(value):
         if args is None:
             raise TypeError(
@@ -42,5 +41,5 @@ def write_program(value: Any, args: Sequence[Any] | None, path: str) -> None:
         if value.training:
             raise TypeError(f"{type(value).__name__} is in training: call its eval() first")
         with import_module("torch").no_grad():
-            value = export.export(value, tuple(args))
-    export.save(value, path)
+            value = import_module("torch.export").export(value, tuple(args))
+    import_module("torch.export").save(value, path)

@@ -102,7 +102,9 @@ def _check_options(
     for name in given.keys() - fitting:
         option = declared_options().get(name)
         owners = [f.name for f in FRAMEWORKS.values() if any(o.name == name for o in f.options)]
-        text = f"the option '{name}' is for {' and '.join(owners)} only, not {format_}"
+        *most, last = owners or [""]
+        named = " and ".join(filter(None, (", ".join(most), last)))
+        text = f"the option '{name}' is for {named} only, not {format_}"
         if option is None:
             text = f"no frontend has an option '{name}'"
         elif option.refusal:

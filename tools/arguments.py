@@ -56,7 +56,7 @@ _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
     **dict.fromkeys(("--strict-accuracy", "--small-weights"), _TO_LOOPS),
     "--embed-weights": ("compile", "check", "reduce"),
-    "--profile": ("compile", "bench", "report"),
+    "--profile": ("compile", "bench", "report", "view"),
     **dict.fromkeys(("--name", "--byte-order"), ("compile",)),
 }
 """The commands in which an option has an effect, unless it has one in all that are on models."""

@@ -19,6 +19,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import ParseError, ShrinkException, VerifyException
@@ -509,12 +510,16 @@ def main(args: Sequence[str] | None = None) -> int:
     """The exit status of one run of the tool."""
 
     def run() -> int:
-        tool = OptTool(args)
+        checked = Attribute.__post_init__
         try:
+            tool = OptTool(args)
             tool.run()
         except ShrinkException:
             # This is what shrinkray asks for: zero if the input may shrink further.
             return 0
+        finally:
+            # `--disable-verify` replaces it for good, also for who calls this as a function.
+            Attribute.__post_init__ = checked
         return int(tool.args.shrink)
 
     return run_tool("opt-tool", run)

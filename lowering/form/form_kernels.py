@@ -39,7 +39,7 @@ from lowerdeck.dialects.core.elementwise import (
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, ReshapeOp, SliceOp, SplitOp
-from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
 from lowerdeck.lowering.strategies.line_plans import plan_lines
@@ -205,7 +205,7 @@ class KernelFormer:
             return False
         is_cast = all(isinstance(member, CastOp | SubOp) for member in producer.ops)
         sources = [member.input for member in producer.ops if isinstance(member, CastOp)]
-        are_bytes = len(sources) == 1 and bit_width(element_type(sources[0])) == 8
+        are_bytes = len(sources) == 1 and numpy_dtype(element_type(sources[0])).itemsize == 1
         return is_cast and are_bytes and plan_lines(op, self._target) is not None
 
     def _can_be_part(self, op: ConcatOp, producer: Group, group: Group) -> bool:

@@ -24,11 +24,12 @@ def varying_values(block: Block, seeds: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def _written_scratch(block: Block, varying: set[SSAValue]) -> set[SSAValue]:
-    """Scratch of the block that holds what varies, which is read as if it did not."""
+    """Scratch in the block that holds what varies, which is read as if it did not."""
     return {
-        op.ref
+        inner.ref
         for op in block.ops
-        if type(op) is ScratchOp and op.ref not in varying and _hides(op.ref, varying)
+        for inner in (all_ops(op) if op.regions else (op,))
+        if type(inner) is ScratchOp and inner.ref not in varying and _hides(inner.ref, varying)
     }
 
 

@@ -746,6 +746,14 @@ buffer.entry ["s"] -> ["t"] {
 
 // -----
 
+// CHECK: op 'buffer.entry': 2 for 1 inputs (C9)
+buffer.entry ["x"] -> ["y"] {
+^bb0(%x : !buffer.ref<[4] x f32>, %y : !buffer.ref<[4] x f32>):
+  buffer.return
+} {defaults = [unit, unit]}
+
+// -----
+
 // CHECK: op 'buffer.kernel': expected a tensor, got !buffer.ref<[4] x f32> (C1)
 buffer.kernel @kernel_c1 {
 ^bb0(%x : !buffer.ref<[4] x f32>):

@@ -66,7 +66,7 @@ func.func @scatter_nd(%x : tensor<2x3xf32>, %i : tensor<1xi64>, %u : tensor<3xf3
 
 // -----
 
-// CHECK: Expected `double`, `single`, or `real`.
+// CHECK: Expected `double`, `single`, `real`, or `even`.
 func.func @requantize(%x : tensor<2xi32>, %f : tensor<f64>) {
   %r = core.requantize up %x, %f zero 0 low 0 high 1 to i8 : (tensor<2xi32>, tensor<f64>) -> tensor<2xi8>
   func.return

@@ -96,6 +96,7 @@ def test_compile_takes_every_option_by_name() -> None:
     """But for those that `tune` finds out, that find faults and that are for other machines."""
     parameters = dict(inspect.signature(lowerdeck.compile).parameters)
     assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert parameters.pop("args").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert parameters.pop("import_options").kind is inspect.Parameter.VAR_KEYWORD
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
     inner = {"byte_order", "max_stack", "rank", "strategy", "rewrite_limit", "import_options"}

@@ -39,7 +39,7 @@ def test_help_lists_what_has_an_effect() -> None:
         (["ops", "--embed-weights", "m.onnx"], "compile, check and reduce"),
         (["export", "m.onnx", "--target=c99", "-o", "n.onnx"], "view, explain, check and reduce"),
         (["run", "m.onnx", "--name", "n"], "it is for compile"),
-        (["view", "m.onnx", "--profile"], "compile, bench and report"),
+        (["explain", "m.onnx", "--profile"], "compile, bench, report and view"),
     ],
 )
 def test_others_are_refused_with_the_commands_that_take_them(

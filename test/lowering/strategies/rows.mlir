@@ -105,7 +105,7 @@ func.func @main(%x: tensor<2x16xf32>) -> tensor<4x16xf32> {
 
 // The nearest miss: along a row, neighbors lie where the indices say, and not side by side.
 // CHECK-LABEL: buffer.func @
-// CHECK-NOT:     vector
+// CHECK-NOT:     !buffer.ref<[2, 8] x f32> -> vector
 // CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<2x8xf32>) -> tensor<2x16xf32> {
   %i = core.constant dense<[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]> : tensor<16xi64>
