@@ -144,7 +144,7 @@ class Emitter:
             case _ if found.HasField("i") or found.ints:
                 return found.i if found.HasField("i") else _only(found.ints)
             case _:
-                return None
+                raise MindirError(f"found a value of type {found.type}, expected a number or text")
 
     def known(self, value: Value) -> float | None:
         """The number that a value is known to be."""

@@ -12,7 +12,6 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -20,35 +19,22 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.mindir.ops import MindirOp
+from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import legalizes
 from lowerdeck.passes.legalize.mindir.support import next_step
-from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
-from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
-class MindirWalk(FunctionWalk):
+class MindirWalk(StructuredWalk):
     """The legalization of one function of mindir ops."""
 
-    def converts(self, op: Operation) -> bool:
-        return isinstance(op, MindirOp | IfOp | LoopOp)
+    kind = MindirOp
 
-    def convert(self, op: Operation) -> None:
-        match op:
-            case IfOp():
-                legalize_if(op, self)
-            case LoopOp():
-                legalize_loop(op, self)
-            case MindirOp():
-                self._node(op)
-            case _:
-                raise TypeError(f"{op.name} is not converted")
-
-    def _node(self, op: MindirOp) -> None:
+    def legalize(self, op: Operation) -> None:
+        assert isinstance(op, MindirOp)
         handler = legalizes.get(op.op_type)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
@@ -69,7 +55,6 @@ def infer_types(function: func.FuncOp) -> None:
     annotate(function, MindirWalk)
 
 
-@dataclass(frozen=True)
 class LegalizeMindirPass(ModulePass):
     """
     Convert every mindir op to `core` ops with exact types.
@@ -83,10 +68,4 @@ class LegalizeMindirPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
-        for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and _holds_ops(function):
-                MindirWalk(function).run()
-
-
-def _holds_ops(function: func.FuncOp) -> bool:
-    return any(isinstance(op, MindirOp) for op in function.walk())
+        MindirWalk.run_on(op)

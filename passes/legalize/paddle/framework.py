@@ -12,7 +12,6 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -20,35 +19,22 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.paddle.ops import PaddleOp
+from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import legalizes
 from lowerdeck.passes.legalize.paddle.support import next_step
-from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
-from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
-class PaddleWalk(FunctionWalk):
+class PaddleWalk(StructuredWalk):
     """The legalization of one function of paddle ops."""
 
-    def converts(self, op: Operation) -> bool:
-        return isinstance(op, PaddleOp | IfOp | LoopOp)
+    kind = PaddleOp
 
-    def convert(self, op: Operation) -> None:
-        match op:
-            case IfOp():
-                legalize_if(op, self)
-            case LoopOp():
-                legalize_loop(op, self)
-            case PaddleOp():
-                self._node(op)
-            case _:
-                raise TypeError(f"{op.name} is not converted")
-
-    def _node(self, op: PaddleOp) -> None:
+    def legalize(self, op: Operation) -> None:
+        assert isinstance(op, PaddleOp)
         handler = legalizes.get(op.schema.target)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.schema.target)}")
@@ -69,7 +55,6 @@ def infer_types(function: func.FuncOp) -> None:
     annotate(function, PaddleWalk)
 
 
-@dataclass(frozen=True)
 class LegalizePaddlePass(ModulePass):
     """
     Convert every paddle op to `core` ops with exact types.
@@ -83,10 +68,4 @@ class LegalizePaddlePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
-        for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and _holds_ops(function):
-                PaddleWalk(function).run()
-
-
-def _holds_ops(function: func.FuncOp) -> bool:
-    return any(isinstance(op, PaddleOp) for op in function.walk())
+        PaddleWalk.run_on(op)

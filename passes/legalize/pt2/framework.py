@@ -19,36 +19,23 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.pt2.ops import Pt2Op
+from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import handler_of
 from lowerdeck.passes.legalize.pt2.support import next_step
-from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
-from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
-class Pt2Walk(FunctionWalk):
+class Pt2Walk(StructuredWalk):
     """The legalization of one function of pt2 ops."""
 
-    def converts(self, op: Operation) -> bool:
-        return isinstance(op, Pt2Op | IfOp | LoopOp)
+    kind = Pt2Op
 
-    def convert(self, op: Operation) -> None:
-        match op:
-            case IfOp():
-                legalize_if(op, self)
-            case LoopOp():
-                legalize_loop(op, self)
-            case Pt2Op():
-                self._node(op)
-            case _:
-                raise TypeError(f"{op.name} is not converted")
-
-    def _node(self, op: Pt2Op) -> None:
+    def legalize(self, op: Operation) -> None:
+        assert isinstance(op, Pt2Op)
         handler = handler_of(op.op_type)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
@@ -86,10 +73,4 @@ class LegalizePt2Pass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
-        for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and _holds_ops(function):
-                Pt2Walk(function).run()
-
-
-def _holds_ops(function: func.FuncOp) -> bool:
-    return any(isinstance(op, Pt2Op) for op in function.walk())
+        Pt2Walk.run_on(op)

@@ -19,20 +19,20 @@ from xdsl.dialects.builtin import ComplexType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.tflite.ops import TfliteOp
+from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
-from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import legalizes
 from lowerdeck.passes.legalize.tflite.support import next_step
-from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
-class TfliteWalk(FunctionWalk):
+class TfliteWalk(StructuredWalk):
     """The legalization of one function of tflite ops."""
+
+    kind = TfliteOp
 
     def __init__(self, function: func.FuncOp) -> None:
         super().__init__(function)
@@ -43,21 +43,8 @@ class TfliteWalk(FunctionWalk):
         if isinstance(element_type(type_), ComplexType):
             self._pairs.add(value)
 
-    def converts(self, op: Operation) -> bool:
-        return isinstance(op, TfliteOp | IfOp | LoopOp)
-
-    def convert(self, op: Operation) -> None:
-        match op:
-            case IfOp():
-                legalize_if(op, self)
-            case LoopOp():
-                legalize_loop(op, self)
-            case TfliteOp():
-                self._node(op)
-            case _:
-                raise TypeError(f"{op.name} is not converted")
-
-    def _node(self, op: TfliteOp) -> None:
+    def legalize(self, op: Operation) -> None:
+        assert isinstance(op, TfliteOp)
         handler = legalizes.get(op.op_type)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
@@ -95,10 +82,4 @@ class LegalizeTflitePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
-        for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and _holds_ops(function):
-                TfliteWalk(function).run()
-
-
-def _holds_ops(function: func.FuncOp) -> bool:
-    return any(isinstance(op, TfliteOp) for op in function.walk())
+        TfliteWalk.run_on(op)
