@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, singledispatch
@@ -60,6 +61,8 @@ class EntryWriter:
     """Requirements that hold before the run begins."""
     ports: Mapping[SSAValue, Port] = field(default_factory=dict[SSAValue, Port])
     """The model's inputs and outputs, by their buffers."""
+    places: ChainMap[str, str] = field(default_factory=ChainMap[str, str])
+    """The pointers into the workspace of this block and those around it, by what they are."""
 
     @property
     def status(self) -> str:
@@ -131,10 +134,20 @@ class EntryWriter:
         self.c.line(f"const int64_t {identifier} = {text};")
         self.c.line(f"(void){identifier};")
 
+    def place(self, value: SSAValue, address: str) -> None:
+        """Declare the pointer to a buffer in the workspace; one for all that lie there by turns."""
+        if (known := self.places.get(address)) is None:
+            self.pointer(value, address, "b")
+            self.places[address] = self.c.name(value)
+        else:
+            self.c.alias(value, known)
+
     def block(self, block: Block) -> None:
         """Every op of a block."""
+        self.places = self.places.new_child()
         for op in block.ops:
             emit(op, self)
+        self.places = self.places.parents
 
 
 @singledispatch
@@ -157,10 +170,15 @@ def _offset(op: entry_ops.WeightOp | entry_ops.AllocOp, w: EntryWriter) -> str:
 
 @emit.register
 def _(op: entry_ops.WeightOp, w: EntryWriter) -> None:
-    """A pointer into the weights."""
+    """A pointer into the weights; it stands in the call that alone reads it."""
     w.constant.add(op.result)
     start = f"{w.c.use('weights')} + {_offset(op, w)}"
-    w.pointer(op.result, f"({w.pointer_type(op.result)})({start})", "w")
+    address = f"({w.pointer_type(op.result)})({start})"
+    use = op.result.first_use if op.result.has_one_use() else None
+    if use is not None and isinstance(use.operation, entry_ops.CallOp):
+        w.c.alias(op.result, address)
+    else:
+        w.pointer(op.result, address, "w")
 
 
 @emit.register
@@ -172,7 +190,7 @@ def _(op: entry_ops.AllocOp, w: EntryWriter) -> None:
         w.pointer(op.result, "NULL", "b")
         return
     if not op.dynamic.value.data:
-        w.pointer(op.result, f"({type_})({w.c.use('workspace')} + {_offset(op, w)})", "b")
+        w.place(op.result, f"({type_})({w.c.use('workspace')} + {_offset(op, w)})")
         return
     size = w.c.fresh("size")
     w.c.line(f"const int64_t {size} = {w.bytes(ref_type(op.result))};")
@@ -194,12 +212,15 @@ def _(op: OpenOutputOp, w: EntryWriter) -> None:
 
 @emit.register
 def _(op: entry_ops.ViewOp, w: EntryWriter) -> None:
-    """The same pointer, moved."""
+    """The same pointer, moved; the same name, if it is neither moved nor a variable."""
     if op.source in w.constant:
         w.constant.add(op.result)
-    offset = op.offset.data[0]
+    offset, source = op.offset.data[0], w.c.value(op.source)
+    if offset == 0 and isinstance(op.source.owner, entry_ops.AllocOp | entry_ops.ViewOp):
+        w.c.alias(op.result, source)
+        return
     moved = "" if offset == 0 else f" + ({w.size(offset)})"
-    w.pointer(op.result, f"{w.c.value(op.source)}{moved}", "b")
+    w.pointer(op.result, f"{source}{moved}", "b")
 
 
 @emit.register
@@ -310,7 +331,12 @@ class _Parameter:
 def _(op: entry_ops.SectionOp, w: EntryWriter) -> None:
     """The call of a function; what it makes for others goes through pointers."""
     inner = replace(
-        w, c=CWriter(w.c.reserved), in_section=True, may_end=False, constant=set[SSAValue]()
+        w,
+        c=CWriter(w.c.reserved),
+        in_section=True,
+        may_end=False,
+        constant=set[SSAValue](),
+        places=ChainMap[str, str](),
     )
     inner.c.sizes = w.c.sizes
     parameters = [*_context_of(w), *_handed_in(op, w, inner)]
