@@ -42,12 +42,14 @@ class ImportOption:
     """What a user may say of a model besides the model itself."""
 
     name: str
-    """The keyword of `compile`; the flag is `--name`."""
+    """The keyword of `compile`; the flag is `--name`, with dashes."""
     metavar: str
     help: str
     is_list: bool = False
     """True for strings in any order; a flag has them with commas between them."""
     is_path: bool = False
+    is_flag: bool = False
+    """True for one that has no value: it is asked for, or not."""
     formats: tuple[str, ...] = ()
     """The formats of the framework that it is for; none means all."""
     refusal: str = ""
@@ -55,6 +57,8 @@ class ImportOption:
 
     def parse(self, text: str | None) -> OptionValue:
         """The value of a flag; None without it, an empty list for an empty one."""
+        if text is not None and self.is_flag:
+            return "" if text.lower() in ("", "0", "false", "no") else "yes"
         if text is None or not self.is_list:
             return text
         return [part for part in map(str.strip, text.split(",")) if part]
@@ -301,6 +305,27 @@ register(
                 "FILE",
                 "the weights of a program of PaddlePaddle that are not beside it",
                 is_path=True,
+            ),
+        ),
+    )
+)
+
+register(
+    Framework(
+        "darknet",
+        dialect=lambda: lazy("dialects.darknet", "darknet_dialect")()(),
+        frontend=lazy("frontends.darknet.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.darknet.evaluate", "run_op"),
+        legalization={"legalize-darknet": lazy("passes.legalize.darknet", "LegalizeDarknetPass")},
+        support=lazy("passes.legalize.darknet.support", "support"),
+        infer_types=lazy("passes.legalize.darknet.framework", "infer_types"),
+        options=(
+            ImportOption("weights", "FILE", "the .weights of a .cfg", is_path=True),
+            ImportOption(
+                "raw_heads",
+                "",
+                "results of a .cfg are what its heads get, not boxes",
+                is_flag=True,
             ),
         ),
     )

@@ -82,19 +82,21 @@ def _folder_format(path: str) -> str:
 def _text_format(text: str) -> str | None:
     """By the first line that is not a comment."""
     beginnings = (*_IR_BEGINNINGS, *(f"{name}." for name in FRAMEWORKS))
+    alias: str | None = None
     for line in map(str.strip, text.splitlines()):
-        if not line or line.startswith("//"):
+        if not line or line.startswith(("//", ";")):
             continue
         if line.startswith(beginnings):
             return IR_TEXT.name
         if line.startswith("#"):  # a name for an attribute in IR, else a comment
             if re.match(r"#[\w$.-]+ *= *\S", line):
-                return IR_TEXT.name
+                alias = IR_TEXT.name
             continue
-        field = re.match(r"([a-z_]+)\s*(:|\{|<|$)", line)
-        known = (f.name for f in _formats() if field is not None and field[1] in f.first_fields)
-        return next(known, None)
-    return None
+        field = re.match(r"([a-z_]+)\s*(:|\{|<|$)|\[\s*[a-z]+\s*\]$", line)
+        word = "" if field is None else field[1] or re.sub(r"\s", "", line)
+        known = (f.name for f in _formats() if word in f.first_fields)
+        return next(known, alias)
+    return alias
 
 
 def _marked_format(head: bytes) -> str | None:

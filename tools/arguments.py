@@ -86,7 +86,11 @@ def add_options(
         parser.add_argument(flag, action=_Elsewhere, help=argparse.SUPPRESS, **options)
 
     for name, option in declared_options().items():
-        add(f"--{name}", dest=name, metavar=option.metavar, help=option.help)
+        flag = f"--{name.replace('_', '-')}"
+        if option.is_flag:
+            add(flag, dest=name, action="store_const", const="yes", help=option.help)
+        else:
+            add(flag, dest=name, metavar=option.metavar, help=option.help)
     add(
         "--import-option",
         action="append",

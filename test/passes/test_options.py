@@ -57,7 +57,8 @@ def test_every_option_changes_the_key(name: str) -> None:
 @pytest.mark.parametrize("name", declared_options())
 def test_every_option_of_a_frontend_changes_the_key(name: str) -> None:
     option = declared_options()[name]
-    one, other = (CompileOptions(import_options={name: option.parse(text)}) for text in ("a", "b"))
+    texts = ("yes", "no") if option.is_flag else ("a", "b")
+    one, other = (CompileOptions(import_options={name: option.parse(text)}) for text in texts)
     assert len({one.key, other.key, CompileOptions().key}) == 3
 
 

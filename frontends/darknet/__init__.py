@@ -1,0 +1,1 @@
+"""Reader of DarkNet nets: sections of a cfg, and their weights."""
