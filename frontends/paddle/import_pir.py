@@ -64,6 +64,9 @@ class _Importer(Building):
         super().__init__(path, shapes)
         self.main = main
         self.values: dict[int, _Held] = {0: None}
+        """By number; values that are one place in memory under the number of the first."""
+        self.places: dict[int, int] = {}
+        """The number of the value over which another one is written."""
         self.fetched: list[tuple[int, str, SSAValue]] = []
         self.named: dict[str, SSAValue] = {}
 
@@ -164,6 +167,7 @@ class _Importer(Building):
         self.fetched.append((place, name, value))
 
     def _held(self, node: Node, number: int) -> _Held:
+        number = self.places.get(number, number)
         if number not in self.values:
             self.fail(node.name, node.op_type, f"no operator before computes value {number}")
         return self.values[number]
@@ -217,8 +221,35 @@ class _Importer(Building):
         for (number, type_), listed in zip(results, types, strict=True):
             values = [next(made) for _ in listed]
             self.values[number] = values if is_vector(type_) else values[0]
+        if results and (target := overwritten(node)) is not None:
+            place = self.places.get(target, target)
+            number = results[0][0]
+            self.places[number] = place
+            self.values[place] = self.values.pop(number)
 
     # Control flow
+
+    def _written(self, blocks: Sequence[Json]) -> list[int]:
+        """The places of values from outside over which operators of blocks write."""
+        inner: dict[int, int | None] = {}
+        found: dict[int, None] = {}
+        for block in blocks:
+            inner |= {int(entry["#"]): None for entry in block.get("args", ())}
+            for node in nodes_of(block):
+                target = overwritten(node)
+                place = None
+                if target is not None:
+                    place = inner[target] if target in inner else self.places.get(target, target)
+                inner |= {number: place for number, _ in node.results}
+                for one in blocks_of(node.data):
+                    inner |= {int(entry["#"]): None for entry in one.get("args", ())}
+                if place is not None and isinstance(self.values.get(place), SSAValue):
+                    found[place] = None
+        return list(found)
+
+    def _at(self, places: Sequence[int]) -> list[SSAValue]:
+        """What is at places in memory."""
+        return [value for place in places if isinstance(value := self.values[place], SSAValue)]
 
     def _if(self, node: Node, into: Block, depth: int) -> None:
         (condition,) = self._operands(node)
@@ -226,25 +257,51 @@ class _Importer(Building):
         inner = list(blocks_of(node.data))
         if len(inner) != len(blocks):
             raise ProgramError(f"an if of {len(inner)} blocks")
-        here, there = (
-            self._nodes(one, block, depth + 1) for one, block in zip(inner, blocks, strict=True)
-        )
+        written = self._written(inner)
+        before = dict(zip(written, self._at(written), strict=True))
+        ends: list[list[SSAValue]] = []
+        for one, block in zip(inner, blocks, strict=True):
+            values = self._nodes(one, block, depth + 1)
+            ends.append([*values, *self._at(written)])
+            self.values.update(before)
+        here, there = ends
         if len(here) != len(there):
             raise ProgramError("an if whose blocks yield unlike numbers of values")
-        self._bind(node, self.branch(into, node.name, condition, blocks, (here, there)))
+        found = self.branch(into, node.name, condition, blocks, (here, there))
+        kept = len(found) - len(written)
+        self._bind(node, found[:kept])
+        self.values.update(zip(written, found[kept:], strict=True))
 
     def _while(self, node: Node, into: Block, depth: int) -> None:
         condition, *inits = self._operands(node)
         (inner,) = blocks_of(node.data)
-        body = self.loop_block(inits)
+        written = self._written([inner])
+        carried = [*inits, *self._at(written)]
+        body = self.loop_block(carried)
         numbers = [int(entry["#"]) for entry in inner["args"]]
         hidden = {number: self.values.get(number) for number in numbers}
-        self.values.update(zip(numbers, body.args[1:], strict=True))
+        self.values.update(zip([*numbers, *written], body.args[1:], strict=True))
         going, *after = self._nodes(inner, body, depth + 1)
         if len(after) != len(inits):
             raise ProgramError("a while that yields another number of values than it carries")
+        after += self._at(written)
         self.values.update(hidden)
-        self._bind(node, self.loop(into, node.name, condition, inits, body, (going, after)))
+        found = self.loop(into, node.name, condition, carried, body, (going, after))
+        self._bind(node, found[: len(inits)])
+        self.values.update(zip(written, found[len(inits) :], strict=True))
+
+
+def overwritten(node: Node) -> int | None:
+    """
+    The number of the operand over which an operator writes its only result, so that whoever reads
+    that later reads the result.
+    """
+    cls = op_class(node.base_type)
+    if not node.op_type.endswith("_") or cls is None or len(cls.declared.results) != 1:
+        return None
+    formals = [name for name in cls.declared.operands if name not in node.attributes]
+    place = formals.index("output") if "output" in formals else 0
+    return node.operands[place] if place < len(node.operands) and node.operands[place] else None
 
 
 def operators_of(main: Json) -> Iterator[Node]:

@@ -147,6 +147,8 @@ def digamma(x: TensorValue) -> TensorValue:
     part = (x - x.floor()) * math.pi
     reflected = value - part.cos() / part.sin() * math.pi
     value = x.eq(math.inf).where(x, value)
+    # On both sides of zero it grows without bound, to either side.
+    value = x.eq(0.0).where(-1 / x, value)
     pole = is_low & x.eq(x.floor())
     return pole.where(x * math.nan, is_low.where(reflected, value))
 

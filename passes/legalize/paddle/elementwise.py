@@ -232,7 +232,7 @@ _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "acosh": lambda x: apply(core.AcoshOp, x),
     "atanh": lambda x: apply(core.AtanhOp, x),
     "erf": lambda x: apply(core.ErfOp, x),
-    "erfinv": erfinv,
+    "erfinv": lambda x: erfinv(x.maximum(-1).minimum(1)),
     "lgamma": lgamma,
     "gammaln": lgamma,
     "digamma": digamma,

@@ -26,7 +26,11 @@ from lowerdeck.passes.legalize.tf1.applied import applied as tf1
 def window_of(
     builder: PaddleLegalizer, kernel: Sequence[Expr], dims: Sequence[Expr], dilations: list[int]
 ) -> Window:
-    """The window over the spatial dimensions `dims`, with the padding that is asked for."""
+    """
+    The window over the spatial dimensions `dims`, with the padding that is asked for. One that is
+    wider than the image by less than a stride has one place, where it hangs over the end:
+    PaddlePaddle's division cuts off.
+    """
     rank = len(kernel)
     strides = builder.plain("strides") if builder.get("strides") else [1] * rank
     amounts = [Expr.const(k) for k in builder.plain("paddings")]
@@ -38,9 +42,21 @@ def window_of(
             window = Window(tuple(kernel), strides, [1] * rank, none, none, none)
             return same(window, dims, upper=True)
         case "VALID":
-            return Window(tuple(kernel), strides, dilations, none, none, none)
+            window = Window(tuple(kernel), strides, dilations, none, none, none)
         case _:
-            return window
+            pass
+    missing = [
+        extent - dim - first - last
+        for extent, dim, first, last in zip(
+            window.extents, dims, window.begin, window.end, strict=True
+        )
+    ]
+    over = [
+        size if size.value is not None and 0 < size.value < stride else Expr.const(0)
+        for size, stride in zip(missing, strides, strict=True)
+    ]
+    ends = [last + more for last, more in zip(window.end, over, strict=True)]
+    return Window(window.kernel, strides, window.dilations, window.begin, ends, over)
 
 
 @legalizes("conv2d", "conv3d", "depthwise_conv2d", "fused_conv2d_add_act")

@@ -64,16 +64,17 @@ def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Wi
     if not builder.flag("ceil_mode"):
         return window
     ends: list[Expr] = []
+    asked = [end - over for end, over in zip(window.end, window.overhang, strict=True)]
     for dim, size, stride, begin, end in zip(
-        dims, kernel, window.strides, window.begin, window.end, strict=True
+        dims, kernel, window.strides, window.begin, asked, strict=True
     ):
         count = (dim + begin + end - size + stride - 1) // stride + 1
         ends.append((count - 1) * stride + size - dim - begin)
         beyond = ((count - 1) * stride - begin - dim).value
         if beyond is not None and beyond >= 0:
             builder.refuse("a window that begins behind the image", "less padding")
-    ends = [builder.symbols.largest(new, old) for new, old in zip(ends, window.end, strict=True)]
-    overhang = [new - old for new, old in zip(ends, window.end, strict=True)]
+    ends = [builder.symbols.largest(new, old) for new, old in zip(ends, asked, strict=True)]
+    overhang = [new - old for new, old in zip(ends, asked, strict=True)]
     return Window(window.kernel, window.strides, window.dilations, window.begin, ends, overhang)
 
 
@@ -221,6 +222,13 @@ def legalize_columns(builder: PaddleLegalizer) -> Results:
             builder.refuse(f"paddings {amounts}", "equal ones on both sides")
         size = builder.plain("output_sizes")
         return builder.torch("col2im.default", **given, padding=amounts[:2], output_size=size)
+    # One window, where the image is smaller than it by less than a stride.
+    for axis, (dim, size, apart, stride) in enumerate(
+        zip(dims_of(x)[2:], kernel, dilations, strides, strict=True)
+    ):
+        missing = (size - 1) * apart + 1 - dim - amounts[axis] - amounts[axis + 2]
+        if missing.value is not None and 0 < missing.value < stride:
+            amounts[axis + 2] += missing.value
     begin, end = (
         [Expr.const(0)] * 2 + [Expr.const(n) for n in part] for part in (amounts[:2], amounts[2:])
     )
