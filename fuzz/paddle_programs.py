@@ -797,9 +797,7 @@ def make(paddle: Any, folder: Path, name: str, rng: random.Random) -> bool:
         executor = paddle.static.Executor(paddle.CPUPlace())
         executor.run(startup)
         try:
-            expected = [
-                executor.run(main, feed=sample, fetch_list=results) for sample in samples
-            ]
+            expected = [executor.run(main, feed=sample, fetch_list=results) for sample in samples]
             folder.mkdir(parents=True)
             paddle.static.save_inference_model(
                 str(folder / "model"), inputs, results, executor, program=main
@@ -822,9 +820,7 @@ def make(paddle: Any, folder: Path, name: str, rng: random.Random) -> bool:
     for number, (sample, arrays) in enumerate(zip(samples, expected, strict=True)):
         np.savez(folder / f"inputs_{number}.npz", **sample)
         np.savez(folder / f"expected_{number}.npz", **dict(zip(names, arrays, strict=True)))
-        listed.append(
-            {"inputs": f"inputs_{number}.npz", "expected": f"expected_{number}.npz"}
-        )
+        listed.append({"inputs": f"inputs_{number}.npz", "expected": f"expected_{number}.npz"})
     case = {
         "name": name,
         "framework": "paddle",

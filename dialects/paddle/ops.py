@@ -104,9 +104,13 @@ def op_class(name: str) -> type[PaddleOp] | None:
     return type(f"{name}_Op", (PaddleOp,), members)
 
 
+def known_class(name: str) -> type[PaddleOp]:
+    """The class of an operator that the table has."""
+    cls = op_class(name)
+    assert cls is not None
+    return cls
+
+
 def op_classes() -> Iterator[type[PaddleOp]]:
     """The classes of all operators."""
-    for name in schemas():
-        cls = op_class(name)
-        assert cls is not None
-        yield cls
+    return map(known_class, schemas())

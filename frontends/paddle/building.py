@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import MAX_RANK, element_type, i1, i64, tensor
 from lowerdeck.dialects.dims import ExprLike
-from lowerdeck.dialects.paddle.ops import op_class
+from lowerdeck.dialects.paddle.ops import known_class
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.paddle.elements import ProgramError
 from lowerdeck.frontends.symbols import Symbols
@@ -110,8 +110,7 @@ class Building:
         self, block: Block, name: str, op_type: str, element: Attribute, **given: Any
     ) -> SSAValue:
         """An operator with one result; arguments are values or plain."""
-        cls = op_class(op_type)
-        assert cls is not None
+        cls = known_class(op_type)
         found: dict[str, Given] = {
             key: value if isinstance(value, SSAValue) else plain_attribute(value)
             for key, value in given.items()
@@ -128,6 +127,10 @@ class Building:
     def integer(self, block: Block, name: str, number: int) -> SSAValue:
         """A scalar constant."""
         return self.insert(block, scalar(number, i64), name)[0]
+
+    def create_array(self, block: Block, name: str, type_: Attribute) -> SSAValue:
+        """An array of tensors without elements."""
+        return self.insert(block, known_class("create_array")({}, [type_], [1]), name)[0]
 
     # Control flow
 

@@ -177,6 +177,7 @@ class _Importer(Building):
         if depth > MOST_DEPTH or not 0 <= number < len(self.program.sections):
             raise ProgramError(f"block {number} at depth {depth}")
         calls = self.program.sections[number].calls
+        self._arrays(number, names, block)
         position = 0
         while position < len(calls):
             call = calls[position]
@@ -201,6 +202,13 @@ class _Importer(Building):
                 case _:
                     self._call(call, names, block)
 
+    def _arrays(self, number: int, names: dict[str, _Held], block: Block) -> None:
+        """The arrays of tensors that a section declares have no elements at first."""
+        for variable in self.program.sections[number].variables.values():
+            if variable.is_array and variable.name not in names:
+                element = self._type(variable.name)
+                names[variable.name] = self.create_array(block, variable.name, element)
+
     def _read(self, call: Call, name: str, names: Mapping[str, _Held]) -> SSAValue:
         value = names.get(name)
         if value is None:
@@ -218,6 +226,8 @@ class _Importer(Building):
         given = {name: plain_attribute(value) for name, value in form.defaults.items()}
         found: dict[str, Given] = {**given, **self._attributes(call, form, cls)}
         found |= self._operands(call, form, cls, names)
+        if form.name == "array_write":
+            found = {"array": self._read(call, call.output("Out"), names), **found}
         counts = [0] * len(cls.declared.results)
         targets: list[str] = []
         slots = {result: slot for slot, result in form.results.items()}

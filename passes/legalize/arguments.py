@@ -19,8 +19,13 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 class ArgumentsLegalizer(Legalizer):
     """What a handler works with."""
 
-    def __init__(self, op: ArgumentsOp, symbols: SymbolicValues) -> None:
-        super().__init__(op, symbols)
+    def __init__(
+        self,
+        op: ArgumentsOp,
+        symbols: SymbolicValues,
+        companions: dict[SSAValue, SSAValue] | None = None,
+    ) -> None:
+        super().__init__(op, symbols, companions)
         self.op = op
         arguments = op.schema.arguments
         self.wants: Callable[[int], bool] = lambda index: op.results[index].first_use is not None

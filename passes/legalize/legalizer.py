@@ -42,8 +42,15 @@ def refuse(found: str, expected: str = "", next_step: str = "") -> NoReturn:
 class Legalizer(CoreBuilder):
     """A builder before the node that is legalized, which it can refuse."""
 
-    def __init__(self, op: Operation, symbols: SymbolicValues) -> None:
+    def __init__(
+        self,
+        op: Operation,
+        symbols: SymbolicValues,
+        companions: dict[SSAValue, SSAValue] | None = None,
+    ) -> None:
         super().__init__(InsertPoint.before(op), symbols, op.location)
+        self.companions: dict[SSAValue, SSAValue] = {} if companions is None else companions
+        """What goes with a value where one of the framework's becomes two of `core`."""
 
     def refuse(self, found: str, expected: str = "", next_step: str = "") -> NoReturn:
         """Give up on this node: `found ..., expected ...; next step`."""

@@ -15,6 +15,7 @@ from lowerdeck.frontends.wire import bytes_field, number_field
 
 NUMBERS = {"bool": 0, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6}
 _TYPES = {"bool": "t_bool", "int32": "t_i32", "int64": "t_i64", "float32": "t_f32"}
+_ARRAY = 13
 
 Slots = Mapping[str, str | Sequence[str]]
 
@@ -41,6 +42,13 @@ def variable(name: str, dtype: str, dims: Sequence[int], persistable: bool = Fal
     type_ = number_field(1, 7) + bytes_field(3, bytes_field(1, inner))
     found = bytes_field(1, name.encode()) + bytes_field(2, type_)
     return found + number_field(3, int(persistable))
+
+
+def array_variable(name: str, dtype: str) -> bytes:
+    """An array of tensors."""
+    inner = bytes_field(1, number_field(1, NUMBERS[dtype]))
+    type_ = number_field(1, _ARRAY) + bytes_field(4, inner)
+    return bytes_field(1, name.encode()) + bytes_field(2, type_)
 
 
 def call(op_type: str, inputs: Slots, outputs: Slots, **attributes: Any) -> bytes:
@@ -119,6 +127,11 @@ def write_program(
 def type_of(dtype: str, dims: Sequence[int]) -> dict[str, Any]:
     """A tensor type."""
     return {"#": "0.t_dtensor", "D": [{"#": f"0.{_TYPES[dtype]}"}, list(dims), "NCHW", [], 0]}
+
+
+def array_type(dtype: str) -> dict[str, Any]:
+    """The type of an array of tensors."""
+    return {"#": "1.t_dense_tensor_array", "D": [{"#": f"0.{_TYPES[dtype]}"}, [], "NCHW"]}
 
 
 def node(

@@ -19,6 +19,8 @@ from lowerdeck.passes.legalize.paddle.framework import PaddleWalk
 from lowerdeck.passes.legalize.walk import LegalizationError
 
 from .paddle_programs import (  # noqa: TID251
+    array_type,
+    array_variable,
     call,
     feed,
     fetch,
@@ -221,6 +223,160 @@ def test_control_flow_of_pir(tmp_path: Path) -> None:
         found = _results(path, {"x": X, "n": np.array(trips, np.int64)})
         expected = X + 2 * floats(1, 2, 3) if trips else np.maximum(X, 0)
         assert found["y"].tolist() == expected.tolist()
+
+
+def test_who_reads_later_sees_what_is_written_in_place(tmp_path: Path) -> None:
+    """Also from inside of a loop and of a branch, and under the name of what was written over."""
+    row, number, on = type_of("float32", [2, 3]), type_of("int64", []), type_of("bool", [])
+    loop = [
+        node("1.add_", [3, 1], {10: row}),
+        node("1.full", [], {11: number}, shape=[], value=1.0, dtype="int64"),
+        node("1.subtract", [-1, 11], {12: number}),
+        node("1.greater_than", [12, 5], {13: on}),
+        node("2.yield", [13, 12], {}),
+    ]
+    branch = [node("1.relu_", [3], {15: row}), node("1.exp", [3], {16: row})]
+    nodes = [
+        node("1.data", [], {1: row}, name="x", shape=[2, 3], dtype="float32"),
+        node("1.data", [], {2: number}, name="n", shape=[], dtype="int64"),
+        node("1.add", [1, 1], {30: row}),
+        node("1.abs", [30], {3: row}),
+        node("1.full", [], {5: number}, shape=[], value=0.0, dtype="int64"),
+        node("1.greater_than", [2, 5], {6: on}),
+        node("1.while", [6, 2], {7: number}, region(loop, {-1: number})),
+        node(
+            "1.if",
+            [6],
+            {20: row},
+            region([*branch, node("2.yield", [16], {})]),
+            region([node("2.yield", [3], {})]),
+        ),
+        node("1.add_", [3, 1], {21: row}),
+        node("1.full", [], {24: number}, shape=[1], value=-1.0, dtype="float32"),
+        node("1.scale_", [21, 24], {23: row}, bias=0.0, bias_after_scale=True),
+        node("1.fetch", [3], {22: row}, name="y", col=0),
+    ]
+    path = write_pir(tmp_path / "m.json", nodes)
+    for trips in (0, 2):
+        found = _results(path, {"x": X, "n": np.array(trips, np.int64)})
+        sums = np.abs(X + X) + trips * X
+        expected = -((np.maximum(sums, 0) if trips else sums) + X)
+        assert found["y"].tolist() == expected.tolist()
+
+
+def test_an_array_of_pir_grows_in_a_loop_that_does_not_carry_it(tmp_path: Path) -> None:
+    row, number, on = type_of("float32", [2, 3]), type_of("int64", [1]), type_of("bool", [1])
+    array = array_type("float32")
+    loop = [
+        node("1.array_read", [4, -1], {10: row}),
+        node("1.add", [10, 1], {11: row}),
+        node("1.full", [], {12: number}, shape=[1], value=1.0, dtype="int64"),
+        node("1.add", [-1, 12], {13: number}),
+        node("1.array_write_", [4, 11, 13], {14: array}),
+        node("1.less_than", [13, 2], {15: on}),
+        node("2.yield", [15, 13], {}),
+    ]
+    nodes = [
+        node("1.data", [], {1: row}, name="x", shape=[2, 3], dtype="float32"),
+        node("1.data", [], {2: number}, name="n", shape=[1], dtype="int64"),
+        node("1.full", [], {3: number}, shape=[1], value=0.0, dtype="int64"),
+        node("1.create_array", [], {4: array}, dtype="float32"),
+        node("1.array_write_", [4, 1, 3], {5: array}),
+        node("1.less_than", [3, 2], {6: on}),
+        node("1.while", [6, 3], {7: number}, region(loop, {-1: number})),
+        node("1.array_to_tensor", [4], {8: row, 9: number}, axis=1, use_stack=True),
+        node("1.array_length", [4], {16: number}),
+        node("1.fetch", [8], {20: row}, name="y", col=0),
+        node("1.fetch", [16], {21: number}, name="count", col=1),
+    ]
+    path = write_pir(tmp_path / "m.json", nodes)
+    for trips in (0, 3):
+        found = _results(path, {"x": X, "n": np.array([trips], np.int64)})
+        expected = np.stack([X * k for k in range(1, trips + 2)], 1)
+        assert found["y"].tolist() == expected.tolist()
+        assert found["count"].tolist() == [trips + 1]
+
+
+def test_an_array_of_a_program_is_first_written_in_a_loop(tmp_path: Path) -> None:
+    names = [variable(name, "int64", [1]) for name in ("n", "i", "count")]
+    names += [variable("x", "float32", [2, 3]), variable("y", "float32", [2, 3])]
+    names += [array_variable("a", "float32"), variable("on", "bool", [1])]
+    calls = [
+        feed("x", 0),
+        feed("n", 1),
+        call("fill_constant", {}, {"Out": "i"}, shape=[1], value=0.0, dtype=3),
+        call("less_than", {"X": "i", "Y": "n"}, {"Out": "on"}, axis=-1),
+        call(
+            "while",
+            {"X": ["n", "x", "i"], "Condition": "on"},
+            {"Out": ["i", "a", "x", "on"], "StepScopes": []},
+            sub_block=1,
+        ),
+        call("lod_array_length", {"X": "a"}, {"Out": "count"}),
+        call("increment", {"X": "i"}, {"Out": "i"}, step=-1.0),
+        call("read_from_array", {"X": "a", "I": "i"}, {"Out": "y"}),
+        fetch("y", 0),
+        fetch("count", 1),
+    ]
+    body = [
+        call("write_to_array", {"X": "x", "I": "i"}, {"Out": "a"}),
+        call("scale", {"X": "x"}, {"Out": "x"}, scale=2.0, bias=0.0, bias_after_scale=True),
+        call("increment", {"X": "i"}, {"Out": "i"}, step=1.0),
+        call("less_than", {"X": "i", "Y": "n"}, {"Out": "on"}, axis=-1),
+    ]
+    path = write_program(tmp_path / "m.pdmodel", (names, calls), ([], body))
+    for trips in (1, 3):
+        found = _results(path, {"x": X, "n": np.array([trips], np.int64)})
+        assert found["y"].tolist() == (X * 2 ** (trips - 1)).tolist()
+        assert found["count"].tolist() == [trips]
+
+
+def test_a_window_wider_than_the_image_by_less_than_a_stride_has_one_place(
+    tmp_path: Path,
+) -> None:
+    image = type_of("float32", [1, 1, 2, 3])
+    window = {"strides": [2, 2], "paddings": [0, 0], "padding_algorithm": "EXPLICIT"}
+    pool = {**window, "ceil_mode": False, "exclusive": False, "data_format": "NCHW"}
+    pool |= {"global_pooling": False, "adaptive": False}
+    columns = {"kernel_sizes": [3, 3], "strides": [2, 2], "paddings": [0, 0], "dilations": [1, 1]}
+    one = type_of("float32", [1, 1, 1, 1])
+    nodes = [
+        parameter("w", 2, type_of("float32", [1, 1, 3, 3])),
+        node("1.data", [], {1: image}, name="x", shape=[1, 1, 2, 3], dtype="float32"),
+        node("1.conv2d", [1, 2], {3: one}, **window, dilations=[1, 1], groups=1),
+        node("1.full_int_array", [], {4: type_of("int64", [2])}, value=[3, 3], dtype="int64"),
+        node("1.pool2d", [1, 4], {5: one}, **pool, pooling_type="max"),
+        node("1.pool2d", [1, 4], {6: one}, **pool, pooling_type="avg"),
+        node("1.unfold", [1], {7: one}, **columns),
+        *(
+            node("1.fetch", [k], {20 + k: one}, name=name, col=k)
+            for k, name in ((3, "conv"), (5, "max"), (6, "mean"), (7, "columns"))
+        ),
+    ]
+    path = write_pir(tmp_path / "m.json", nodes, {"w": np.ones((1, 1, 3, 3), np.float32)})
+    found = _results(path, {"x": X.reshape(1, 1, 2, 3)})
+    assert found["conv"].tolist() == [[[[X.sum()]]]]
+    assert found["max"].tolist() == [[[[5]]]]
+    np.testing.assert_allclose(found["mean"], [[[[X.mean()]]]], rtol=1e-6)
+    assert found["columns"].reshape(-1).tolist() == [*X.reshape(-1), 0, 0, 0]
+
+
+def test_functions_at_the_ends_of_their_domains(tmp_path: Path) -> None:
+    x = floats(-2, -1, 0, 1, 2, np.nan)
+    row = type_of("float32", [6])
+    nodes = [
+        node("1.data", [], {1: row}, name="x", shape=[6], dtype="float32"),
+        node("1.erfinv", [1], {2: row}),
+        node("1.digamma", [1], {3: row}),
+        node("1.fetch", [2], {4: row}, name="erfinv", col=0),
+        node("1.fetch", [3], {5: row}, name="digamma", col=1),
+    ]
+    path = write_pir(tmp_path / "m.json", nodes)
+    found = _results(path, {"x": x})
+    inf, nan = np.inf, np.nan
+    np.testing.assert_array_equal(found["erfinv"], floats(-inf, -inf, 0, inf, inf, nan))
+    np.testing.assert_array_equal(found["digamma"][:3], floats(nan, nan, -inf))
+    assert _results(path, {"x": np.full(6, -0.0, np.float32)})["digamma"].tolist() == [inf] * 6
 
 
 def test_any_tensor_may_be_the_output(tmp_path: Path) -> None:

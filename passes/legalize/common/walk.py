@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
-from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
+from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
 

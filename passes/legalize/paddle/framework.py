@@ -23,6 +23,7 @@ from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.paddle.arrays import CreateArrayOp
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import legalizes
 from lowerdeck.passes.legalize.paddle.support import next_step
@@ -33,12 +34,17 @@ class PaddleWalk(StructuredWalk):
 
     kind = PaddleOp
 
+    def is_transient(self, op: Operation) -> bool:
+        return isinstance(op, CreateArrayOp)
+
     def legalize(self, op: Operation) -> None:
         assert isinstance(op, PaddleOp)
+        if isinstance(op, CreateArrayOp):
+            return  # it stands for the array while that has no elements
         handler = legalizes.get(op.schema.target)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.schema.target)}")
-        builder = PaddleLegalizer(op, self.symbols)
+        builder = PaddleLegalizer(op, self.symbols, self.companions)
 
         def results() -> Sequence[SSAValue | None]:
             values = list(handler(builder))

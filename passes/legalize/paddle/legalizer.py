@@ -33,8 +33,10 @@ _LAST = ("NHWC", "NDHWC", "NLC", "NWC")
 class PaddleLegalizer(ArgumentsLegalizer):
     """What a handler works with."""
 
-    def __init__(self, op: PaddleOp, symbols: SymbolicValues) -> None:
-        super().__init__(op, symbols)
+    def __init__(
+        self, op: PaddleOp, symbols: SymbolicValues, companions: dict[SSAValue, SSAValue]
+    ) -> None:
+        super().__init__(op, symbols, companions)
         self.operator = op
 
     @property

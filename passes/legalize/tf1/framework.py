@@ -26,9 +26,10 @@ from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, is_complex_value
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
 from lowerdeck.passes.control_flow.places import place_of
+from lowerdeck.passes.legalize.common.arrays import element_of
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import PoisonedError, RefusalError
-from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
+from lowerdeck.passes.legalize.tf1.array_makers import CREATORS
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.random import DRAWS, Drawn, draw, follow, is_followed
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -68,7 +69,7 @@ class Tf1Walk(FunctionWalk):
         return isinstance(op, (*CREATORS, PoisonOp)) or any(r in self._drawn for r in op.results)
 
     def convert(self, op: Operation) -> None:
-        from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
+        from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
 
         match op:
             case IfOp():

@@ -124,23 +124,11 @@ class Tf1Legalizer(Legalizer):
     """What a handler works with: the node's operands and attributes, and a builder before it."""
 
     def __init__(
-        self, op: Tf1Op, symbols: SymbolicValues, lengths: dict[SSAValue, SSAValue]
+        self, op: Tf1Op, symbols: SymbolicValues, companions: dict[SSAValue, SSAValue]
     ) -> None:
-        super().__init__(op, symbols)
+        super().__init__(op, symbols, companions)
         self.op = op
         self.attrs = Attributes(op)
-        self._lengths = lengths
-
-    def lengths_of(self, elements: SSAValue) -> SSAValue | None:
-        """The lengths of the elements of an uneven array; None for any other value."""
-        return self._lengths.get(elements)
-
-    def set_lengths(self, elements: SSAValue, lengths: SSAValue) -> SSAValue:
-        """`elements`, which are the padded elements of an array, have these lengths."""
-        self._lengths[elements] = lengths
-        # It stays although no op uses it yet.
-        self.created[:] = [op for op in self.created if op is not lengths.owner]
-        return elements
 
     @property
     def op_type(self) -> str:

@@ -17,11 +17,12 @@ from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.types import dims_of, i32
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
-from lowerdeck.passes.legalize.tf1.arrays import Array, Dims, TensorArrayOp, is_unwritten
+from lowerdeck.passes.legalize.common.arrays import Array, Dims, is_unwritten, set_lengths
+from lowerdeck.passes.legalize.common.uneven import split_rows
+from lowerdeck.passes.legalize.tf1.array_makers import TensorArrayOp
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.origins import find_origins
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
-from lowerdeck.passes.legalize.tf1.uneven import split_rows
 
 
 def _maker(builder: Tf1Legalizer) -> Tf1Op:
@@ -116,7 +117,7 @@ def split(builder: Tf1Legalizer, value: SSAValue, lengths: SSAValue) -> SSAValue
         if (length * len(pieces) - total).value:
             builder.refuse(f"pieces of {length} of {total} rows", "pieces that are all of them")
         return builder.reshape(value, [count, length, *rest])
-    return builder.set_lengths(*split_rows(builder, value, lengths))
+    return set_lengths(builder, *split_rows(builder, value, lengths))
 
 
 @legalizes("TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3")

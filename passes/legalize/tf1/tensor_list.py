@@ -15,13 +15,8 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.attributes import VARIANT, DTypeAttr
 from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
-from lowerdeck.passes.legalize.tf1.arrays import (
-    Array,
-    ReserveListOp,
-    creator,
-    dims_in,
-    is_unwritten,
-)
+from lowerdeck.passes.legalize.common.arrays import Array, creator, is_unwritten, set_lengths
+from lowerdeck.passes.legalize.tf1.array_makers import ReserveListOp, dims_in
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.origins import find_origins
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
@@ -144,7 +139,7 @@ def legalize_pop_back(builder: Tf1Legalizer) -> Results:
         elements = builder.reshape(elements, [maximum(size, 1), *rest])
         size = maximum(size, 1)
         if lengths is not None:
-            builder.set_lengths(elements, builder.reshape(lengths, [size]))
+            set_lengths(builder, elements, builder.reshape(lengths, [size]))
     array = Array(builder, elements, stated=array.stated)
     return [array.resized(size - 1).value, array.at(builder.dims([size - 1], []))]
 
@@ -164,6 +159,7 @@ def legalize_resize(builder: Tf1Legalizer) -> Results:
     array, size = _list(builder), builder.operand("size")
     if is_unwritten(array.value):
         op = creator(array.value)
+        assert isinstance(op, Tf1Op)
         return [_reserved(builder, op, op.input_list("element_shape")[0], size)]
     number = builder.require_expr(size, "a size")
     builder.symbols.assume_nonnegative([number])

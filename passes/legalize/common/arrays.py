@@ -1,5 +1,6 @@
 """
-Arrays of tensors as values: what a TensorArray's flow and a TensorList's handle stand for.
+Arrays of tensors as values: what the flow of a TensorArray, the handle of a TensorList and the like
+stand for.
 
 An array is the tensor of its elements, stacked. It has none until the first write gives its
 elements a shape; until then it is the result of the op that made it. Elements that were not written
@@ -8,23 +9,19 @@ are zero. Elements may differ in their length (`uneven`), and in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, maximum
-from lowerdeck.dialects.tf1.attributes import ELEMENTS
-from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
-from lowerdeck.passes.legalize.tf1.uneven import (
+from lowerdeck.passes.legalize.common.uneven import (
     appended,
     element_at,
     joined_rows,
@@ -34,12 +31,7 @@ from lowerdeck.passes.legalize.tf1.uneven import (
     uniform_lengths,
     with_element,
 )
-
-TensorArrayOp = known_class("TensorArrayV3")
-EmptyListOp = known_class("EmptyTensorList")
-ReserveListOp = known_class("TensorListReserve")
-CREATORS = (TensorArrayOp, EmptyListOp, ReserveListOp)
-"""The ops that make an array; they stay while something refers to what has no elements yet."""
+from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
 
 Dims: TypeAlias = "Sequence[Expr | None] | None"
 """The shape of elements as far as it is stated: a dimension, or all of them, may be open."""
@@ -48,52 +40,64 @@ Dims: TypeAlias = "Sequence[Expr | None] | None"
 # Arrays that were not written yet
 
 
+@dataclass(frozen=True)
+class Maker:
+    """What an op of a framework that makes an array says of it."""
+
+    size: Callable[[CoreBuilder, Operation], Expr]
+    """The number of elements at first."""
+    element: Callable[[Operation], Attribute]
+    """The type of what is in the elements."""
+    dims: Callable[[CoreBuilder, Operation], Dims]
+    """The shape of the elements."""
+
+
+MAKERS: dict[type[Operation], Maker] = {}
+"""The ops that make an array; they stay while something refers to what has no elements yet."""
+
+
+def is_maker(op: Operation | Block) -> bool:
+    """True for an op that makes an array."""
+    return type(op) in MAKERS
+
+
 def is_unwritten(value: SSAValue) -> bool:
     """True for an array that has no elements yet."""
-    return isinstance(value.owner, CREATORS)
+    return is_maker(value.owner)
 
 
-def creator(value: SSAValue) -> Tf1Op:
+def creator(value: SSAValue) -> Operation:
     """The op that made an array that was not written yet."""
-    op = value.owner
-    assert isinstance(op, Tf1Op)
-    return op
+    assert isinstance(value.owner, Operation)
+    return value.owner
 
 
-def initial_size(builder: CoreBuilder, op: Tf1Op) -> Expr:
+def initial_size(builder: CoreBuilder, op: Operation) -> Expr:
     """The number of elements that an op makes an array with."""
-    if isinstance(op, EmptyListOp):
-        return Expr.const(0)
-    found = builder.exprs(
-        op.input_list("size" if isinstance(op, TensorArrayOp) else "num_elements")[0]
-    )
-    if found is None or len(found) != 1:
-        refuse("an array whose size is no scalar")
-    if found[0].value is not None and found[0].value < 0:
-        refuse(f"an array of {found[0]} elements", "no negative number")
-    return found[0]
+    return MAKERS[type(op)].size(builder, op)
 
 
-def element_of(op: Tf1Op) -> Attribute:
+def element_of(op: Operation) -> Attribute:
     """The type of what is in the elements of an array."""
-    dtype = cast(str, op.attr("dtype" if isinstance(op, TensorArrayOp) else "element_dtype"))
-    if (element := ELEMENTS.get(dtype)) is None:
-        refuse(f"elements of type {dtype}", "tensors")
-    return element
+    return MAKERS[type(op)].element(op)
 
 
-def stated_dims(builder: CoreBuilder, op: Tf1Op) -> Dims:
+def stated_dims(builder: CoreBuilder, op: Operation) -> Dims:
     """The shape of elements that the op which makes an array states."""
-    if not isinstance(op, TensorArrayOp):
-        return dims_in(builder, op.input_list("element_shape")[0])
-    shape = cast("tuple[int, ...] | None", op.attr("element_shape"))
-    return None if shape is None else [None if dim < 0 else Expr.const(dim) for dim in shape]
+    return MAKERS[type(op)].dims(builder, op)
 
 
-def dims_in(builder: CoreBuilder, shape: SSAValue) -> Dims:
-    """The shape of elements in an operand: -1 leaves open a dimension, or as a scalar all."""
-    found = builder.exprs(shape) if rank_of(shape) == 1 else None
-    return None if found is None else [None if dim == -1 else dim for dim in found]
+def lengths_of(builder: Legalizer, elements: SSAValue) -> SSAValue | None:
+    """The lengths of the elements of an uneven array; None for any other value."""
+    return builder.companions.get(elements)
+
+
+def set_lengths(builder: Legalizer, elements: SSAValue, lengths: SSAValue) -> SSAValue:
+    """`elements`, which are the padded elements of an array, have these lengths."""
+    builder.companions[elements] = lengths
+    # It stays although no op uses it yet.
+    builder.created[:] = [op for op in builder.created if op is not lengths.owner]
+    return elements
 
 
 def zeros(builder: CoreBuilder, type_: Attribute) -> SSAValue:
@@ -121,7 +125,7 @@ def all_zero(builder: CoreBuilder, unwritten: SSAValue) -> SSAValue:
     return _zero_elements(builder, op, initial_size(builder, op), stated_dims(builder, op))
 
 
-def _zero_elements(builder: CoreBuilder, op: Tf1Op, size: Expr, stated: Dims) -> SSAValue:
+def _zero_elements(builder: CoreBuilder, op: Operation, size: Expr, stated: Dims) -> SSAValue:
     known = [dim for dim in stated or () if dim is not None]
     if stated is None or len(known) != len(stated):
         refuse("an array that is read and never written", "a write before it")
@@ -144,7 +148,7 @@ def merged(one: Dims, other: Dims) -> Dims:
 class Array:
     """An array as it is at one point; what changes it gives another one."""
 
-    builder: Tf1Legalizer
+    builder: Legalizer
     value: SSAValue
     can_grow: bool = False
     """True if there is room for what is written behind the last element."""
@@ -163,7 +167,7 @@ class Array:
     @property
     def lengths(self) -> SSAValue | None:
         """The lengths of the elements, if they are not known to be equal."""
-        return self.builder.lengths_of(self.value)
+        return lengths_of(self.builder, self.value)
 
     def elements(self) -> SSAValue:
         """The array as a tensor; one that was never written must state the shape of elements."""
@@ -230,7 +234,7 @@ class Array:
         index = builder.cast(index, i64)
         if array.has_other_length(dims):
             own = array.known_lengths()
-            return builder.set_lengths(*with_element(builder, array.value, own, index, value))
+            return set_lengths(builder, *with_element(builder, array.value, own, index, value))
         elements = array.fitting(dims, "an element")
         update = builder.reshape(value, [1, *dims_of(elements)[1:]])
         return builder.add(ScatterNdOp(elements, builder.reshape(index, [1, 1]), update))
@@ -268,7 +272,7 @@ class Array:
             return replace(self, value=resized(self.builder, self.value, size))
         elements = resized(self.builder, self.value, size)
         lengths = resized(self.builder, lengths, size)
-        return replace(self, value=self.builder.set_lengths(elements, lengths))
+        return replace(self, value=set_lengths(self.builder, elements, lengths))
 
     def with_last(self, value: SSAValue) -> SSAValue:
         """The array with one element more."""
@@ -276,7 +280,7 @@ class Array:
         if is_unwritten(self.value) and self.size == 0:
             return builder.unsqueeze(value, [0])
         if self.has_other_length(dims):
-            return builder.set_lengths(*appended(builder, self.value, self.known_lengths(), value))
+            return set_lengths(builder, *appended(builder, self.value, self.known_lengths(), value))
         elements = self.fitting(dims, "an element")
         row = builder.reshape(value, [1, *dims_of(elements)[1:]])
         return builder.add(ConcatOp([elements, row], 0))
@@ -329,7 +333,7 @@ def _is_whole_range(indices: SSAValue, count: Expr) -> bool:
     return isinstance(owner, IotaOp) and owner.dims.data == (count,)
 
 
-def covers(builder: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
+def covers(builder: Legalizer, indices: SSAValue, count: Expr) -> bool:
     """True if the indices are known to be 0, 1, ..., count - 1."""
     if _is_whole_range(indices, count):
         return True

@@ -2,8 +2,8 @@
 Raised loops and conditionals: the types that their values have.
 
 A body is legalized with the types of the initial values, and again with what its values turn out to
-be, until nothing changes: a dimension that an iteration changes becomes a symbol, and the flow of a
-TensorArray becomes the tensor that the first write makes of it. Everything else that is not the
+be, until nothing changes: a dimension that an iteration changes becomes a symbol, and an array
+becomes the tensor that the first write makes of it. Everything else that is not the
 same in every iteration is refused.
 """
 
@@ -24,9 +24,9 @@ from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.control_flow.places import place_of
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.arrays import all_zero, empty_array, is_unwritten, zeros
+from lowerdeck.passes.legalize.common.uneven import uniform_lengths
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError
-from lowerdeck.passes.legalize.tf1.arrays import all_zero, empty_array, is_unwritten, zeros
-from lowerdeck.passes.legalize.tf1.uneven import uniform_lengths
 
 if TYPE_CHECKING:
     from lowerdeck.passes.legalize.walk import FunctionWalk
