@@ -39,7 +39,7 @@ import onnx
 from xdsl.dialects.builtin import ModuleOp
 
 from fuzz import onnx_shrinking
-from fuzz.fuzzing import QUICK_FLAGS, Mismatch, Outcome, build, outcome_of
+from fuzz.fuzzing import BATCH, Mismatch, Outcome, Way, build, flags_of, outcome_of, way_of
 from fuzz.onnx_differences import NOBODY, UNPROMISED, doubt, is_array
 from fuzz.onnx_graphs import Program, random_program
 from fuzz.onnx_witnesses import (
@@ -59,12 +59,9 @@ from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.lowering.targets import obstacle
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 
-_BATCH = 40
-"""Graphs that are compiled together."""
 _MAX_STEPS = 100_000
 _RUN_SECONDS = 20
 _STEP_SECONDS = 300
@@ -74,36 +71,6 @@ BAD = ("wrong", "crashed", "uncompilable", "hangs", "lost")
 """Statuses that are faults of the compiler."""
 
 Results = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Way:
-    """What graphs are compiled for."""
-
-    target: str
-    flags: tuple[str, ...]
-    """None are the product's own."""
-    threads: int = 1
-
-
-QUICK = Way("c99", QUICK_FLAGS)
-_OPTIMIZED = tuple(
-    "-std=c99 -O1 -fexpensive-optimizations -ffp-contract=fast -fno-math-errno".split()
-)
-"""Vectors are contracted by an expensive optimization, and have to be as other numbers are."""
-OTHERS = {
-    1: Way("native", ()),
-    9: Way("x86-64-v3", (*_OPTIMIZED, "-march=x86-64-v3")),
-    17: Way("native", (*_OPTIMIZED, "-march=native"), 2),
-    25: Way("x86-64", _OPTIMIZED),
-}
-"""By number of the batch, of 32."""
-
-
-def way_of(seed: int) -> Way:
-    """What a graph is compiled for; those of one batch are compiled alike."""
-    way = OTHERS.get(seed // _BATCH % 32, QUICK)
-    return QUICK if obstacle(way.target) is not None else way
 
 
 # One graph
@@ -259,11 +226,6 @@ def _interpreted(module: ModuleOp, witnesses: Witnesses) -> Run:
             raise
         return Run(feed, witnesses, None, [])
     return Run(feed, witnesses, found, [*witnesses.causes, *witnesses.check("core", found)])
-
-
-def flags_of(artifact: CArtifact, way: Way) -> Sequence[str]:
-    """What gcc is told."""
-    return way.flags or cast("Sequence[str]", artifact.metadata["cflags"])
 
 
 @dataclass(frozen=True)
@@ -549,7 +511,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     batches: dict[int, list[int]] = {}
     for seed in range(options.seed, options.seed + options.graphs):
-        batches.setdefault(seed // _BATCH, []).append(seed)
+        batches.setdefault(seed // BATCH, []).append(seed)
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     causes: Counter[str] = Counter()

@@ -18,11 +18,50 @@ from lowerdeck.exporters.errors import ExportError
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.targets import obstacle
 
 REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
 """How the compiler says that it does not compile a graph."""
 
+BATCH = 40
+"""Graphs that are compiled together."""
+
 QUICK_FLAGS = ("-std=c99", "-O0", "-ffp-contract=off", "-fno-math-errno")
+
+
+@dataclass(frozen=True)
+class Way:
+    """What graphs are compiled for."""
+
+    target: str
+    flags: tuple[str, ...]
+    """None are the product's own."""
+    threads: int = 1
+
+
+QUICK = Way("c99", QUICK_FLAGS)
+_OPTIMIZED = tuple(
+    "-std=c99 -O1 -fexpensive-optimizations -ffp-contract=fast -fno-math-errno".split()
+)
+"""Vectors are contracted by an expensive optimization, and have to be as other numbers are."""
+OTHERS = {
+    1: Way("native", ()),
+    9: Way("x86-64-v3", (*_OPTIMIZED, "-march=x86-64-v3")),
+    17: Way("native", (*_OPTIMIZED, "-march=native"), 2),
+    25: Way("x86-64", _OPTIMIZED),
+}
+"""By number of the batch, of 32."""
+
+
+def way_of(seed: int) -> Way:
+    """What a graph is compiled for; those of one batch are compiled alike."""
+    way = OTHERS.get(seed // BATCH % 32, QUICK)
+    return QUICK if obstacle(way.target) is not None else way
+
+
+def flags_of(artifact: CArtifact, way: Way) -> Sequence[str]:
+    """What gcc is told."""
+    return way.flags or cast("Sequence[str]", artifact.metadata["cflags"])
 
 
 @dataclass(frozen=True)

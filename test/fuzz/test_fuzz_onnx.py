@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from fuzz import fuzz_onnx
-from fuzz.fuzzing import Mismatch, Outcome
+from fuzz.fuzzing import QUICK, Mismatch, Outcome
 from fuzz.onnx_differences import doubt
 from fuzz.onnx_graphs import Program, dims_of, input_types, random_program
 from fuzz.onnx_shrinking import shrink
@@ -118,9 +118,9 @@ def test_sizes_that_do_not_fit_are_refused_by_both() -> None:
     """By the specification y1 has the shape of i, which onnx.reference does not ask for."""
     nodes = [helper.make_node("ScatterElements", ["x", "i", "y1"], ["z"])]
     model, feeds = of_two_sizes(nodes)
-    (found,) = fuzz_onnx.check({0: Program(model, feeds[0], feeds[1])}, fuzz_onnx.QUICK)
+    (found,) = fuzz_onnx.check({0: Program(model, feeds[0], feeds[1])}, QUICK)
     assert (found.status, found.message) == ("differs", "other sizes that do not fit together")
-    (found,) = fuzz_onnx.check({0: Program(model, feeds[1])}, fuzz_onnx.QUICK)
+    (found,) = fuzz_onnx.check({0: Program(model, feeds[1])}, QUICK)
     assert found.status == "crashed"
 
 
@@ -196,5 +196,5 @@ def test_sizes_that_nothing_reads_need_not_fit() -> None:
         helper.make_node("Loop", ["trip", "true", "x"], ["z"], body=body),
     ]
     model, feeds = of_two_sizes(nodes)
-    (found,) = fuzz_onnx.check({0: Program(model, feeds[0], feeds[1])}, fuzz_onnx.QUICK)
+    (found,) = fuzz_onnx.check({0: Program(model, feeds[0], feeds[1])}, QUICK)
     assert (found.status, found.message) == ("differs", "sizes that nothing reads")

@@ -100,7 +100,7 @@ def product_factors(builder: TfliteLegalizer, x: int, weights: int, count: int) 
     qy = builder.result_quantization()
     if qw.is_per_channel and len(qw.scales) != count:
         builder.refuse(f"{len(qw.scales)} scales of {count} channels", "one for each")
-    if element_type(builder.input(x)) == ui8:
+    if element_type(builder.input(x)) == ui8 and builder.op_type != "FULLY_CONNECTED":
         return [as_f32(as_f32(qx.scale) * as_f32(qw.scale)) / qy.scale]
     return [qx.scale * scale / qy.scale for scale in qw.all_scales(count)]
 
@@ -292,13 +292,12 @@ def _quantized_product(
     bias: SSAValue | None,
     count: Expr,
 ) -> SSAValue:
-    """Sums of unsigned bytes are rounded as those of convolutions, others as real numbers."""
+    """Sums are rounded as real numbers, unlike those of convolutions."""
     sums = _sum_type(rows, bias)
     y = builder.add(MatmulOp(rows, columns, _zeros(builder, 0, 1), accumulator=sums))
     y = y if bias is None else builder.add(AddOp(y, builder.cast(bias, sums)))
     factors = product_factors(builder, 0, 1, count.value or 1)
-    rounding = "" if element_type(rows) == ui8 else "real"
-    return to_result(builder, y, factors, shape=[len(factors)], rounding=rounding)
+    return to_result(builder, y, factors, shape=[len(factors)], rounding="real")
 
 
 @legalizes("BATCH_MATMUL")

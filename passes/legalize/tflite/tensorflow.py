@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, rank_of, ui8
 from lowerdeck.passes.legalize.common.requantize import away, looked_up
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
@@ -34,7 +34,6 @@ _MOVES: Mapping[str, tuple[str, Attributes]] = {
     "TILE": ("Tile", _none),
     "REVERSE_V2": ("ReverseV2", _none),
     "GATHER_ND": ("GatherNd", _none),
-    "SPACE_TO_BATCH_ND": ("SpaceToBatchND", _none),
     "BATCH_TO_SPACE_ND": ("BatchToSpaceND", _none),
     "BROADCAST_TO": ("BroadcastTo", _none),
     "EXPAND_DIMS": ("ExpandDims", _none),
@@ -67,6 +66,22 @@ def legalize_pad(builder: TfliteLegalizer) -> Results:
     x = builder.input(0)
     zero = builder.quantization(0).zero if builder.is_quantized() else 0
     return applied(builder, "PadV2", x, builder.input(1), builder.scalar(zero, x))
+
+
+@legalizes("SPACE_TO_BATCH_ND")
+def legalize_space_to_batch(builder: TfliteLegalizer) -> Results:
+    """What is added before blocks are taken apart stands for zero."""
+    builder.require_equal_scales(0)
+    x, blocks, pads = builder.input(0), builder.input(1), builder.value(2)
+    zero = builder.quantization(0).zero if builder.is_quantized() else 0
+    if zero:
+        none = pads * 0
+        first = TensorValue(builder, builder.slice_axis(none.value, 0, 0, 1))
+        rest = [first] * (rank_of(x) - 1 - (pads.dims[0].value or 0))
+        whole = concat([first, pads, *rest], 0)
+        x = applied(builder, "PadV2", x, whole.value, builder.scalar(zero, x))[0]
+        pads = none
+    return applied(builder, "SpaceToBatchND", x, blocks, pads.value)
 
 
 @legalizes("STRIDED_SLICE")

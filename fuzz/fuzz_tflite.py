@@ -1,0 +1,294 @@
+"""
+Random TensorFlow Lite models, by the interpreter and as C, beside LiteRT's reference kernels.
+
+    python -m fuzz.fuzz_tflite --graphs 2000 --seed S --jobs 2 [--litert PYTHON] [--out FOLDER]
+
+Each graph of `tflite_graphs` is written as a file, read, legalized and run in the interpreter of
+core, and compiled to C, of which one run of gcc compiles many; models that remember are called
+several times. `--litert` names a Python that has ai-edge-litert (`run_in_litert`). Integers have
+to be equal, floats to be close to one another. Where the reference kernels alone differ, and the
+optimized ones give what the C gives, the graph is counted as `disputed`.
+
+A graph with which something is wrong is run with all its tensors as outputs, to say which operator
+differs first; `--out` is the folder for its file and inputs. The exit status is 1 if a graph is
+computed wrong or something crashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from fuzz.fuzzing import BATCH, Mismatch, Outcome, Way, build, flags_of, outcome_of, way_of
+from fuzz.tflite_graphs import Array, Program, random_program
+from fuzz.tflite_nodes import RECIPES
+from lowerdeck.binding import Binding
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.frontends.tflite.import_ import import_model
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
+
+_RELATIVE, _ABSOLUTE = 2e-4, 1e-5
+"""How far floats may be apart, of the largest of a tensor, and in any case."""
+_STEP = 0.05
+"""The same where a bit may become a step of bytes, which goes on from there."""
+_LITERT_SECONDS = 120
+
+_FINE = ("ok", "alone", "invalid", "disputed")
+"""Beside `ok`: LiteRT does not run it, nobody takes it, and its kernels do not agree."""
+
+Results = Sequence[Mapping[str, Any]]
+"""The outputs of each call."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A graph whose C is there, and what it is to give."""
+
+    seed: int
+    program: Program
+    artifact: CArtifact
+    core: Results
+    litert: Results | None
+    is_disputed: bool = False
+    """True if what is expected is what the optimized kernels give."""
+
+
+def tolerance(program: Program) -> float:
+    """How far floats of a graph may be apart, of the largest of a tensor."""
+    return _STEP if program.requantizes else _RELATIVE
+
+
+def compare(way: str, found: Results, want: Results, relative: float) -> None:
+    """Mismatch if results differ in type or shape, integers at all, floats by more than a bit."""
+    if text := difference_of(found, want, relative):
+        raise Mismatch(f"{way}: {text}")
+
+
+def difference_of(found: Results, want: Results, relative: float) -> str:
+    """Where the first difference is; empty if there is none."""
+    for call, (got, wanted) in enumerate(zip(found, want, strict=True)):
+        for name, value in wanted.items():
+            if text := difference(np.asarray(got[name]), value, relative):
+                return f"call {call}, {name}: {text}"
+    return ""
+
+
+def difference(got: Array, want: Array, relative: float = _RELATIVE) -> str:
+    """How a tensor differs; empty if it does not."""
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
+        return f"{got.dtype} {got.shape}, expected {want.dtype} {want.shape}"
+    if want.dtype.kind != "f":
+        count = int((got != want).sum())
+        place = tuple(int(k[0]) for k in np.nonzero(got != want)) if count and want.ndim else ()
+        shown = f"{got[place]} at {place}, expected {want[place]}"
+        return f"{count} of {want.size} integers: {shown}" if count else ""
+    finite = np.abs(want[np.isfinite(want)])
+    room = _ABSOLUTE + relative * float(finite.max(initial=0))
+    with np.errstate(invalid="ignore"):
+        near = np.isclose(got, want, rtol=relative, atol=room, equal_nan=True)
+    if near.all():
+        return ""
+    place = tuple(int(k[0]) for k in np.nonzero(~near))
+    return f"{int((~near).sum())} of {want.size} floats: {got[place]} at {place}, {want[place]}"
+
+
+# Ways
+
+
+def in_litert(programs: Mapping[int, Program], folder: Path, python: str) -> None:
+    """Let LiteRT compute all graphs; where its process ends, the next one goes on."""
+    for seed, program in programs.items():
+        arrays = {f"{k}/{n}": v for k, feed in enumerate(program.feeds) for n, v in feed.items()}
+        np.savez(folder / f"{seed}.npz", **cast(Any, arrays))
+    command = [python, str(Path(__file__).with_name("run_in_litert.py")), str(folder)]
+    for _ in programs:
+        try:
+            done = subprocess.run(
+                command, capture_output=True, check=False, timeout=_LITERT_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            continue
+        if not done.returncode:
+            return
+
+
+def answers(path: Path) -> Results | None:
+    """What LiteRT gave; None if it runs the file not."""
+    if not path.exists():
+        return None
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    calls: dict[str, dict[str, Any]] = {}
+    for key, array in arrays.items():
+        call, _, name = key.partition("/")
+        calls.setdefault(call, {})[name] = array
+    return [calls[call] for call in sorted(calls)] or None
+
+
+def interpreted(calls: Calls, program: Program) -> Results:
+    """What the interpreter gives for the calls."""
+    with np.errstate(all="ignore"):
+        return [calls(feed) for feed in program.feeds]
+
+
+def lowered(path: Path, program: Program, seed: int, way: Way) -> Ready:
+    """The C of a graph whose legalized form gives the results; Mismatch if it does not."""
+    want = answers(path.with_suffix(".out.npz"))
+    module = import_model(path)
+    context = LowerdeckContext(options=CompileOptions(target=way.target, threads=way.threads))
+    register_dialects(context)
+    run_to_phase(context, module, "legal")
+    core = interpreted(Calls(module), program)
+    is_disputed = False
+    if want is not None:
+        try:
+            compare("core", core, want, tolerance(program))
+        except Mismatch:
+            want = answers(path.with_suffix(".quick.npz"))
+            if want is None or difference_of(core, want, tolerance(program)):
+                raise
+            is_disputed = True
+    run_to_phase(context, module, "scheduled", after="legal")
+    return Ready(seed, program, emit(context, module, f"g{seed}"), core, want, is_disputed)
+
+
+def run_c(item: Ready, library: Path, threads: int) -> None:
+    """Mismatch if the C gives something else."""
+    binding = Binding(str(library.parent), item.artifact.metadata, str(library), threads)
+    state = binding.new_state() if binding.states else None
+    names = [info.name for info in binding.outputs]
+    found: list[Mapping[str, Any]] = []
+    for feed in item.program.feeds:
+        given = [feed[info.name] for info in binding.inputs]
+        found.append(dict(zip(names, binding.run(given, state), strict=True)))
+    wanted = [{name: call[name] for name in names} for call in item.core]
+    for results in (wanted, item.litert):
+        if results is not None:
+            compare("C", found, results, tolerance(item.program))
+
+
+# Checks
+
+
+def check(programs: Mapping[int, Program], way: Way, litert: str | None) -> list[Outcome]:
+    """What becomes of graphs, by seed."""
+    found: list[Outcome] = []
+    with tempfile.TemporaryDirectory(prefix="fuzz-tflite-") as name:
+        folder = Path(name)
+        for seed, program in programs.items():
+            (folder / f"{seed}.tflite").write_bytes(program.data)
+        if litert is not None:
+            in_litert(programs, folder, litert)
+        ready: list[Ready] = []
+        for seed, program in programs.items():
+            path = folder / f"{seed}.tflite"
+
+            def prepare(path: Path = path, seed: int = seed) -> None:
+                ready.append(lowered(path, programs[seed], seed, way))
+
+            outcome = outcome_of(seed, prepare)
+            if outcome is not None:
+                is_invalid = outcome.status == "refused" and path.with_suffix(".no").exists()
+                found.append(Outcome(seed, "invalid", outcome.message) if is_invalid else outcome)
+        found += _run(ready, way, folder, alone="ok" if litert is None else "alone")
+        return found
+
+
+def _run(ready: Sequence[Ready], way: Way, folder: Path, alone: str) -> list[Outcome]:
+    """Run C; the status is `alone` where LiteRT does not run a graph."""
+    if not ready:
+        return []
+    library = build([item.artifact for item in ready], folder, flags_of(ready[0].artifact, way))
+    found: list[Outcome] = []
+    for item in ready:
+        outcome = outcome_of(item.seed, lambda item=item: run_c(item, library, way.threads))
+        right = "disputed" if item.is_disputed else "ok" if item.litert is not None else alone
+        found.append(outcome or Outcome(item.seed, right))
+    return found
+
+
+def first_difference(seed: int, litert: str) -> str:
+    """The operator that is the first to differ, if the interpreter does."""
+    program = random_program(seed, RECIPES, wide=True)
+    with tempfile.TemporaryDirectory(prefix="fuzz-tflite-") as name:
+        path = Path(name) / f"{seed}.tflite"
+        path.write_bytes(program.data)
+        in_litert({seed: program}, Path(name), litert)
+        want = answers(path.with_suffix(".out.npz"))
+        if want is None:
+            return "not run with all its tensors"
+        module, context = import_model(path), LowerdeckContext()
+        register_dialects(context)
+        run_to_phase(context, module, "legal")
+        found = interpreted(Calls(module), program)
+    for got, wanted in zip(found, want, strict=True):
+        for name in sorted(wanted, key=lambda text: int(text[1:])):
+            if text := difference(np.asarray(got[name]), wanted[name], tolerance(program)):
+                return f"{program.maker[name]} gives {name}: {text}"
+    return "not with all its tensors"
+
+
+def _batch(seeds: Sequence[int], litert: str | None, out: Path | None) -> list[Outcome]:
+    gc.disable()
+    gc.freeze()
+    programs = {seed: random_program(seed, RECIPES) for seed in seeds}
+    outcomes: list[Outcome] = []
+    for found in check(programs, way_of(seeds[0]), litert):
+        outcome, program = found, programs[found.seed]
+        if outcome.status == "wrong" and litert is not None:
+            text = f"{first_difference(outcome.seed, litert)}\n{outcome.message}"
+            outcome = Outcome(outcome.seed, outcome.status, text)
+        if outcome.status in ("wrong", "crashed") and out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / f"{outcome.seed}.tflite").write_bytes(program.data)
+            (out / f"{outcome.seed}.txt").write_text(outcome.message)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check graphs and print a line for each with which something is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("--graphs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--litert", help="a Python that has ai-edge-litert")
+    parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
+    options = parser.parse_args(arguments)
+    seeds = range(options.seed, options.seed + options.graphs)
+    batches = [seeds[start : start + BATCH] for start in range(0, len(seeds), BATCH)]
+    counts: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
+        jobs = [pool.submit(_batch, batch, options.litert, options.out) for batch in batches]
+        for outcome in (outcome for job in as_completed(jobs) for outcome in job.result()):
+            counts[outcome.status] += 1
+            if outcome.status not in _FINE:
+                kinds[outcome.kind] += 1
+                message = outcome.message.rstrip().replace("\n", "\n    ")
+                print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
+    for kind, count in kinds.most_common():
+        print(f"{count:6} {kind}")
+    print(", ".join(f"{count} {status}" for status, count in counts.most_common()))
+    return int(bool(counts["wrong"] or counts["crashed"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
