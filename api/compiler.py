@@ -696,7 +696,7 @@ class Model:
         ValueError if the model was not compiled from a file here, or if that has been written
         again since.
         """
-        return lazy("tools.list_ops", "used_operators")()(*self._compiled_from())
+        return lazy("tools.list_ops", "compiled_operators")()(*self._compiled_from())
 
     def view(self, phase: str | None = None) -> Any:
         """

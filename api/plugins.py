@@ -19,6 +19,7 @@ from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
+from pkgutil import walk_packages
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -183,8 +184,19 @@ def _loaded(what: str, where: str, name: str = "") -> _Found:
     except Exception as error:
         is_plain = isinstance(error, ImportError | AttributeError | OSError | LowerdeckError)
         text = str(error) if is_plain else f"{type(error).__name__}: {error}"
-        raise PluginError(f"{what}: {text}") from error
+        raise PluginError(f"{what}: {text}{_moved(error)}") from error
     return _Found(what, value, module)
+
+
+def _moved(error: Exception) -> str:
+    """Where a module of lowerdeck is that a plugin looks for in a package above it."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    parent, _, last = (name or "").rpartition(".")
+    if not parent.startswith("lowerdeck") or parent not in sys.modules:
+        return ""
+    inside = walk_packages(sys.modules[parent].__path__, f"{parent}.")
+    found = [f"'{each.name}'" for each in inside if each.name.endswith(f".{last}")]
+    return f"; there is {' and '.join(found)}" if found else ""
 
 
 def _loaded_by_user(spec: str) -> _Found:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from lowerdeck.dialects.frameworks import Framework, framework_of
 from lowerdeck.frontends import load_model, read_request
@@ -14,6 +14,8 @@ from lowerdeck.passes.machinery.provenance import source_names
 
 _LISTED = 8
 """Nodes of an unsupported operator that are named before the rest is counted."""
+
+_LEFT_OUT = "left out: no output needs it"
 
 
 @dataclass
@@ -54,7 +56,7 @@ def used_operators(path: str, options: CompileOptions) -> list[Operator]:
     outputs asked for need. FrontendError if the model is unreadable.
     """
     framework, request = read_request(
-        path, options.outputs, options.input_shapes, options.import_options
+        path, options.outputs, options.input_shapes, options.import_options, options.fixed or {}
     )
     found: dict[tuple[str, str, int | None], Operator] = {}
     for owner, use in _uses(framework, request):
@@ -67,6 +69,19 @@ def used_operators(path: str, options: CompileOptions) -> list[Operator]:
         key = (use.domain, use.op_type, support.version)
         found.setdefault(key, operator).nodes.append(use.node)
     return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
+
+
+def left_out(operators: Sequence[Operator]) -> list[Operator]:
+    """The operators of a model that compiles: those without support are in none of its C."""
+    return [
+        one if one.support is not None else replace(one, support=_LEFT_OUT, next_step="")
+        for one in operators
+    ]
+
+
+def compiled_operators(path: str, options: CompileOptions) -> list[Operator]:
+    """`used_operators` of a model that compiles."""
+    return left_out(used_operators(path, options))
 
 
 def _uses(framework: Framework | None, request: Request) -> Iterator[tuple[Framework, Use]]:

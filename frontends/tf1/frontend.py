@@ -67,7 +67,8 @@ def _load(request: Request) -> ModuleOp:
 def _inventory(request: Request) -> Iterable[Use]:
     from lowerdeck.frontends.tf1.inventory import used_operators
 
-    return used_operators(_source(request), request.outputs)
+    given = [*(request.input_shapes or ()), *request.fixed]
+    return used_operators(_source(request), request.outputs, given)
 
 
 def _checkpoint_files(path: str, options: Mapping[str, OptionValue]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+from lowerdeck.dialects.tf1.ops import PLACEHOLDERS
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.frontend import Use
 from lowerdeck.frontends.tf1.functions import ARGUMENT, Library
@@ -12,11 +14,13 @@ from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef
 from lowerdeck.frontends.tf1.source import Interface, Source
 
 
-def used_operators(source: Source, outputs: Sequence[str] | None) -> list[Use]:
+def used_operators(
+    source: Source, outputs: Sequence[str] | None, given: Sequence[str] = ()
+) -> list[Use]:
     """
     The nodes that `outputs` need (without it, those that the outputs of the signature or the
-    results of the graph need), and all nodes of the functions that these call. FrontendError if
-    there is no such output.
+    results of the graph need) beside the tensors in `given`, and all nodes of the functions that
+    these call. FrontendError if there is no such output.
     """
     library = Library(source.graph.library)
     graph = Graph(source.graph.node)
@@ -28,7 +32,12 @@ def used_operators(source: Source, outputs: Sequence[str] | None) -> list[Use]:
         found = [*named.values()] or graph.results(library.output_count)
         asked = [port.node for port in found]
     fed = {port.node for port in interface.inputs.values()}
-    nodes = [node.proto for node in graph.needed(asked, fed)]
+    replaced: set[str] = set()
+    for name in given:
+        with suppress(ValueError):  # which the import reports
+            replaced.add(parse_port(name).node)
+    needed = graph.needed(asked, fed | replaced)
+    nodes = [each.proto for each in needed if each.name not in replaced or each.op in PLACEHOLDERS]
     uses = [Use(node.op, node.name) for node in nodes]
     pending = [name for node in nodes for name in _called(node, library)]
     seen: set[str] = set()

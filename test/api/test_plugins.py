@@ -548,6 +548,12 @@ PLUGIN = Plugin(operators=[CustomOperator(
     ("text", "error"),
     [
         ("import no_such_module", "No module named 'no_such_module'"),
+        ("import lowerdeck.no.such_module", "No module named 'lowerdeck.no'"),
+        (
+            "import lowerdeck.passes.driver",
+            "No module named 'lowerdeck.passes.driver'; "
+            "there is 'lowerdeck.passes.machinery.driver'",
+        ),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("x = 1", "defines neither PLUGIN nor a pass"),
         ("def f(", "SyntaxError: '(' was never closed (broken.py, line 1)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.tools.arguments import parse_values
 from lowerdeck.tools.common import ToolError
+from lowerdeck.tools.lowerdeck import main
 
 from .caffe_nets import INPUT, write_net  # noqa: TID251  (tests, not the folder of sources)
 from .onnx_models import info, model  # noqa: TID251
@@ -151,9 +153,15 @@ def random_dropout(folder: Path, *, is_old: bool) -> str:
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-def test_random_numbers_that_make_no_difference(is_old: bool, tmp_path: Path) -> None:
+def test_random_numbers_that_make_no_difference(
+    is_old: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = random_dropout(tmp_path, is_old=is_old)
     np.testing.assert_array_equal(results(load_model(path, fixed={"keep": 1}), **{"x:0": X}), [X])
+    assert main(["ops", path]) == 1
+    assert re.search(r"RandomUniform +NOT SUPPORTED: 'u'", capsys.readouterr().out)
+    assert main(["ops", path, "--set", "keep=1"]) == 0
+    assert re.search(r"RandomUniform +left out: no output needs it", capsys.readouterr().out)
     for keep in (0.5, float(np.nextafter(np.float32(1), np.float32(0)))):
         with pytest.raises(CompileError, match=r"'u' .*no legalization for RandomUniform"):
             run_to_phase(Context(), load_model(path, fixed={"keep:0": keep}), "legal")

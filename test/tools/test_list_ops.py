@@ -59,6 +59,9 @@ def test_only_what_outputs_need(tmp_path: Path, capsys: pytest.CaptureFixture[st
     model = write_graph(tmp_path / "m.pb", ["Relu6", "PyFunc"])
     assert main(["ops", str(model), "--output", "part/Relu6_0"]) == 0
     assert "PyFunc" not in capsys.readouterr().out
+    feeds = write_graph(tmp_path / "feeds.pb", ["Relu6", "Svd"])
+    assert main(["ops", str(feeds), "--input-shape", "part/Svd_1=3"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["Relu"]
     assert main(["ops", str(model), "--output", "nothing"]) == 1
     assert "there is no node 'nothing' for an output" in capsys.readouterr().err
 

@@ -48,18 +48,19 @@ def run(args: argparse.Namespace) -> int:
     """Print the list; the status is 1 if something cannot be compiled."""
     from lowerdeck.dialects.errors import CompileError
     from lowerdeck.frontends.errors import FrontendError
-    from lowerdeck.tools.list_ops import used_operators
+    from lowerdeck.tools.list_ops import left_out, used_operators
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
         operators = used_operators(args.model, options)
         refusal = ""
-        if all(operator.support is not None for operator in operators):
-            # An operator may still be refused for the way in which a node uses it.
-            try:
-                module_at(args, options, "legal")
-            except (FrontendError, CompileError) as error:
+        try:
+            module_at(args, options, "legal")
+            operators = left_out(operators)
+        except (FrontendError, CompileError) as error:
+            # An operator may also be refused for the way in which a node uses it.
+            if all(operator.support is not None for operator in operators):
                 refusal = str(error)
         refused = set(_REFUSED.findall(refusal))
         if args.json:
