@@ -46,6 +46,7 @@ def _print(operators: list[Operator], refused: set[str], refusal: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the list; the status is 1 if something cannot be compiled."""
+    from lowerdeck.dialects.core.custom import CustomOp
     from lowerdeck.dialects.errors import CompileError
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.tools.list_ops import left_out, used_operators
@@ -56,8 +57,9 @@ def run(args: argparse.Namespace) -> int:
         operators = used_operators(args.model, options)
         refusal = ""
         try:
-            module_at(args, options, "legal")
-            operators = left_out(operators)
+            module = module_at(args, options, "legal")
+            if not any(isinstance(op, CustomOp) for op in module.walk()):
+                operators = left_out(operators)
         except (FrontendError, CompileError) as error:
             # An operator may also be refused for the way in which a node uses it.
             if all(operator.support is not None for operator in operators):
