@@ -21,13 +21,15 @@ from operator import attrgetter
 from typing import Any
 
 from xdsl.dialects import builtin
-from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
 from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.traits import OpTrait
+
+from lowerdeck.dialects.quick_verification import verify_definition, verify_operation
 
 Method = Callable[..., Any]
 
@@ -67,6 +69,22 @@ def _get_variadic(self: Any, obj: Any, objtype: Any = None) -> Any:
     """`UniqueVariadicAccessor.__get__`"""
     args = _constructs(obj, self.construct)
     return args[self.idx : self.idx + len(args) - self.num_defs + 1]
+
+
+def _get_sized(self: Any, obj: Any, objtype: Any = None) -> Any:
+    """`BaseAttrAccessor.__get__`"""
+    option = self.option
+    sizes = option.container(obj)[option.attribute_name]
+    return self.index(sizes.get_values(), _constructs(obj, self.construct))
+
+
+def _values_of_array(self: Any) -> Any:
+    """`DenseArrayBase.get_values`: they never change, so they are unpacked once"""
+    known = self.__dict__.get("_values")
+    if known is None:
+        known = _unpacked(self)
+        object.__setattr__(self, "_values", known)
+    return known
 
 
 def _init_operation(
@@ -246,6 +264,7 @@ def _hash_tensor_type(self: Any) -> int:
 
 
 _hash_of_parameters = TensorType.__hash__
+_unpacked = DenseArrayBase.get_values
 _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
 
@@ -257,6 +276,10 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),
     (irdl.AfterVariadicSingleAccessor, "__get__", _get_after),
     (irdl.UniqueVariadicAccessor, "__get__", _get_variadic),
+    (irdl.BaseAttrAccessor, "__get__", _get_sized),
+    (DenseArrayBase, "get_values", _values_of_array),
+    (irdl.OpDef, "verify", verify_definition),
+    (Operation, "verify", verify_operation),
     (Operation, "__init__", _init_operation),
     (Operation, "result_types", property(_result_types)),
     (irdl.IRDLOperation, "__post_init__", _complete),

@@ -25,7 +25,6 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs, maximum, parse_exprs
 
@@ -160,16 +159,21 @@ def is_integer(element: Attribute) -> bool:
     return isinstance(element, IntegerType) and element != i1
 
 
+def _is_integer_type(type_: Attribute) -> TypeGuard[IntegerType]:
+    """`isa` takes several times as long."""
+    return isinstance(type_, IntegerType)
+
+
 def is_unsigned(element: Attribute) -> bool:
     """True for unsigned integers and i1, which compare and divide as unsigned."""
     return element == i1 or (
-        isa(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
+        _is_integer_type(element) and element.signedness.data == Signedness.UNSIGNED
     )
 
 
 def bit_width(type_: Attribute) -> int:
     """The bits of an integer type; VerifyException if it is none."""
-    if not isa(type_, IntegerType):
+    if not _is_integer_type(type_):
         raise VerifyException(f"expected an integer type, got {type_}")
     return type_.width.data
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf, test
-from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FloatAttr, IntegerType, f32, i1, i32
+from xdsl.dialects import arith, func, memref, scf, test
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    UNKNOWN_LOC,
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerType,
+    MemRefType,
+    f32,
+    i1,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
-from xdsl.traits import ConstantLike, IsTerminator, Pure
+from xdsl.traits import ConstantLike, IsTerminator, OpTrait, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects import quick_xdsl
 from lowerdeck.dialects.quick_xdsl import ORIGINAL, LazyFormat, PlainMeta
@@ -29,16 +43,21 @@ def _ops() -> list[Operation]:
     body = Region(Block([scf.YieldOp()], arg_types=[index.result.type]))
     loop = scf.ForOp(index, index, index, [], body)
     call = func.CallOp("f", [added, one], [f32, i32])
-    return [one, test_op, added, branch, index, loop, call, func.ReturnOp(), func.ReturnOp(one)]
+    allocated = memref.AllocOp([index.result], [], MemRefType(f32, [DYNAMIC_INDEX]))
+    returns = [func.ReturnOp(), func.ReturnOp(one)]
+    return [one, test_op, added, branch, index, loop, call, allocated, *returns]
 
 
 def test_what_is_read_by_name() -> None:
     read = 0
     for op in _ops():
         for name, accessor in vars(type(op)).items():
-            if isinstance(accessor, irdl.BaseAccessor):
+            if isinstance(accessor, irdl.BaseAccessor | irdl.BaseAttrAccessor):
                 read += 1
-                expected = cast(Any, irdl.BaseAccessor).__get__(accessor, op)
+                if isinstance(accessor, irdl.BaseAttrAccessor):
+                    expected = ORIGINAL[irdl.BaseAttrAccessor, "__get__"](accessor, op)
+                else:
+                    expected = cast(Any, irdl.BaseAccessor).__get__(accessor, op)
                 found = getattr(op, name)
                 assert found == expected, (op.name, name)
                 assert type(found) is type(expected)
@@ -205,3 +224,108 @@ def test_traits_are_those_of_the_class() -> None:
     assert not Late.has_trait(Pure)
     Late.traits.add_trait(Pure())
     assert Late.has_trait(Pure)
+
+
+def _faulty(op: Operation) -> Iterator[Operation]:
+    """Copies of an op, each with one thing that may be wrong."""
+    other = test.TestOp(result_types=[i1]).results[0]
+    for count in range(len(op.operands) + 1):
+        copy = op.clone()
+        copy.operands = [*copy.operands[:count], other, *copy.operands[count:]]
+        yield copy
+        if count < len(op.operands):
+            copy = op.clone()
+            copy.operands[count] = other
+            yield copy
+            copy = op.clone()
+            copy.operands = [*copy.operands[:count], *copy.operands[count + 1 :]]
+            yield copy
+    for name in [*op.properties, "unknown"]:
+        copy = op.clone()
+        copy.properties[name] = ArrayAttr([])
+        yield copy
+        copy = op.clone()
+        copy.properties.pop(name, None)
+        yield copy
+    for number in range(len(op.results)):
+        types = list(op.result_types)
+        yield type(op).create(
+            operands=list(op.operands),
+            result_types=[*types[:number], i1, *types[number + 1 :]],
+            properties=op.properties,
+            regions=[region.clone() for region in op.regions],
+        )
+    copy = op.clone()
+    copy.add_region(Region(Block()))
+    yield copy
+    copy = op.clone()
+    copy.successors = [Block()]
+    yield copy
+    copy = op.clone()
+    copy.attributes["more"] = i32
+    yield copy
+
+
+def _outcome(verify: Callable[[], None]) -> str | None:
+    try:
+        verify()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def test_what_verification_says() -> None:
+    """Of good ops and others, by their definitions and as a whole; at the end of a block, too."""
+    said = list[str | None]()
+    for op in _ops():
+        for each in [op.clone(), *_faulty(op)]:
+            definition = cast(IRDLOperation, each).get_irdl_definition()
+            checks = [partial(definition.verify, each), each.verify]
+            originals = [
+                partial(ORIGINAL[irdl.OpDef, "verify"], definition, each),
+                partial(ORIGINAL[Operation, "verify"], each),
+            ]
+            for blocks in ([], [each], [each, test.TestTermOp()]):
+                block = Block(blocks)
+                found = [_outcome(check) for check in checks]
+                assert found == [_outcome(check) for check in originals]
+                said += found
+                for inner in [*block.ops]:
+                    inner.detach()
+    assert said.count(None) > 30
+    assert len({text for text in said if text}) > 30
+
+
+def test_a_trait_that_is_added_is_verified() -> None:
+    class Refusing(OpTrait):
+        def verify(self, op: Operation) -> None:
+            raise VerifyException("refused")
+
+    op = _ops()[2]
+    op.verify()
+    before = type(op).traits._traits  # pyright: ignore[reportPrivateUsage]
+    try:
+        type(op).traits.add_trait(Refusing())
+        with pytest.raises(VerifyException, match="refused"):
+            op.verify()
+    finally:
+        type(op).traits._traits = before  # pyright: ignore[reportPrivateUsage]
+    op.verify()
+
+
+def test_what_is_erased_is_used_no_more() -> None:
+    block = Block(_ops()[:3])
+    assert block.last_op is not None
+    block.last_op.operands[0].erase(safe_erase=False)
+    block.add_op(test.TestTermOp())
+    with pytest.raises(ValueError, match="Erased SSA value"):
+        block.verify()
+
+
+def test_values_of_arrays() -> None:
+    for values in ([], [1, -2, 3]):
+        array = DenseArrayBase.from_list(i32, values)
+        for _ in range(2):
+            assert array.get_values() == tuple(values)
+        assert array == DenseArrayBase.from_list(i32, values)
+        assert hash(array) == hash(DenseArrayBase.from_list(i32, values))
