@@ -614,13 +614,29 @@ def _scale_channels(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> La
     return Layer(image)
 
 
+def step_of(image: Shape, other: Shape) -> int:
+    """
+    How far apart the places are of which a shortcut takes those of a larger image, as DarkNet does;
+    AlexeyAB's fork has equal planes only.
+    """
+    steps = {larger // smaller for larger, smaller in zip(other[1:], image[1:], strict=True)}
+    is_even = all(
+        larger % smaller == 0 for larger, smaller in zip(other[1:], image[1:], strict=True)
+    )
+    if len(steps) != 1 or not is_even:
+        raise ShapeError(
+            f"found {list(image)} and {list(other)}, expected equal planes, or one that is a "
+            "multiple of this one"
+        )
+    return steps.pop()
+
+
 @_makes("shortcut")
 def _shortcut(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> Layer:
     del transposed
     image = image_of(shapes[0])
     for other in shapes[1:]:
-        if image_of(other)[1:] != image[1:]:
-            raise ShapeError(f"found {list(image)} and {list(other)}, expected equal planes")
+        step_of(image, image_of(other))
     choices: dict[str, Any] = {
         "weights_type": ("none", "per_feature", "per_layer", "per_channel"),
         "weights_normalization": ("none", "relu", "avg_relu", "softmax"),

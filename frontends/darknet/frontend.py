@@ -46,13 +46,16 @@ def _weights(path: str, options: Mapping[str, OptionValue]) -> list[str]:
 
 
 def _facts(path: str) -> dict[str, str]:
+    from lowerdeck.frontends.darknet.parse import unknown_keys
     from lowerdeck.frontends.darknet.weights import find_weights, read_header
 
-    found = find_weights(path)
-    if found is None:
-        return {}
-    version = ".".join(map(str, read_header(found).version))
-    return {"weights": os.path.basename(found), "version of the weights": version}
+    facts: dict[str, str] = {}
+    if (found := find_weights(path)) is not None:
+        version = ".".join(map(str, read_header(found).version))
+        facts = {"weights": os.path.basename(found), "version of the weights": version}
+    if unknown := unknown_keys(path):
+        facts["unknown keys"] = ", ".join(unknown)
+    return facts
 
 
 FRONTEND = Frontend(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -102,8 +102,8 @@ class CfgParser:
                 self.report(
                     block, f"found {key}={text}, expected weights of all layers in the file"
                 )
-            elif key not in known_keys():
-                self.report(block, f"the key '{key}' is not known{_near(key, [*section.keys])}")
+            elif near := _misspelled(key, section.keys):
+                self.report(block, f"the key '{key}' is not known; did you mean '{near}'?")
 
     def _set(self, block: Block, key: str, kind: str, text: str) -> None:
         parsed = _value(kind, text)
@@ -122,8 +122,8 @@ class CfgParser:
                     self.report(block, f"found {key}={text[:60]}, expected a number")
                 else:
                     sizes[key] = parsed
-            elif key not in known_keys():
-                self.report(block, f"the key '{key}' is not known{_near(key, list(known_keys()))}")
+            elif near := _misspelled(key, sizes):
+                self.report(block, f"the key '{key}' is not known; did you mean '{near}'?")
         return sizes
 
 
@@ -174,6 +174,26 @@ def _float(text: str) -> float | None:
     ):
         return None
     return float(text)
+
+
+_ALIKE = 0.8
+"""How much of its letters a key shares with one that it is taken for."""
+
+
+def _misspelled(key: str, keys: Iterable[str]) -> str | None:
+    """
+    The key that inference reads, and that one which no section has was meant to be; other unknown
+    keys are left aside, as DarkNet does.
+    """
+    if key in known_keys():
+        return None
+    return next(iter(get_close_matches(key, list(keys), 1, _ALIKE)), None)
+
+
+def unknown_keys(path: str) -> list[str]:
+    """The keys of a cfg that no section has."""
+    blocks = CfgParser(path).blocks()
+    return sorted({key for block in blocks for key in block.given} - known_keys())
 
 
 def _near(name: str, known: list[str]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import f32
-from lowerdeck.dialects.darknet.shapes import image_of
+from lowerdeck.dialects.darknet.shapes import image_of, step_of
 from lowerdeck.passes.legalize.darknet.activation import of_shortcut
 from lowerdeck.passes.legalize.darknet.legalizer import DarknetLegalizer
 from lowerdeck.passes.legalize.darknet.registry import Results, legalizes
@@ -50,17 +51,15 @@ def legalize_shift_channels(builder: DarknetLegalizer) -> Results:
 def legalize_shortcut(builder: DarknetLegalizer) -> Results:
     """
     The input plus other results, as far as both have channels, each times its weights if it has
-    any.
+    any. Of a larger image it takes places as far apart as that is larger.
     """
     channels = image_of(builder.shapes[0])[0]
     weights = _factors(builder)
     total = builder.x
     for number, other in enumerate(builder.sources):
-        part = TensorValue(builder, other)
         own = image_of(builder.shapes[number])[0]
         common = min(own, channels)
-        if own > channels:
-            part = TensorValue(builder, builder.slice_axis(other, 1, 0, channels))
+        part = _common(builder, other, common)
         if weights is not None:
             factor = weights.pick(0, number)
             if factor.dims:
@@ -73,6 +72,14 @@ def legalize_shortcut(builder: DarknetLegalizer) -> Results:
         else:
             total = total + part if number else part
     return [of_shortcut(builder, total, builder.text("activation")).value]
+
+
+def _common(builder: DarknetLegalizer, value: SSAValue, channels: int) -> TensorValue:
+    """The first channels of a result, at as many places as the input has."""
+    image = image_of(builder.shapes[0])
+    step = step_of(image, builder.shape_of_item(value))
+    whole = [builder.batch, channels, *image[1:]]
+    return TensorValue(builder, builder.slice(value, [0] * 4, whole, [1, 1, step, step]))
 
 
 def _factors(builder: DarknetLegalizer) -> TensorValue | None:

@@ -62,6 +62,10 @@ class DarknetLegalizer(ArgumentsLegalizer):
             self.refuse("no input", "one")
         return shapes
 
+    def shape_of_item(self, value: SSAValue) -> Shape:
+        """The sizes of one item of a value."""
+        return self._shape(value)[1:]
+
     def _shape(self, value: SSAValue) -> Shape:
         shape = static_shape(value)
         if not shape:
