@@ -7,6 +7,7 @@ import re
 
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.foreign import BY_NAME, describe, describe_folder
 from lowerdeck.frontends.frontend import IR_TEXT, FileFormat, frontends, graph_file, known_formats
 from lowerdeck.frontends.wire import outline
 
@@ -27,6 +28,8 @@ def detect_format(path: str) -> str:
             raise FrontendError.of_file(path, f"the file is empty, expected {known_formats()}")
         if (marked := _marked_format(head)) is not None:
             return marked
+        if (foreign := describe(path, head)) is not None:
+            raise FrontendError.of_file(path, next(iter(_advice(path)), foreign))
         found = _text_format(head.decode("utf-8", "replace")) if is_text_head(head) else None
         found = found or _binary_format(path)
     except OSError as error:
@@ -34,7 +37,8 @@ def detect_format(path: str) -> str:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}{hint}") from None
     if found := found or _suffixes().get(os.path.splitext(path)[1].lower()):
         return found
-    advice = _advice(path) or [f"its format is not known, expected {known_formats()}"]
+    message = f"its format is not known, expected {known_formats()}"
+    advice = [*_advice(path), describe(path, head, BY_NAME) or message]
     raise FrontendError.of_file(path, advice[0])
 
 
@@ -67,6 +71,8 @@ def _folder_format(path: str) -> str:
     for known in with_folders:
         if any(os.path.isfile(os.path.join(path, name)) for name in known.folder_files):
             return known.name
+    if (foreign := describe_folder(path)) is not None:
+        raise FrontendError.of_file(path, foreign)
     models = [
         entry.name
         for entry in sorted(os.scandir(path), key=lambda entry: entry.name)

@@ -70,6 +70,8 @@ def _advice(path: str) -> str | None:
     for other in (".pdmodel", ".json"):
         if os.path.isfile(stem + other):
             return f"is a file with weights; give the program: {stem}{other}"
+    if suffix == ".pdparams":
+        return None
     return "is a file with weights; give the program, a .pdmodel or .json, beside it"
 
 

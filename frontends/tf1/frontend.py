@@ -86,6 +86,8 @@ def _advice(path: str) -> str | None:
         return None
     model = os.path.dirname(os.path.dirname(path)) or os.curdir
     model = model if graph_file(model) != model else f"{part['prefix']}.meta"
+    if not os.path.exists(model):
+        return None
     return f"is part of a checkpoint, expected the graph that it belongs to; give {model}"
 
 

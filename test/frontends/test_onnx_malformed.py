@@ -62,7 +62,7 @@ def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_a_format_that_is_not_known(tmp_path: Path) -> None:
     with pytest.raises(FrontendError, match=r"its format is not known, expected onnx \(.onnx\)"):
-        load_model(_written(tmp_path / "model.bin", b"\x89PNG\r\n\x1a\n\0\0"))
+        load_model(_written(tmp_path / "model.dat", b"\x89NNG\r\n\x1a\n\0\0"))
 
 
 def _written(path: Path, data: bytes) -> Path:
