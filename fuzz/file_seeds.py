@@ -26,7 +26,7 @@ from lowerdeck.metadata import read_metadata
 from lowerdeck.passes.machinery.contracts import PHASES
 from models.corpus import corpus_folder
 
-FORMATS = ("onnx", "tf1", "saved-model", "checkpoint", "caffe", "mlir", "compiled")
+FORMATS = ("onnx", "tf1", "saved-model", "checkpoint", "caffe", "darknet", "mlir", "compiled")
 
 ROOT = Path(__file__).parents[1]
 MAX_BYTES = 20_000
@@ -60,6 +60,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "saved-model": _saved_model_seeds,
         "checkpoint": _checkpoint_seeds,
         "caffe": _caffe_seeds,
+        "darknet": _darknet_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
     }
@@ -336,6 +337,46 @@ def _caffe_seeds() -> Iterator[Seed]:
                 continue
             files = {"net.prototxt": text.read_bytes(), "net.caffemodel": model.read_bytes()}
             yield Seed(folder.name, "caffe", files, "net.prototxt")
+
+
+def _darknet_seeds() -> Iterator[Seed]:
+    """Nets with heads, branches and states."""
+    from models.darknet_nets import conv, head, net, write_net
+
+    texts = {
+        "heads": net(conv(8, 3, 2, "mish"), *head("0,1", 2), "route layers=-3,0", *head("2", 1)),
+        "parts": net(
+            conv(4, 3),
+            "maxpool size=2 stride=1",
+            "shortcut from=-2,0 weights_type=per_channel weights_normalization=softmax",
+            "route layers=-1,0 groups=2 group_id=1",
+            "avgpool",
+            "scale_channels from=-2 activation=logistic",
+            "upsample stride=2",
+            "reorg stride=2",
+            "local filters=2 size=3 stride=2 pad=1",
+            "connected output=14 batch_normalize=1",
+            "detection classes=4 coords=4 num=2 side=1 softmax=1",
+            "cost",
+        ),
+        "states": net(
+            "lstm output=3 batch_normalize=1",
+            "gru output=2",
+            "rnn output=3 hidden=2",
+            "softmax groups=3 temperature=2.",
+            inputs=4,
+        ),
+        "cells": net("crnn output=2 hidden=2 pad=1", "conv_lstm output=2 pad=1 peephole=1"),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in texts.items():
+            path = write_net(Path(folder), name, text)
+            files = {
+                "net.cfg": path.read_bytes(),
+                "net.weights": path.with_suffix(".weights").read_bytes(),
+            }
+            for _ in range(40):
+                yield Seed(name, "darknet", files, "net.cfg")
 
 
 def _mlir_seeds(*, quick: bool) -> Iterator[Seed]:

@@ -227,6 +227,11 @@ _Maker: TypeAlias = "Callable[[Keys, Sequence[Shape], bool], Layer]"
 
 _MAKERS: dict[str, _Maker] = {}
 
+OF_ANOTHER = frozenset({"control_channels", "sam", "scale_channels", "shift_channels"})
+"""Sections that read one other layer beside the one before them."""
+
+_OF_TWO = OF_ANOTHER | {"shortcut"}
+
 
 def _makes(*names: str) -> Callable[[_Maker], _Maker]:
     def register(maker: _Maker) -> _Maker:
@@ -244,6 +249,9 @@ def layer_of(
 
     `transposed` files store the weights of connected layers by columns.
     """
+    least = 2 if section in _OF_TWO else 0 if section == "implicit" else 1
+    if len(shapes) < least:
+        raise ShapeError(f"found {len(shapes)} results to read, expected {least}")
     layer = _MAKERS[section](keys, shapes, transposed)
     for shape in (layer.result, *layer.states, *(shape for _, shape in layer.weights)):
         if not 0 < prod(shape) <= _MOST:

@@ -28,7 +28,14 @@ from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import f32, tensor
 from lowerdeck.dialects.darknet.ops import op_class
 from lowerdeck.dialects.darknet.sections import HEADS, NO_SHARE, WITHOUT_OUTPUT, Key, sections
-from lowerdeck.dialects.darknet.shapes import Layer, Shape, ShapeError, integers, layer_of
+from lowerdeck.dialects.darknet.shapes import (
+    OF_ANOTHER,
+    Layer,
+    Shape,
+    ShapeError,
+    integers,
+    layer_of,
+)
 from lowerdeck.frontends.darknet.parse import Block, CfgParser
 from lowerdeck.frontends.darknet.weights import find_weights, open_weights, read_header
 from lowerdeck.frontends.errors import FrontendError
@@ -183,6 +190,8 @@ class _Importer:
         except ShapeError as error:
             self.parser.report(node.block, str(error))
             return []
+        if node.section in OF_ANOTHER:
+            numbers = numbers[:1]  # DarkNet reads no further
         index = node.block.index
         found = [number if number >= 0 else index + number for number in numbers]
         for number, place in zip(numbers, found, strict=True):
@@ -210,10 +219,11 @@ class _Importer:
             )
 
     def _infer_all(self) -> None:
+        faulty = {problem.node for problem in self.parser.problems}
         for node in self.nodes:
             shapes = [self._shape(source) for source in node.sources]
             known = [shape for shape in shapes if shape is not None]
-            if len(known) == len(shapes) and (shapes or node.section == "implicit"):
+            if len(known) == len(shapes) and node.block.name not in faulty:
                 self._infer(node, known)
 
     def _shape(self, source: int) -> Shape | None:

@@ -42,6 +42,8 @@ FILES = {
     "loop.json": "test/frontends/paddle_models/loop.json",
     "loop.pdiparams": "test/frontends/paddle_models/loop.pdiparams",
     "counter.mindir": "test/frontends/mindir_models/counter.mindir",
+    "tiny.cfg": "test/frontends/darknet_models/tiny.cfg",
+    "tiny.weights": "test/frontends/darknet_models/tiny.weights",
     "deploy.prototxt": "examples/digits/digits_lenet.prototxt",
     "deploy.caffemodel": "examples/digits/digits_lenet.caffemodel",
     "export/1": "test/frontends/saved_models/trained/model",

@@ -309,6 +309,8 @@ REFUSED = [
     (net(conv(3), "conv filters=3 share_index=0"), "of the layer that it shares them with"),
     (net("route layers=-2"), "layers=-2 is no layer before it"),
     (net("route"), "found no 'layers', expected a list of integers"),
+    (net("avgpool", "scale_channels from=5"), "from=5 is no layer before it"),
+    (net("avgpool", "sam"), "found no 'from', expected a list of integers"),
     (net("route layers=0,"), "layers=0 is no layer before it"),
     (net("avgpool", "route layers=0 groups=2"), "found 3 channels, expected a multiple of 2"),
     (net("maxpool size=3 padding=0", "conv", "upsample", "shortcut from=0"), "equal planes"),
