@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.passes.legalize.darknet.framework import DarknetWalk
 from lowerdeck.passes.legalize.walk import LegalizationError
 from models.darknet_nets import conv, head, net, write_net
+from models.darknet_networks import NETWORKS, network
 
 from .darknet_forms import CALLS, FORMS  # noqa: TID251
 
@@ -109,6 +111,42 @@ def test_c_gives_boxes_of_each_item_of_a_batch(tmp_path: Path) -> None:
         want = run({"input": given})
         for found, name in zip(model(given), ("yolo_3", "rnn_6"), strict=True):
             np.testing.assert_allclose(found, np.asarray(want[name]), rtol=1e-4, atol=1e-5)
+
+
+NUMBERS = {
+    "csresnext50-panet": 57_030_845,
+    "enetb0": 4_808_270,
+    "rnn": 8_950_016,
+    "yolov2-tiny": 11_237_145,
+    "yolov3": 62_001_757,
+    "yolov3-tiny": 8_858_734,
+    "yolov4": 64_429_405,
+    "yolov4-tiny": 6_062_814,
+    "yolov7-tiny": 6_241_885,
+}
+"""How many numbers the weights files of well-known nets have."""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_well_known_nets_have_as_many_weights_as_their_files(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.cfg"
+    path.write_text(network(name))
+    assert sum(prod(shape) for _, _, shape in weight_shapes(path)) == NUMBERS[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["enetb0", "rnn", "yolov2-tiny", "yolov3-tiny", "yolov4-tiny", "yolov7-tiny"]
+)
+def test_small_ones_give_what_darknet_gives(name: str, tmp_path: Path) -> None:
+    path = write_net(tmp_path, "net", network(name, width=16, classes=2, size=32))
+    found = _legal(path)({"input": _inputs(path, 1)[0]})
+    with np.load(RESULTS) as results:
+        want = results[f"nets/{name}"]
+    if name == "rnn":
+        given = np.asarray(found["softmax_4"])[0]
+        np.testing.assert_allclose(given, want, rtol=1e-4, atol=1e-6)
+    else:
+        _check_boxes(found, want, is_region=name == "yolov2-tiny")
 
 
 # What is not in DarkNet's results
