@@ -119,6 +119,11 @@ class Framework:
     """
     What sets the types in a `func.func` that holds its ops: those of what they are legalized to.
     """
+    follower: Callable[[], Any] | None = None
+    """
+    The class of what finds the types of its ops one after the other, while a program is imported
+    that states none.
+    """
     options: Sequence[ImportOption] = field(default=())
     export: Export | None = None
     """Its exporter, if there is one. The phase that its passes make has the framework's name."""
@@ -275,6 +280,18 @@ register(
         legalization={"legalize-pt2": lazy("passes.legalize.pt2", "LegalizePt2Pass")},
         support=lazy("passes.legalize.pt2.support", "support"),
         infer_types=lazy("passes.legalize.pt2.framework", "infer_types"),
+        follower=lazy("passes.legalize.pt2.follower", "Follower"),
+        options=(
+            ImportOption(
+                "input_type",
+                "x=1x3xnxf32,...",
+                "types of the inputs of a TorchScript file: sizes with x between them, names for "
+                "open ones, and the element type (default: f32)",
+                is_list=True,
+                formats=("torchscript",),
+                refusal="types of inputs are in every file but those of TorchScript",
+            ),
+        ),
     )
 )
 

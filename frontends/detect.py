@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import struct
+import zipfile
 
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.frontends.errors import FrontendError
@@ -26,7 +28,7 @@ def detect_format(path: str) -> str:
             head = file.read(HEAD_BYTES)
         if not head:
             raise FrontendError.of_file(path, f"the file is empty, expected {known_formats()}")
-        if (marked := _marked_format(head)) is not None:
+        if (marked := _marked_format(head) or _archive_format(path, head)) is not None:
             return marked
         if (foreign := describe(path, head)) is not None:
             raise FrontendError.of_file(path, next(iter(_advice(path)), foreign))
@@ -111,6 +113,19 @@ def _marked_format(head: bytes) -> str | None:
         if known.begins and all(head[k : k + len(mark)] == mark for k, mark in known.begins):
             return known.name
     return None
+
+
+def _archive_format(path: str, head: bytes) -> str | None:
+    """By the entries of a ZIP archive."""
+    if not head.startswith(b"PK"):
+        return None
+    try:
+        with zipfile.ZipFile(path) as file:
+            names = dict.fromkeys(file.namelist())
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
+        return None
+    known = (f for f in _formats() if f.archive is not None and f.archive(names))
+    return next((format_.name for format_ in known), None)
 
 
 def _binary_format(path: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ class FileFormat:
     """What its files have near the beginning: offsets, and the bytes there."""
     holds: Callable[[Outline], bool] = _never
     """True for the outline of its binary message."""
+    archive: Callable[[Collection[str]], bool] | None = None
+    """True for the names of the entries of its ZIP archive."""
     folder_files: tuple[str, ...] = ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,38 @@ def schemas() -> Mapping[str, Schema]:
     """The known operators by their targets."""
     lines = (Path(__file__).parent / "ops.txt").read_text().splitlines()
     return {schema.target: schema for schema in map(_parse, lines)}
+
+
+@cache
+def _lines() -> Mapping[str, str]:
+    """The table's text of each operator, without what it says of shared elements."""
+    lines = (Path(__file__).parent / "ops.txt").read_text().splitlines()
+    return {line.partition("(")[0]: _ALIAS.sub("", line.partition("(")[2]) for line in lines}
+
+
+@cache
+def results_of(target: str) -> Sequence[str]:
+    """The types of an operator's results; `Tensor[]` is any number of tensors."""
+    text = _lines()[target].rpartition(") -> ")[2]
+    return [part.split()[0] for part in text.strip("()").split(", ") if part]
+
+
+@cache
+def positional(target: str) -> int:
+    """How many arguments of an operator may be given without their names."""
+    before = re.split(r"(?:^|, )\*, ", _lines()[target])[0]
+    return len(schemas()[target].arguments) if before == _lines()[target] else _count(before)
+
+
+def _count(text: str) -> int:
+    return len([part for part in re.split(r", (?![^\[]*\])", text) if part])
+
+
+@cache
+def overloads(name: str) -> Sequence[str]:
+    """The targets of an operator with its namespace, `aten.add`, in the order of the table."""
+    found = [target for target in schemas() if target.rpartition(".")[0] == name]
+    return found or [name] * (name in schemas())
 
 
 def _parse(line: str) -> Schema:

@@ -7,15 +7,19 @@ Nothing in it is executed: pickled objects are refused.
 from __future__ import annotations
 
 import json
+import lzma
 import math
 import os
+import struct
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
@@ -64,124 +68,74 @@ def element(number: object) -> Attribute:
     return _ELEMENTS[number]
 
 
-class Archive:
-    """An opened archive: its program, and where its weights are."""
+class Entries:
+    """An opened ZIP archive: what its entries hold, and where."""
 
     def __init__(self, path: str) -> None:
         self.path = path
+        with self.opened() as file:
+            self.entries = {info.filename: info for info in file.infolist()}
+        if not self.entries:
+            raise ArchiveError("an empty archive")
+        self.root = next(iter(self.entries)).split("/")[0]
+
+    @contextmanager
+    def opened(self) -> Generator[zipfile.ZipFile]:
+        """The archive; whatever is wrong with it is an ArchiveError."""
         try:
-            with zipfile.ZipFile(path) as file:
-                self._open(file)
-        except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+            with zipfile.ZipFile(self.path) as file:
+                yield file
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            lzma.LZMAError,
+            NotImplementedError,
+            EOFError,
+            RuntimeError,
+            OverflowError,
+            UnicodeError,
+            struct.error,
+        ) as error:
             raise ArchiveError(f"the archive is broken: {error}") from None
 
-    def _open(self, file: zipfile.ZipFile) -> None:
-        self._entries = {info.filename: info for info in file.infolist()}
-        if not self._entries:
-            raise ArchiveError("an empty archive")
-        self.root = next(iter(self._entries)).split("/")[0]
-        self._require_kind(file)
-        prefix = f"{self.root}/models/"
-        models = [name for name in self._entries if name.startswith(prefix)]
-        if not models:
-            raise ArchiveError("an archive without a program (models/), as of compiled code")
-        if len(models) > 1:
-            raise ArchiveError(f"{len(models)} programs, expected one")
-        name = models[0].removeprefix(prefix).removesuffix(".json")
-        self.program = self._json(file, models[0])
-        version: Any = self.program.get("schema_version") or {}
-        major = version.get("major")
-        if major != _MAJOR:
-            raise ArchiveError(f"a program of schema version {major}, expected {_MAJOR}")
-        self._payloads: dict[str, tuple[str, Mapping[str, Any]]] = {}
-        for folder in ("weights", "constants"):
-            config = f"{self.root}/data/{folder}/{name}_{folder}_config.json"
-            if config in self._entries:
-                for key, value in self._json(file, config)["config"].items():
-                    self._payloads[key] = (f"{self.root}/data/{folder}", value)
+    def has(self, name: str) -> bool:
+        """True if there is an entry of a name, under the root folder of the archive."""
+        return f"{self.root}/{name}" in self.entries
 
-    def _require_kind(self, file: zipfile.ZipFile) -> None:
-        if f"{self.root}/archive_format" not in self._entries:
-            kind = "not one of torch.export"
-            if f"{self.root}/constants.pkl" in self._entries:
-                kind = "one of TorchScript"
-            elif f"{self.root}/data.pkl" in self._entries:
-                kind = "pickled weights or modules"
-            elif "serialized_exported_program.json" in self._entries:
-                kind = "of an older version of torch.export"
-            raise ArchiveError(
-                f"the archive is {kind}; write one with "
-                "torch.export.save(torch.export.export(model, inputs), 'model.pt2')"
-            )
-        order = f"{self.root}/byteorder"
-        if order in self._entries and self._read(file, order, 16).strip() != b"little":
-            raise ArchiveError("numbers whose first byte is the highest")
+    def under(self, folder: str) -> list[str]:
+        """The names of the entries in a folder, without that of the root."""
+        start = f"{self.root}/"
+        names = (name.removeprefix(start) for name in self.entries if name.startswith(start))
+        return [name for name in names if name.startswith(folder)]
 
-    def _read(self, file: zipfile.ZipFile, name: str, most: int) -> bytes:
-        info = self._entries[name]
-        if info.file_size > most or info.compress_type != zipfile.ZIP_STORED:
-            raise ArchiveError(f"'{name}' has {info.file_size} bytes or is compressed")
-        return file.read(info)
+    def read(self, name: str, most: int) -> bytes:
+        """The bytes of an entry."""
+        info = self._info(name)
+        if info.file_size > most:
+            raise ArchiveError(f"'{name}' has {info.file_size} bytes, at most {most} are read")
+        with self.opened() as file, file.open(info) as entry:
+            return entry.read(most + 1)[:most]
 
-    def _json(self, file: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    def json(self, name: str) -> dict[str, Any]:
+        """The object of an entry in JSON."""
         try:
-            found: Any = json.loads(self._read(file, name, _MOST_JSON))
+            found: Any = json.loads(self.read(name, _MOST_JSON))
         except (ValueError, RecursionError) as error:
+            if isinstance(error, ArchiveError):
+                raise
             raise ArchiveError(f"'{name}' is no JSON: {error}") from None
         if not isinstance(found, dict):
             raise ArchiveError(f"'{name}' is no object")
         return cast("dict[str, Any]", found)
 
-    # Weights
+    def require_order(self) -> None:
+        """Refuse numbers of the other byte order."""
+        if self.has("byteorder") and self.read("byteorder", 16).strip() != b"little":
+            raise ArchiveError("numbers whose first byte is the highest")
 
-    def constant(self, name: str) -> ConstantOp:
-        """The constant that a parameter, a buffer or a lifted tensor is."""
-        if name not in self._payloads:
-            raise ArchiveError(f"no tensor is named '{name}'")
-        folder, payload = self._payloads[name]
-        if payload.get("use_pickle"):
-            raise ArchiveError(f"'{name}' is a pickled object, which is not read")
-        meta = payload["tensor_meta"]
-        sizes, strides = ([_number(size) for size in meta[key]] for key in ("sizes", "strides"))
-        offset = _number(meta["storage_offset"])
-        kind = element(meta["dtype"])
-        if meta["layout"] != 7 or len(sizes) != len(strides):
-            raise ArchiveError(f"'{name}' is not strided")
-        dtype = numpy_dtype(kind)
-        start, size = self._range(f"{folder}/{payload['path_name']}")
-        count = math.prod(sizes)
-        last = offset + sum((n - 1) * stride for n, stride in zip(sizes, strides, strict=True))
-        if count == 0:
-            return ConstantOp.of(np.empty(sizes, dtype))
-        if (last + 1) * dtype.itemsize > size:
-            raise ArchiveError(f"'{name}' lies beyond the {size} bytes of its storage")
-        if is_contiguous(sizes, strides):
-            begin = start + offset * dtype.itemsize
-            blob = Blob.map(self.path, begin, count * dtype.itemsize)
-            return ConstantOp(BlobAttr(blob), tensor(kind, sizes))
-        if count > 1 << 28:
-            raise ArchiveError(f"'{name}' of {count} elements that do not lie in order")
-        return ConstantOp.of(self._strided(start, size, dtype, offset, sizes, strides))
-
-    def _strided(
-        self,
-        start: int,
-        size: int,
-        dtype: np.dtype[Any],
-        offset: int,
-        sizes: list[int],
-        strides: list[int],
-    ) -> NDArray[Any]:
-        data = Blob.map(self.path, start, size).array(dtype, [size // dtype.itemsize])
-        steps = [stride * dtype.itemsize for stride in strides]
-        view = np.lib.stride_tricks.as_strided(data[offset:], sizes, steps)
-        return np.ascontiguousarray(view).reshape(sizes)
-
-    def _range(self, name: str) -> tuple[int, int]:
+    def range(self, name: str) -> tuple[int, int]:
         """Where the bytes of an entry are."""
-        info = self._entries.get(name)
-        if info is None:
-            raise ArchiveError(f"no entry '{name}'")
+        info = self._info(name)
         if info.compress_type != zipfile.ZIP_STORED:
             raise ArchiveError(f"'{name}' is compressed")
         with open(self.path, "rb") as file:
@@ -194,8 +148,103 @@ class Archive:
             raise ArchiveError(f"'{name}' lies beyond the end of the file")
         return start, info.file_size
 
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        info = self.entries.get(f"{self.root}/{name}")
+        if info is None:
+            raise ArchiveError(f"no entry '{name}'")
+        return info
 
-def is_contiguous(sizes: list[int], strides: list[int]) -> bool:
+
+@dataclass(frozen=True)
+class Strided:
+    """A tensor in a storage: element type, and place, sizes and strides in elements."""
+
+    element: Attribute
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def constant(self, path: str, start: int, size: int, name: str) -> ConstantOp:
+        """The constant for a storage of `size` bytes from `start` on; `name` is for messages."""
+        dtype = numpy_dtype(self.element)
+        count = math.prod(self.sizes)
+        if count == 0:
+            return ConstantOp.of(np.empty(self.sizes, dtype))
+        lasts = ((n - 1) * stride for n, stride in zip(self.sizes, self.strides, strict=True))
+        if (self.offset + sum(lasts) + 1) * dtype.itemsize > size:
+            raise ArchiveError(f"'{name}' lies beyond the {size} bytes of its storage")
+        if is_contiguous(self.sizes, self.strides):
+            begin = start + self.offset * dtype.itemsize
+            blob = Blob.map(path, begin, count * dtype.itemsize)
+            return ConstantOp(BlobAttr(blob), tensor(self.element, self.sizes))
+        if count > 1 << 28:
+            raise ArchiveError(f"'{name}' of {count} elements that do not lie in order")
+        data = Blob.map(path, start, size - size % dtype.itemsize).array(
+            dtype, [size // dtype.itemsize]
+        )
+        steps = [stride * dtype.itemsize for stride in self.strides]
+        view = np.lib.stride_tricks.as_strided(data[self.offset :], self.sizes, steps)
+        return ConstantOp.of(np.ascontiguousarray(view).reshape(self.sizes))
+
+
+class Archive(Entries):
+    """An opened archive of torch.export: its program, and where its weights are."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._require_kind()
+        models = self.under("models/")
+        if not models:
+            raise ArchiveError("an archive without a program (models/), as of compiled code")
+        if len(models) > 1:
+            raise ArchiveError(f"{len(models)} programs, expected one")
+        name = models[0].removeprefix("models/").removesuffix(".json")
+        self.program = self.json(models[0])
+        version: Any = self.program.get("schema_version") or {}
+        major = version.get("major")
+        if major != _MAJOR:
+            raise ArchiveError(f"a program of schema version {major}, expected {_MAJOR}")
+        self._payloads: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        for folder in ("weights", "constants"):
+            config = f"data/{folder}/{name}_{folder}_config.json"
+            if self.has(config):
+                for key, value in self.json(config)["config"].items():
+                    self._payloads[key] = (f"data/{folder}", value)
+
+    def _require_kind(self) -> None:
+        if not self.has("archive_format"):
+            kind = "not one of torch.export"
+            if self.has("constants.pkl"):
+                kind = "one of TorchScript"
+            elif self.has("data.pkl"):
+                kind = "pickled weights or modules"
+            elif "serialized_exported_program.json" in self.entries:
+                kind = "of an older version of torch.export"
+            raise ArchiveError(
+                f"the archive is {kind}; write one with "
+                "torch.export.save(torch.export.export(model, inputs), 'model.pt2')"
+            )
+        self.require_order()
+
+    # Weights
+
+    def constant(self, name: str) -> ConstantOp:
+        """The constant that a parameter, a buffer or a lifted tensor is."""
+        if name not in self._payloads:
+            raise ArchiveError(f"no tensor is named '{name}'")
+        folder, payload = self._payloads[name]
+        if payload.get("use_pickle"):
+            raise ArchiveError(f"'{name}' is a pickled object, which is not read")
+        meta = payload["tensor_meta"]
+        sizes, strides = (tuple(map(_number, meta[key])) for key in ("sizes", "strides"))
+        if meta["layout"] != 7 or len(sizes) != len(strides):
+            raise ArchiveError(f"'{name}' is not strided")
+        form = Strided(element(meta["dtype"]), _number(meta["storage_offset"]), sizes, strides)
+        start, size = self.range(f"{folder}/{payload['path_name']}")
+        return form.constant(self.path, start, size, name)
+
+
+def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """True if elements lie in memory in the order of their indices."""
     expected = 1
     for size, stride in reversed(list(zip(sizes, strides, strict=True))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from lowerdeck.frontends.errors import FrontendError
@@ -13,12 +13,32 @@ if TYPE_CHECKING:
 
 
 def _load(request: Request) -> ModuleOp:
+    if request.format == "torchscript":
+        from lowerdeck.frontends.torchscript.import_ import import_script
+
+        return import_script(
+            request.path,
+            outputs=request.outputs,
+            input_shapes=request.input_shapes,
+            input_types=request.options.get("input_type", ()),
+            fixed=request.fixed,
+        )
+    from lowerdeck.frontends.fixed import fix_arguments
     from lowerdeck.frontends.pt2.import_ import import_model
 
-    return import_model(request.path, outputs=request.outputs, input_shapes=request.input_shapes)
+    shapes = request.input_shapes
+    module = import_model(request.path, outputs=request.outputs, input_shapes=shapes)
+    if request.fixed:
+        fix_arguments(module, request.path, request.fixed)
+    return module
 
 
 def _inventory(request: Request) -> Iterator[Use]:
+    if request.format == "torchscript":
+        from lowerdeck.frontends.torchscript.inventory import inventory
+
+        yield from inventory(request.path)
+        return
     from lowerdeck.frontends.pt2.archive import Archive, ArchiveError
     from lowerdeck.frontends.pt2.import_ import nodes_of, target_of
 
@@ -30,9 +50,19 @@ def _inventory(request: Request) -> Iterator[Use]:
         raise FrontendError.of_file(request.path, f"the file is broken: {error}") from None
 
 
+def _is_there(names: Collection[str], name: str) -> bool:
+    """True if an archive has an entry of a name in its root folder."""
+    root = next(iter(names), "").split("/")[0]
+    return f"{root}/{name}" in names
+
+
 FRONTEND = Frontend(
-    files="PyTorch (.pt2 of torch.export)",
-    formats=(FileFormat("pt2", ".pt2"),),
+    files="PyTorch (.pt2 of torch.export, .pt of TorchScript)",
+    formats=(
+        FileFormat("pt2", ".pt2", archive=lambda names: _is_there(names, "archive_format")),
+        FileFormat("torchscript", ".pt", archive=lambda names: _is_there(names, "constants.pkl")),
+    ),
     load=_load,
     inventory=_inventory,
+    fixes_inputs=True,
 )

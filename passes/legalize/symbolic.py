@@ -89,6 +89,11 @@ class SymbolicValues:
             self._nonnegative.add(name)
         return name
 
+    def declare(self, names: Iterable[str]) -> None:
+        """Symbols of dimensions that the function has, too."""
+        self._taken |= set(names)
+        self._nonnegative |= set(names)
+
     def assume_nonnegative(self, values: Iterable[Expr]) -> None:
         """State that expressions that are a lone symbol are sizes: never negative."""
         for value in values:

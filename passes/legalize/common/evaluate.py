@@ -23,6 +23,9 @@ from lowerdeck.passes.legalize.walk import FunctionWalk
 RunOp: TypeAlias = "Callable[[Operation, Sequence[Value], Callable[..., list[Value]]], list[Value]]"
 
 
+_UNUSED = np.zeros(0)
+
+
 def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
     """The results of an op for the values of its operands, by the legalization of a dialect."""
 
@@ -38,8 +41,10 @@ def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
         # An operand that is used twice has one constant.
         copy.operands = values
         block.add_op(copy)
-        block.add_op(func.ReturnOp(*copy.results))
-        types = [result.type for result in copy.results]
+        # What nothing uses may be nothing that can be computed.
+        used = [k for k, result in enumerate(op.results) if result.first_use is not None]
+        block.add_op(func.ReturnOp(*(copy.results[k] for k in used)))
+        types = [copy.results[k].type for k in used]
         function = func.FuncOp("op", ([], types), Region(block))
         walked = walk(function)
         for value, operand in zip(values, op.operands, strict=True):
@@ -48,6 +53,7 @@ def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
             walked.run()
         except CompileError as error:
             raise InterpretError(str(error)) from None
-        return run_function(function, [])
+        found = dict(zip(used, run_function(function, []), strict=True))
+        return [found.get(k, _UNUSED) for k in range(len(op.results))]
 
     return run_op

@@ -330,12 +330,13 @@ def _power(base: float, x: TensorValue) -> TensorValue:
     return TensorValue(x.builder, x.builder.add(core.PowOp(base_value.value, x.value)))
 
 
-@legalizes(*_UNARY)
+@legalizes(*_UNARY, *(f"arc{name[1:]}" for name in _UNARY if name.startswith("a")))
 def legalize_unary(builder: Pt2Legalizer) -> Results:
     """Functions of floats; those of half precision are computed in f32 and rounded once."""
     x = builder.floating()
     wide = f32 if x.element in (f16, bf16) else x.element
-    return [_UNARY[builder.name](x.cast(wide)).cast(x.element).value]
+    name = builder.name.replace("arc", "a", 1)
+    return [_UNARY[name](x.cast(wide)).cast(x.element).value]
 
 
 _KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {

@@ -29,6 +29,19 @@ from lowerdeck.passes.legalize.pt2.registry import handler_of
 from lowerdeck.passes.legalize.pt2.support import next_step
 
 
+def core_values(op: Pt2Op, builder: Pt2Legalizer) -> list[SSAValue | None]:
+    """What takes the place of the results of an op; RefusalError if it has no form in `core`."""
+    handler = handler_of(op.op_type)
+    if handler is None:
+        raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
+    values = list(handler(builder))
+    if op.is_in_place and values[0] is not None:
+        into = op.operands[0]
+        value = builder.cast(values[0], element_type(into))
+        values[0] = builder.broadcast(value, dims_of(into))
+    return values
+
+
 class Pt2Walk(StructuredWalk):
     """The legalization of one function of pt2 ops."""
 
@@ -36,17 +49,10 @@ class Pt2Walk(StructuredWalk):
 
     def legalize(self, op: Operation) -> None:
         assert isinstance(op, Pt2Op)
-        handler = handler_of(op.op_type)
-        if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
         builder = Pt2Legalizer(op, self.symbols)
 
         def results() -> Sequence[SSAValue | None]:
-            values = list(handler(builder))
-            if op.is_in_place and values[0] is not None:
-                into = op.operands[0]
-                value = builder.cast(values[0], element_type(into))
-                values[0] = builder.broadcast(value, dims_of(into))
+            values = core_values(op, builder)
             for index, value in enumerate(values):
                 if value is not None and not op.is_in_place:
                     builder.require_element(index, value)

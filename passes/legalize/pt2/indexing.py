@@ -388,12 +388,12 @@ def legalize_suppression(builder: Pt2Legalizer) -> Results:
     return [builder.squeeze(builder.slice_axis(found, 1, 2, 1), [1])]
 
 
-@legalizes("_embedding_bag", "embedding_bag")
+@legalizes("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
     """Sums, means or maxima of rows between offsets; an empty bag is zero."""
     weight, offsets = builder.input("weight"), builder.value("offsets")
     indices = builder.value("indices")
-    padding = builder.get("padding_idx")
+    padding = builder.get("padding_idx") if builder.has("padding_idx") else None
     if len(indices.dims) != 1 or padding not in (None, -1):
         builder.refuse("a matrix of indices or padding", "a vector and offsets")
     mode = builder.integer("mode")

@@ -30,7 +30,7 @@ def _optional(builder: Pt2Legalizer, name: str) -> SSAValue | None:
 # Convolutions
 
 
-@legalizes("convolution", "_convolution", *(f"conv{k}d" for k in (1, 2, 3)))
+@legalizes("convolution", "_convolution", "_convolution_mode", *(f"conv{k}d" for k in (1, 2, 3)))
 def legalize_convolution(builder: Pt2Legalizer) -> Results:
     """Images with or without a batch; `same` puts the odd cell at the end."""
     x, weight = _in_result(builder, "input", "weight")
@@ -155,17 +155,17 @@ def legalize_sum_of_product(builder: Pt2Legalizer) -> Results:
     return [(found + x).value]
 
 
-@legalizes("outer", "inner", "kron")
+@legalizes("outer", "ger", "inner", "kron")
 def legalize_outer(builder: Pt2Legalizer) -> Results:
     """Products of all pairs, of last dimensions, or of blocks."""
-    names = ("self", "vec2") if builder.name == "outer" else ("self", "other")
+    names = ("self", "vec2") if builder.has("vec2") else ("self", "other")
     a, b = _in_result(builder, *names)
     if builder.name == "inner":
         if not rank_of(a) or not rank_of(b):
             return [(TensorValue.of(builder, a) * TensorValue.of(builder, b)).value]
         left, right = "abcdefgh"[: rank_of(a) - 1], "ijklmnop"[: rank_of(b) - 1]
         return [einsum(builder, f"{left}z,{right}z->{left}{right}", [a, b])]
-    if builder.name == "outer":
+    if builder.has("vec2"):
         a, b = builder.unsqueeze(a, [1]), builder.unsqueeze(b, [0])
         return [(TensorValue.of(builder, a) * TensorValue.of(builder, b)).value]
     rank = max(rank_of(a), rank_of(b))

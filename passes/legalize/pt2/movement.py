@@ -121,7 +121,9 @@ def legalize_atleast(builder: Pt2Legalizer) -> Results:
     return [builder.reshape(x, dims)]
 
 
-@legalizes("permute", "transpose", "swapaxes", "t", "mT", "numpy_T", "movedim", "moveaxis")
+@legalizes(
+    "permute", "transpose", "swapaxes", "swapdims", "t", "mT", "numpy_T", "movedim", "moveaxis"
+)
 def legalize_permute(builder: Pt2Legalizer) -> Results:
     """Dimensions in another order."""
     x = builder.input()
@@ -143,7 +145,7 @@ def legalize_permute(builder: Pt2Legalizer) -> Results:
             if rank > 1:
                 order[-2:] = reversed(order[-2:])
         case _:
-            keys = ("dim0", "dim1") if builder.name == "transpose" else ("axis0", "axis1")
+            keys = ("dim0", "dim1") if builder.has("dim0") else ("axis0", "axis1")
             a, b = (builder.axis(builder.integer(key), max(rank, 1)) for key in keys)
             if rank:
                 order[a], order[b] = order[b], order[a]
@@ -231,7 +233,16 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
     return [scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)]
 
 
-@legalizes("split", "split_with_sizes", "chunk", "unsafe_split", "tensor_split", "unbind")
+@legalizes(
+    "split",
+    "split_with_sizes",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "chunk",
+    "unsafe_chunk",
+    "tensor_split",
+    "unbind",
+)
 def legalize_split(builder: Pt2Legalizer) -> Results:
     """Consecutive parts."""
     x, axis = builder.input(), builder.dim()
@@ -243,10 +254,10 @@ def legalize_split(builder: Pt2Legalizer) -> Results:
         if not builder.has("sections") or dim.value is None:
             builder.refuse("tensor_split with indices or of an open size", "sections")
         sizes = [Expr.const(dim.value // count + (k < dim.value % count)) for k in range(count)]
-    elif builder.name == "split_with_sizes":
+    elif builder.has("split_sizes"):
         sizes = builder.exprs_of("split_sizes")
     else:
-        if builder.name == "chunk":
+        if builder.has("chunks"):
             chunks = builder.integer("chunks")
             each = (dim + chunks - 1) // chunks
         elif builder.overload == "sizes":
@@ -316,18 +327,18 @@ def legalize_stack(builder: Pt2Legalizer) -> Results:
     return [concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)]
 
 
-@legalizes("hstack", "vstack", "dstack")
+@legalizes("hstack", "vstack", "row_stack", "dstack")
 def legalize_stacks(builder: Pt2Legalizer) -> Results:
     """Joins along the second, first or third dimension."""
     values = builder.inputs("tensors")
-    least = {"hstack": 1, "vstack": 2, "dstack": 3}[builder.name]
+    least = {"hstack": 1, "dstack": 3}.get(builder.name, 2)
     wide: list[SSAValue] = []
     for value in values:
         dims = list(dims_of(value))
         while len(dims) < least:
             dims = [*dims, Expr.const(1)] if len(dims) == 2 else [Expr.const(1), *dims]
         wide.append(builder.cast(builder.reshape(value, dims), builder.element()))
-    axis = {"hstack": min(1, rank_of(wide[0]) - 1), "vstack": 0, "dstack": 2}[builder.name]
+    axis = {"hstack": min(1, rank_of(wide[0]) - 1), "dstack": 2}.get(builder.name, 0)
     return [concat(builder, wide, axis)]
 
 

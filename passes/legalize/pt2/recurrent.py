@@ -56,6 +56,24 @@ def legalize_recurrent(builder: Pt2Legalizer) -> Results:
     return [x, *lasts]
 
 
+@legalizes(*(f"{name}_cell" for name in _GATES))
+def legalize_cell(builder: Pt2Legalizer) -> Results:
+    """One step, with or without a batch."""
+    x, name = builder.input("input"), builder.name.removesuffix("_cell")
+    states = builder.inputs("hx") if name == "lstm" else [builder.input("hx")]
+    single = rank_of(x) == 1
+    if single:
+        x, *states = (builder.unsqueeze(value, [0]) for value in (x, *states))
+    w, r = (builder.transpose(builder.input(key), [1, 0]) for key in ("w_ih", "w_hh"))
+    state = tuple(TensorValue.of(builder, value) for value in states)
+    sums = [times(TensorValue.of(builder, x), w), times(state[0], r)]
+    for place, key in enumerate(("b_ih", "b_hh")):
+        if (bias := builder.optional(key)) is not None:
+            sums[place] = sums[place] + TensorValue.of(builder, bias)
+    found = cell(name, sums[0], sums[1], state, dims_of(r)[1] // _GATES[name])
+    return [builder.squeeze(value.value, [0]) if single else value.value for value in found]
+
+
 def _reversed(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
     """The steps from the last to the first."""
     dims = dims_of(x)

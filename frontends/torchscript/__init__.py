@@ -1,0 +1,1 @@
+"""Archives of TorchScript: reader and import."""

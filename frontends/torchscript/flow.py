@@ -1,0 +1,604 @@
+"""
+Branches and loops: those that constants decide are followed, others become `core.if` and
+`core.loop`, with what they change as results.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.dialects.ub import PoisonOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.types import Tensor as TensorTypeOf
+from lowerdeck.dialects.core.types import element_type, i1, i64, tensor
+from lowerdeck.frontends.pt2.aliases import Storage
+from lowerdeck.frontends.torchscript.operators import KINDS, describe
+from lowerdeck.frontends.torchscript.run import Env, Program
+from lowerdeck.frontends.torchscript.values import (
+    Cell,
+    Nothing,
+    Number,
+    RaisedError,
+    ScriptError,
+    Slot,
+    Tensor,
+    Unknown,
+    UnknownError,
+    has,
+    held,
+    kind_of,
+    leaves,
+    rebuilt,
+    same_form,
+)
+
+Slots: TypeAlias = "dict[tuple[int, Any], Slot]"
+
+_UNROLLED = 64
+"""Iterations up to which a loop is unrolled in any case."""
+
+_MOST_ITERATIONS = 512
+"""Iterations of a loop that is unrolled because it makes lists."""
+
+_TRIALS = 24
+"""Attempts at the types of a loop: each time a dimension becomes open, or more is carried."""
+
+
+class LoopFormError(Exception):
+    """A loop changes what cannot be carried from iteration to iteration."""
+
+
+@dataclass
+class _End:
+    """What a branch or body leaves behind."""
+
+    block: Block
+    slots: Slots
+    values: dict[tuple[int, Any], Any]
+    """What the changed places hold."""
+    known: dict[int, SSAValue]
+    """The values of the tensors in them, by identity."""
+
+    def read(self, leaf: Any) -> Any:
+        """A tensor's value, or anything else as it is."""
+        return self.known.get(id(leaf), leaf)
+
+
+class Flow(Program):
+    """A program with its control flow."""
+
+    # If
+
+    def follow_if(self, node: ast.If, env: Env) -> None:
+        condition = self.truth(node.test, env)
+        if isinstance(condition, bool):
+            self.statements(node.body if condition else node.orelse, env)
+            return
+        if isinstance(condition, Unknown):
+            for body in (node.body, node.orelse):
+                self._follow_unknown(body, env)
+            return
+        self._both(node, condition, env)
+
+    def truth(self, test: ast.expr, env: Env) -> bool | Number | Unknown:
+        """A condition: known, or decided by a run."""
+        found = self._guarded(test, env)
+        if isinstance(found, Tensor):
+            found = self.item(found)
+        return found if isinstance(found, Number | Unknown) else bool(found)
+
+    def _follow_unknown(self, body: Sequence[ast.stmt], env: Env) -> None:
+        """Follow statements for what is refused in them; what they change is unknown."""
+        since = len(self.journal.entries)
+        self.blocks.append(Block())
+        try:
+            self.statements(body, env)
+        except RaisedError:
+            pass
+        finally:
+            self.blocks.pop()
+        slots = self.journal.changed(since)
+        self.journal.undo(since)
+        for into, key in slots.values():
+            if isinstance(into, dict):
+                self.journal.set(cast("dict[Any, Any]", into), key, Unknown())
+
+    def _both(self, node: ast.If, condition: Number, env: Env) -> None:
+        born = self.made
+        line = self._line
+        ends: list[_End] = []
+        for body, other in ((node.body, node.orelse), (node.orelse, node.body)):
+            self._line = line
+            end = self._branch(lambda body=body: self.statements(body, env))
+            if end is None:
+                # The program raises an error there, which no run is expected to meet.
+                self.statements(other, env)
+                return
+            ends.append(end)
+        slots: Slots = {**ends[0].slots, **ends[1].slots}
+        slots = {key: slot for key, slot in slots.items() if self._is_there(key, slot, ends)}
+        merge = _Merge(self, ends, born)
+        merged = {key: merge.place(key, slot) for key, slot in slots.items()}
+        results = merge.finish(condition)
+        for key, slot in slots.items():
+            self.put(slot, merged[key](results))
+
+    def _is_there(self, key: tuple[int, Any], slot: Slot, ends: Sequence[_End]) -> bool:
+        """True for a place that holds something after both branches."""
+        return has(slot) or all(key in end.values for end in ends)
+
+    def _branch(self, follow: Callable[[], Any]) -> _End | None:
+        """What statements leave behind in a block of their own; None if they raise an error."""
+        since = len(self.journal.entries)
+        block = Block()
+        self.blocks.append(block)
+        try:
+            follow()
+            return self._end(block, since)
+        except RaisedError:
+            return None
+        finally:
+            self.journal.undo(since)
+            self.blocks.pop()
+
+    def _end(self, block: Block, since: int) -> _End:
+        slots = self.journal.changed(since)
+        values = {key: held(slot) for key, slot in slots.items() if has(slot)}
+        known: dict[int, SSAValue] = {}
+        for value in values.values():
+            for leaf in leaves(value):
+                if isinstance(leaf, Tensor):
+                    known[id(leaf)] = self.read(leaf)
+        return _End(block, slots, values, known)
+
+    def put(self, slot: Slot, value: Any) -> None:
+        """Let a place hold a value."""
+        into, key = slot
+        if isinstance(into, Storage):
+            self.journal.storage(into)
+            self.made += 1
+            into.value, into.version = value, self.made
+        elif isinstance(into, list):
+            self.journal.list(cast("list[Any]", into))[:] = value
+        else:
+            self.journal.set(cast("dict[Any, Any]", into), key, value)
+
+    # Loops
+
+    def follow_for(self, node: ast.For, env: Env) -> None:
+        call = node.iter
+        is_range = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
+        if not isinstance(node.target, ast.Name) or not is_range:
+            self.report("for", "found a loop over something else than a range")
+            return
+        count = self._guarded(cast(ast.Call, call).args[0], env)
+        name = node.target.id
+        if isinstance(count, Unknown):
+            self._follow_unknown(node.body, {**env, name: Unknown()})
+            return
+        if isinstance(count, int):
+            self._counted(node, name, count, env)
+            return
+        since, marks = len(self.journal.entries), len(self.problems)
+        try:
+            self._rolled(node.body, count, name, None, env)
+        except LoopFormError as error:
+            self.journal.undo(since)
+            if len(self.problems) == marks:
+                self.report("for", f"found a loop of unknown length with {error}")
+
+    def _counted(self, node: ast.For, name: str, count: int, env: Env) -> None:
+        """A loop of known length: rolled if it is long and carries tensors only."""
+        if count > _UNROLLED:
+            since, marks, made = len(self.journal.entries), len(self.problems), self.made
+            last = self.block.last_op
+            try:
+                self._rolled(node.body, count, name, None, env)
+                return
+            except LoopFormError:
+                self.journal.undo(since)
+                del self.problems[marks:]
+                self.made = max(self.made, made)
+                self._erase_after(last)
+        if count > _MOST_ITERATIONS:
+            self.report("for", f"found a loop of {count} iterations that makes lists")
+            return
+        for index in range(count):
+            self.journal.set(env, name, index)
+            self.statements(node.body, env)
+
+    def _erase_after(self, last: Any) -> None:
+        """Erase what was added to the block after an op, which nothing uses."""
+        while (op := self.block.last_op) is not None and op is not last:
+            op.detach()
+
+    def follow_while(self, node: ast.While, env: Env) -> None:
+        for _ in range(_MOST_ITERATIONS):
+            going = self.truth(node.test, env)
+            if isinstance(going, Unknown):
+                self._follow_unknown(node.body, env)
+                return
+            if isinstance(going, Number):
+                since, marks = len(self.journal.entries), len(self.problems)
+                try:
+                    self._rolled(node.body, going, None, node.test, env)
+                except LoopFormError as error:
+                    self.journal.undo(since)
+                    if len(self.problems) == marks:
+                        self.report("while", f"found a loop with {error}")
+                return
+            if not going:
+                return
+            self.statements(node.body, env)
+        self.report("while", f"found a loop of more than {_MOST_ITERATIONS} iterations")
+
+    def _rolled(
+        self,
+        body: Sequence[ast.stmt],
+        going: Any,
+        counter: str | None,
+        test: ast.expr | None,
+        env: Env,
+    ) -> None:
+        """
+        A `core.loop`: as long as `test` holds, or `going` times with `counter` as the number.
+
+        LoopFormError if what it changes cannot be carried.
+        """
+        carried = _Carried(self, self.made)
+        line = self._line
+        for _ in range(_TRIALS):
+            self._line = line
+            block = Block(arg_types=[tensor(i64, [])])
+            self.follower.declare(block.args[0], tensor(i64, []))
+            marks = len(self.problems)
+
+            def follow(block: Block = block) -> list[SSAValue]:
+                carried.enter(block)
+                number = Number(block.args[0], int)
+                if counter is not None:
+                    self.journal.set(env, counter, number)
+                self.statements(body, env)
+                if test is not None:
+                    going_on = self.truth(test, env)
+                else:
+                    following = self.builtin("torch.add", [number, 1], {})
+                    going_on = self.builtin("torch.lt", [following, going], {})
+                if isinstance(going_on, Unknown):
+                    raise LoopFormError("a condition that is not known")
+                last = [self.value_of(going_on)]
+                return [*last, *carried.leave()]
+
+            since = len(self.journal.entries)
+            self.blocks.append(block)
+            try:
+                yielded = follow()
+                slots = self.journal.changed(since)
+            except RaisedError:
+                raise LoopFormError("an error that it raises in any case") from None
+            except (UnknownError, ScriptError) as error:
+                raise LoopFormError(str(error) or "values that are not known") from None
+            finally:
+                more = carried.more(self.journal.changed(since), counter, env)
+                self.journal.undo(since)
+                self.blocks.pop()
+            if len(self.problems) > marks:
+                raise LoopFormError("what is refused")
+            del slots
+            if carried.take(more) or carried.widen(yielded[1:]):
+                continue
+            self.blocks.append(block)
+            block.add_op(YieldOp(yielded))
+            self.blocks.pop()
+            start = going if test is not None else self.builtin("torch.lt", [0, going], {})
+            self.located("loop")
+            condition = self.value_of(start)
+            inits = carried.inits()
+            op = LoopOp(None, condition, inits, Region(block))
+            self.add(op)
+            carried.finish(op.results)
+            return
+        raise LoopFormError(f"types that still change after {_TRIALS} attempts")
+
+
+class _Merge:
+    """What two branches give together."""
+
+    def __init__(self, program: Flow, ends: Sequence[_End], born: int) -> None:
+        self._program = program
+        self._ends = ends
+        self._born = born
+        self._pairs: list[tuple[Any, Any]] = []
+        self._types: list[tuple[Attribute, TensorTypeOf | None]] = []
+
+    def place(self, key: tuple[int, Any], slot: Slot) -> Callable[[Sequence[SSAValue]], Any]:
+        """What a place holds afterwards, for the results of the op."""
+        before = held(slot) if has(slot) else None
+        one, other = (end.values.get(key, before) for end in self._ends)
+        return self._merged(one, other)
+
+    def _merged(self, one: Any, other: Any) -> Callable[[Sequence[SSAValue]], Any]:
+        if isinstance(one, Nothing) and not _is_leaf(other):
+            one = other
+        elif isinstance(other, Nothing) and not _is_leaf(one):
+            other = cast("Any", one)
+        if isinstance(one, list | tuple | dict) and same_form(one, other):
+            pairs = zip(leaves(one), leaves(other), strict=True)
+            parts = [self._leaf(a, b) for a, b in pairs]
+            return lambda results: rebuilt(one, iter([part(results) for part in parts]))
+        return self._leaf(one, other)
+
+    def _leaf(self, one: Any, other: Any) -> Callable[[Sequence[SSAValue]], Any]:
+        if one is other or (_is_plain(one) and type(one) is type(other) and one == other):
+            return lambda results: one
+        if isinstance(one, Unknown) or isinstance(other, Unknown):
+            return lambda results: Unknown()
+        if isinstance(one, SSAValue) or isinstance(other, SSAValue):
+            place = self._pair(one, other)
+            return lambda results: results[place]
+        kinds = {kind for value in (one, other) if (kind := _kind(value)) is not None}
+        if len(kinds) != 1:
+            reason = f"{describe(one)} or {describe(other)}, as a condition decides"
+            return lambda results: Unknown(reason)
+        (kind,) = kinds
+        place = self._pair(one, other)
+        if kind is not Tensor:
+            return lambda results: Number(results[place], kind)
+        shared = [x for x in (one, other) if isinstance(x, Tensor) and self._is_shared(x)]
+        in_order = all(x.in_order for x in (one, other) if isinstance(x, Tensor))
+
+        def made(results: Sequence[SSAValue]) -> Tensor:
+            found = self._program.tensor(results[place], in_order=in_order)
+            for source in shared:
+                self._program.journal.storage(source.storage)
+                source.storage.unclear = found.storage.unclear = True
+            return found
+
+        return made
+
+    def _is_shared(self, value: Tensor) -> bool:
+        """True for a tensor that was there before the branches."""
+        storage = value.storage
+        return not isinstance(storage, Cell) or storage.born <= self._born
+
+    def _pair(self, one: Any, other: Any) -> int:
+        self._pairs.append((one, other))
+        return len(self._pairs) - 1
+
+    def finish(self, condition: Number) -> Sequence[SSAValue]:
+        """Add the op; its results."""
+        program, regions = self._program, list[Region]()
+        columns: list[list[SSAValue]] = []
+        types = [self._type(pair) for pair in self._pairs]
+        for side, end in enumerate(self._ends):
+            program.blocks.append(end.block)
+            values = [
+                self._value(pair[side], end, type_)
+                for pair, type_ in zip(self._pairs, types, strict=True)
+            ]
+            program.blocks.pop()
+            end.block.add_op(YieldOp(values))
+            regions.append(Region(end.block))
+            columns.append(values)
+        program.located("if")
+        result_types = [UnrankedTensorType(type_) for type_ in types]
+        op = IfOp(condition.value, regions[0], regions[1], result_types=result_types)
+        program.add(op)
+        for result, one, other in zip(op.results, *columns, strict=True):
+            self._declare(result, one, other)
+        return op.results
+
+    def _declare(self, result: SSAValue, one: SSAValue, other: SSAValue) -> None:
+        follower = self._program.follower
+        known = [value for value in (one, other) if not isinstance(value.owner, PoisonOp)]
+        if not all(follower.knows(value) for value in known):
+            return
+        types = [follower.type_of(value) for value in known]
+        joined = types[0] if len(types) == 1 else follower.joined(*types)
+        if joined is not None:
+            follower.declare(result, joined)
+
+    def _type(self, pair: tuple[Any, Any]) -> Attribute:
+        for value, end in zip(pair, self._ends, strict=True):
+            found = end.read(value)
+            if isinstance(found, Tensor):
+                found = self._program.read(found)
+            if isinstance(found, SSAValue):
+                return element_type(cast(SSAValue, found))
+            if isinstance(found, Number):
+                return element_type(found.value)
+            if not isinstance(found, Nothing):
+                return KINDS[type(found)]
+        return i1
+
+    def _value(self, value: Any, end: _End, type_: Attribute) -> SSAValue:
+        found = end.read(value)
+        if isinstance(found, SSAValue):
+            return cast(SSAValue, found)
+        if isinstance(found, Nothing):
+            op = PoisonOp(UnrankedTensorType(type_))
+            self._program.add(op)
+            return op.result
+        return self._program.value_of(found)
+
+
+class _Carried:
+    """What a loop carries from iteration to iteration."""
+
+    def __init__(self, program: Flow, born: int) -> None:
+        self._program = program
+        self._born = born
+        self._slots: Slots = {}
+        self._types: dict[tuple[tuple[int, Any], int], TensorTypeOf] = {}
+        self._forms: dict[tuple[int, Any], Any] = {}
+
+    def _leaves(self) -> Iterator[tuple[tuple[int, Any], int, Any]]:
+        """The carried tensors and numbers: place, number in it, and value before the loop."""
+        for key, slot in self._slots.items():
+            value = held(slot)
+            for index, leaf in enumerate([value] if _is_leaf(value) else leaves(value)):
+                if isinstance(leaf, Tensor | Number | SSAValue | bool | int | float):
+                    yield key, index, leaf
+
+    def enter(self, block: Block) -> None:
+        """Let the places hold the arguments of a body."""
+        program = self._program
+        made: dict[tuple[tuple[int, Any], int], Any] = {}
+        for key, index, leaf in list(self._leaves()):
+            type_ = self._type(key, index, leaf)
+            argument = block.insert_arg(UnrankedTensorType(element_type_of(type_)), len(block.args))
+            program.follower.declare(argument, type_)
+            made[key, index] = self._held(leaf, argument)
+        for key, slot in self._slots.items():
+            value = held(slot)
+            if _is_leaf(value):
+                program.put(slot, made.get((key, 0), value))
+            else:
+                items = [made.get((key, k), leaf) for k, leaf in enumerate(leaves(value))]
+                program.put(slot, rebuilt(value, iter(items)))
+            self._forms[key] = held(slot)
+
+    def _held(self, leaf: Any, value: SSAValue) -> Any:
+        """What stands for a carried value where its place is read."""
+        if isinstance(leaf, SSAValue):
+            return value
+        if isinstance(leaf, Tensor):
+            found = self._program.tensor(value, in_order=leaf.in_order)
+            storage = leaf.storage
+            found.storage.unclear = not isinstance(storage, Cell) or storage.born <= self._born
+            return found
+        return Number(value, cast(Any, kind_of(leaf)))
+
+    def _type(self, key: tuple[int, Any], index: int, leaf: Any) -> TensorTypeOf:
+        if (key, index) not in self._types:
+            program = self._program
+            if isinstance(leaf, bool | int | float):
+                self._types[key, index] = tensor(KINDS[type(leaf)], [])
+            else:
+                value = program.value_of(leaf)
+                if not program.follower.knows(value):
+                    raise UnknownError
+                self._types[key, index] = program.follower.type_of(value)
+        return self._types[key, index]
+
+    def leave(self) -> list[SSAValue]:
+        """The values of the carried places at the end of the body."""
+        found: list[SSAValue] = []
+        for key, slot in self._slots.items():
+            before, now = self._forms[key], held(slot)
+            if not same_form(before, now):
+                raise LoopFormError(
+                    "a list that changes its length" if isinstance(now, list) else "other values"
+                )
+            olds = [before] if _is_leaf(before) else list(leaves(before))
+            news = [now] if _is_leaf(now) else list(leaves(now))
+            for old, new in zip(olds, news, strict=True):
+                if isinstance(old, Tensor | Number | SSAValue):
+                    found.append(self._left(old, new))
+                elif old is not new and not (_is_plain(new) and old == new):
+                    raise LoopFormError(f"{describe(old)} that becomes {describe(new)}")
+        return found
+
+    def _left(self, old: Any, new: Any) -> SSAValue:
+        if isinstance(new, SSAValue):
+            return cast(SSAValue, new)
+        if isinstance(old, Number) and old.kind is float and type(new) is int:
+            new = float(new)
+        if _kind(old) is not _kind(new):
+            raise LoopFormError(f"{describe(old)} that becomes {describe(new)}")
+        return self._program.value_of(new)
+
+    def more(self, changed: Slots, counter: str | None, env: Env) -> Slots:
+        """The places that a body changes and that are not carried yet."""
+        return {
+            key: slot
+            for key, slot in changed.items()
+            if key not in self._slots and not (slot[0] is env and slot[1] == counter)
+        }
+
+    def take(self, more: Slots) -> bool:
+        """Carry more, as far as it was there before; False if there is no more."""
+        found = {
+            key: slot
+            for key, slot in more.items()
+            if has(slot) and not (isinstance(slot[0], Cell) and slot[0].born > self._born)
+        }
+        self._slots.update(found)
+        return bool(found)
+
+    def widen(self, yielded: Sequence[SSAValue]) -> bool:
+        """Let dimensions that an iteration changes be open; False if there are none."""
+        follower, changed = self._program.follower, False
+        for (key, index, _), value in zip(list(self._leaves()), yielded, strict=True):
+            before = self._types[key, index]
+            if not follower.knows(value):
+                raise LoopFormError("values that are not known")
+            after = follower.type_of(value)
+            if before == after:
+                continue
+            joined = follower.joined(before, after)
+            if joined is None:
+                raise LoopFormError(f"a value of type {before} that becomes {after}")
+            self._types[key, index] = joined
+            changed = True
+        return changed
+
+    def inits(self) -> list[SSAValue]:
+        """The carried values before the loop."""
+        program = self._program
+        return [
+            leaf if isinstance(leaf, SSAValue) else program.value_of(leaf)
+            for _, _, leaf in list(self._leaves())
+        ]
+
+    def finish(self, results: Sequence[SSAValue]) -> None:
+        """Let the places hold what the loop gives."""
+        program = self._program
+        made: dict[tuple[tuple[int, Any], int], Any] = {}
+        for (key, index, leaf), result in zip(list(self._leaves()), results, strict=True):
+            program.follower.declare(result, self._types[key, index])
+            made[key, index] = self._held(leaf, result)
+            if isinstance(leaf, Tensor):
+                program.journal.storage(leaf.storage)
+                leaf.storage.unclear = True
+        for key, slot in list(self._slots.items()):
+            value = held(slot)
+            if _is_leaf(value):
+                program.put(slot, made.get((key, 0), value))
+            else:
+                items = [made.get((key, k), leaf) for k, leaf in enumerate(leaves(value))]
+                program.put(slot, rebuilt(value, iter(items)))
+
+
+def element_type_of(type_: TensorTypeOf) -> Attribute:
+    """The element type of a type."""
+    return type_.element_type
+
+
+def _is_leaf(value: Any) -> bool:
+    return not isinstance(value, list | tuple | dict)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _kind(value: Any) -> Any:
+    """What a value is, so far as branches have to agree in it."""
+    match value:
+        case Tensor():
+            return Tensor
+        case Number():
+            return value.kind
+        case bool() | int() | float():
+            return type(value)
+        case Nothing():
+            return None
+        case _:
+            return f"{describe(value)}"

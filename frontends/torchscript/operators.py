@@ -1,0 +1,488 @@
+"""
+Calls of operators: which overload is meant, and the op of the pt2 dialect that it becomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    ComplexType,
+    FileLineColLoc,
+    NameLoc,
+    UnrankedTensorType,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from lowerdeck.dialects.arguments import Argument, Given, plain_attribute
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.types import (
+    UNKNOWN,
+    element_of,
+    f32,
+    f64,
+    i1,
+    i64,
+    is_float,
+    numpy_dtype,
+)
+from lowerdeck.dialects.frameworks import FRAMEWORKS
+from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
+from lowerdeck.dialects.pt2.schema import functional, overloads, positional, results_of
+from lowerdeck.frontends.pt2.aliases import VIEWS, AliasError
+from lowerdeck.frontends.torchscript.archive import ELEMENTS
+from lowerdeck.frontends.torchscript.values import (
+    Cell,
+    Device,
+    Journal,
+    Number,
+    ScriptError,
+    Tensor,
+    Unknown,
+    UnknownError,
+    kind_of,
+)
+
+KINDS: dict[type, Attribute] = {bool: i1, int: i64, float: f64}
+"""The element types of numbers."""
+
+_MAY_COPY = frozenset("reshape flatten ravel unflatten contiguous reshape_as".split())
+"""Operators whose results show the elements of the operand if these lie in order."""
+
+_OUT_OF_ORDER = frozenset(
+    "transpose permute t mT numpy_T swapaxes movedim moveaxis expand expand_as select slice narrow "
+    "diagonal unfold chunk split split_with_sizes unbind tensor_split broadcast_to".split()
+)
+"""Views whose elements lie apart, or in another order."""
+
+_PROMOTING = frozenset(
+    "add sub mul div rsub true_divide floor_divide remainder fmod pow eq ne lt le gt ge maximum "
+    "minimum max min bitwise_and bitwise_or bitwise_xor __and__ __or__ __xor__ multiply subtract "
+    "divide greater greater_equal less less_equal not_equal where".split()
+)
+"""Operators whose result has the type that their operands have together."""
+
+_PLAIN_TYPES: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "SymInt": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "str": (str,),
+    "Scalar": (int, float, bool),
+}
+
+_WITHOUT_MEANING = ("Device", "Layout", "MemoryFormat", "Generator")
+
+
+class Operators:
+    """What ops are added to, and what is known of their results."""
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self.blocks: list[Block] = [Block()]
+        self.follower: Any = FRAMEWORKS["pt2"].follower()() if FRAMEWORKS["pt2"].follower else None
+        self.where: FileLineColLoc | NameLoc | None = None
+        self.path = ""
+        self.made = 0
+        """Ops so far: also an order in which storages are born."""
+
+    @property
+    def block(self) -> Block:
+        """Where ops go."""
+        return self.blocks[-1]
+
+    # Values
+
+    def tensor(self, value: SSAValue, *, in_order: bool = False) -> Tensor:
+        """A tensor that shares its elements with no other one."""
+        self.made += 1
+        return Tensor(Cell(value, born=self.made), value, in_order=in_order)
+
+    def read(self, tensor: Tensor) -> SSAValue:
+        """The value of a tensor now."""
+        block = tensor.value.owner
+        block = block if isinstance(block, Block) else block.parent
+        is_seen = any(block is one for one in self.blocks)
+        if tensor.version != tensor.storage.version or not is_seen:
+            self.journal.alias(tensor)
+            before = self.block.last_op
+            tensor.version = -1
+            tensor.read(self.block)
+            if tensor.steps:
+                self._follow_from(before)
+        return tensor.value
+
+    def _follow_from(self, before: Operation | None) -> None:
+        """Find the types of the ops of the block behind one of them."""
+        op = self.block.first_op if before is None else before.next_op
+        while op is not None:
+            if isinstance(op, Pt2Op):
+                self.follow(op)
+            op = op.next_op
+
+    def add(self, op: Operation) -> Operation:
+        """Add an op to the block."""
+        self.made += 1
+        if self.where is not None:
+            op.location = self.where
+        self.block.add_op(op)
+        if isinstance(op, ConstantOp):
+            self.follower.constant(op)
+        return op
+
+    def follow(self, op: Pt2Op) -> None:
+        """Find the types of the results of an op; ScriptError if it has no form in `core`."""
+        if not all(self.follower.knows(value) for value in op.operands):
+            raise UnknownError
+        try:
+            self.follower.op(op)
+        except ValueError as error:
+            raise ScriptError(str(error)) from None
+
+    def constant(self, number: float, kind: type | None = None) -> SSAValue:
+        """A plain number as a value."""
+        element = KINDS[kind or type(number)]
+        if element == i64 and not -(1 << 63) <= number < 1 << 63:
+            raise ScriptError(f"the number {number}, which 64 bits do not hold")
+        op = scalar(number, element)
+        self.add(op)
+        return op.result
+
+    def value_of(self, value: Any, kind: type | None = None) -> SSAValue:
+        """The value that a tensor or number is."""
+        match value:
+            case Tensor():
+                return self.read(value)
+            case Number():
+                return value.value
+            case SSAValue():
+                return cast(SSAValue, value)
+            case bool() | int() | float():
+                return self.constant(value, kind)
+            case Unknown():
+                raise UnknownError
+            case _:
+                raise ScriptError(f"{describe(value)} in the place of a tensor")
+
+    def number(self, value: SSAValue) -> Any:
+        """A number: plain if it is known."""
+        if not self.follower.knows(value):
+            raise UnknownError
+        element = cast(Attribute, self.follower.element_of(value))
+        kind = bool if element == i1 else float if is_float(element) else int
+        found = self.follower.number(value)
+        return Number(value, kind) if found is None else kind(found)
+
+    def dims(self, tensor: Tensor) -> list[Any]:
+        """The dimensions of a tensor, as expressions."""
+        value = self.read(tensor)
+        if not self.follower.knows(value):
+            raise UnknownError
+        return self.follower.dims(value)
+
+    def element(self, tensor: Tensor) -> Attribute:
+        """The element type of a tensor."""
+        value = self.read(tensor)
+        if not self.follower.knows(value):
+            raise UnknownError
+        return cast(Attribute, self.follower.element_of(value))
+
+    # Overloads
+
+    def call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """What an operator gives: a tensor, a number, a tuple or a list of them."""
+        if any(isinstance(value, Unknown) for value in (*args, *keywords.values())):
+            raise UnknownError
+        base = name if name in _NAMED_IN_PLACE else functional(f"{name}.").removesuffix(".")
+        candidates = overloads(base) or overloads(name)
+        if not candidates:
+            raise ScriptError("the operator is not known")
+        for is_lenient in (False, True):
+            for target in candidates:
+                given = self._matched(target, args, keywords, is_lenient)
+                if given is not None:
+                    return self._apply(target, name, given)
+        kinds = ", ".join(describe(value) for value in (*args, *keywords.values()))
+        raise ScriptError(f"no overload of {name} is known for {kinds[:300]}")
+
+    def _matched(
+        self, target: str, args: Sequence[Any], keywords: Mapping[str, Any], is_lenient: bool
+    ) -> dict[str, Any] | None:
+        """The arguments by name, or None if they are of other types."""
+        cls = op_class(target)
+        assert cls is not None
+        formals = cls.schema.arguments
+        if len(args) > positional(target) or keywords.keys() - formals.keys():
+            return None
+        values = dict(zip(formals, args, strict=False))
+        if values.keys() & keywords.keys():
+            return None
+        values.update(keywords)
+        found: dict[str, Any] = {}
+        for name, formal in formals.items():
+            if name not in values:
+                if formal.default is None and not formal.type.endswith("?") and name != "out":
+                    return None
+                continue
+            fits, value = fitted(formal, values[name], is_lenient)
+            if not fits:
+                return None
+            found[name] = value
+        return found
+
+    def _apply(self, target: str, name: str, values: Mapping[str, Any]) -> Any:
+        cls = op_class(target)
+        assert cls is not None
+        base = target.split(".")[1]
+        in_place = name.rpartition(".")[2] != base and name.endswith("_")
+        formals = cls.schema.arguments
+        given = {
+            key: found
+            for key, value in values.items()
+            if (found := self._given(formals[key], value)) is not None
+        }
+        if base in _PROMOTING and len([v for v in values.values() if isinstance(v, Tensor)]) > 1:
+            for key, value in [*values.items()][1:]:
+                if isinstance(value, Tensor) and value.number is not None:
+                    given[key] = plain_attribute(value.number)
+        results = results_of(target)
+        count = len(results)
+        if results == ["Tensor[]"]:
+            count = self._count(target, values)
+        writes = in_place and base not in VIEWS
+        op = cls(given, [UnrankedTensorType(UNKNOWN)] * count, writes)
+        if self.where is not None:
+            op.location = self.where
+        self.block.add_op(op)
+        self.made += 1
+        try:
+            self.follow(op)
+        except (ScriptError, UnknownError):
+            op.detach()
+            raise
+        if results and results[0] in ("Scalar", "SymInt", "int", "float", "bool"):
+            return self.number(op.results[0])
+        found = self._bound(op, values, in_place)
+        return found if results == ["Tensor[]"] else found[0] if count == 1 else tuple(found)
+
+    def _bound(self, op: Pt2Op, values: Mapping[str, Any], in_place: bool) -> list[Tensor]:
+        """The tensors that the results of an op are."""
+        tensors = [value for value in values.values() if isinstance(value, Tensor)]
+        first = next(iter(values.values()), None)
+        source = first if isinstance(first, Tensor) else None
+        base = op.op_type.split(".")[1]
+        if in_place and base not in VIEWS:
+            if source is None or len(op.results) != 1:
+                raise ScriptError("an operator in place that writes to no tensor")
+            self.write(source, op.results[0])
+            return [source]
+        in_order = all(tensor.in_order for tensor in tensors)
+        if base not in VIEWS or source is None:
+            return [self.tensor(result, in_order=in_order) for result in op.results]
+        if self._is_view(op, base, source):
+            found: list[Tensor] = []
+            for index, result in enumerate(op.results):
+                steps = (*source.steps, (op, index))
+                in_order = source.in_order and base not in _OUT_OF_ORDER
+                in_order |= source.in_order and self._is_outer(op, base, source)
+                one = Tensor(source.storage, result, steps, source.storage.version, in_order)
+                found.append(one)
+            return found
+        found = [self.tensor(result, in_order=True) for result in op.results]
+        if source.storage.unclear:
+            for one in found:
+                one.storage.unclear = True
+        return found
+
+    def _is_outer(self, op: Pt2Op, base: str, source: Tensor) -> bool:
+        """True for rows that lie one behind the other."""
+        if base not in ("select", "slice", "narrow", "unbind", "chunk", "split"):
+            return False
+        if base == "slice" and op.argument("step") != 1:
+            return False
+        return op.argument("dim") == 0
+
+    def _is_view(self, op: Pt2Op, base: str, source: Tensor) -> bool:
+        """Whether results show the elements of the operand, as PyTorch decides it."""
+        if base in ("to", "type_as"):
+            is_same = self.follower.element_of(op.results[0]) == self.element(source)
+            return is_same and (base == "type_as" or op.argument("copy") is not True)
+        if base in _MAY_COPY and not source.in_order:
+            self.journal.storage(source.storage)
+            source.storage.unclear = True
+            return False
+        return base != "dropout" or not op.argument("train")
+
+    def write(self, into: Tensor, value: SSAValue) -> None:
+        """Let the elements of a tensor be those of a value."""
+        self.journal.storage(into.storage)
+        self.journal.alias(into)
+        before = self.block.last_op
+        version = max(into.storage.version, self.made)
+        try:
+            into.write(self.block, value)
+        except AliasError as error:
+            raise ScriptError(str(error)) from None
+        self.made += 1
+        into.storage.version = into.version = version + 1
+        if into.steps:
+            self._follow_from(before)
+
+    def _given(self, formal: Argument, value: Any) -> Given | None:
+        """An argument of an op; None for one without meaning."""
+        kind = formal.type.rstrip("?")
+        if kind.startswith(_WITHOUT_MEANING) or isinstance(value, Device):
+            return None
+        match value:
+            case None:
+                return plain_attribute(None)
+            case Tensor():
+                return self.read(value)
+            case Number():
+                return value.value
+            case list():
+                items = cast("list[Any]", value)
+                if any(isinstance(item, Tensor | Number) for item in items):
+                    return [None if item is None else self.value_of(item) for item in items]
+                return plain_attribute(items)
+            case bool() | int() | float() | str():
+                if kind == "ScalarType":
+                    return self._dtype(value)
+                return plain_attribute(value)
+            case _:
+                raise ScriptError(f"{describe(value)} as an argument")
+
+    def _dtype(self, number: Any) -> Attribute:
+        found = ELEMENTS.get(number)
+        if found is None or isinstance(found, ComplexType):
+            raise ScriptError(f"elements of type number {number}")
+        return found
+
+    def _count(self, target: str, values: Mapping[str, Any]) -> int:
+        """How many tensors an operator gives."""
+        base = target.split(".")[1]
+        first = next(iter(values.values()))
+        if isinstance(first, list):
+            return len(cast("list[Any]", first))
+        if base in ("split_with_sizes",) or target == "aten.split.sizes":
+            return len(values[[*values][1]])
+        if base in ("nonzero_numpy", "where"):
+            return len(self.dims(cast(Tensor, first)))
+        if target == "aten.tensor_split.indices":
+            return len(values["indices"]) + 1
+        axis = values.get("dim", 0)
+        dims = self.dims(cast(Tensor, first))
+        if not isinstance(axis, int) or not -len(dims) <= axis < len(dims):
+            raise ScriptError(f"dimension {axis} of {len(dims)}")
+        size = dims[axis].value
+        parts = next((values[k] for k in ("split_size", "chunks", "sections") if k in values), None)
+        if size is None or isinstance(parts, Number):
+            raise ScriptError(
+                f"a number of parts that depends on the open size {dims[axis]}; give the size "
+                "(--input-shape)"
+            )
+        if base == "unbind":
+            return size
+        if not isinstance(parts, int) or parts < 1:
+            raise ScriptError(f"{parts} parts")
+        if base == "tensor_split":
+            return parts
+        each = max(1, -(-size // parts)) if "chunk" in base else parts
+        return max(1, -(-size // each))
+
+    # Short spellings
+
+    def size(self, tensor: Tensor, axis: int) -> Any:
+        """The size of a dimension: a number, plain if it is known."""
+        dims = self.dims(tensor)
+        if not -len(dims) <= axis < len(dims):
+            raise ScriptError(f"dimension {axis} of {len(dims)}")
+        if (size := dims[axis].value) is not None:
+            return size
+        return self.call("aten.sym_size", [tensor, axis % len(dims)], {})
+
+    def item(self, tensor: Tensor) -> Any:
+        """The only element of a tensor as a number."""
+        return self.call("aten.item", [tensor], {})
+
+
+_NAMED_IN_PLACE = frozenset(["aten.__and__", "aten.__or__", "aten.__xor__"])
+
+
+def fitted(formal: Argument, value: Any, is_lenient: bool) -> tuple[bool, Any]:
+    """Whether a value is of the type of an argument, and as what it is given."""
+    kind = formal.type
+    if value is None:
+        return kind.endswith("?"), None
+    kind = kind.rstrip("?")
+    if isinstance(value, Device):
+        return kind == "Device", value
+    if kind.startswith(_WITHOUT_MEANING):
+        return isinstance(value, int) and kind != "Generator", value
+    if kind == "ScalarType":
+        return type(value) is int, value
+    if kind.endswith("]") and not kind.startswith("Tensor?["):
+        item = Argument(formal.name, kind[: kind.index("[")], None)
+        if isinstance(value, tuple):
+            value = list(cast("tuple[Any, ...]", value))
+        if not isinstance(value, list):
+            is_single = kind[-2].isdigit() and fitted(item, value, is_lenient)[0]
+            count = int(kind[kind.index("[") + 1 : -1]) if is_single else 0
+            return is_single, [value] * count
+        pairs = [fitted(item, one, is_lenient) for one in cast("list[Any]", value)]
+        return all(fits for fits, _ in pairs), [one for _, one in pairs]
+    if kind.startswith("Tensor?["):
+        items = cast("list[Any]", value) if isinstance(value, list) else [value]
+        return isinstance(value, list) and all(
+            one is None or isinstance(one, Tensor) for one in items
+        ), value
+    if kind == "Tensor":
+        return isinstance(value, Tensor), value
+    return _fits_plain(kind, value, is_lenient)
+
+
+def _fits_plain(kind: str, value: Any, is_lenient: bool) -> tuple[bool, Any]:
+    wanted = _PLAIN_TYPES.get(kind, ())
+    found = kind_of(value)
+    if found in wanted:
+        return True, value
+    if is_lenient and found in (int, bool, float) and wanted and str not in wanted:
+        is_exact = found is not float or wanted != (int,)
+        if isinstance(value, Number):
+            return is_exact, value
+        return is_exact and bool not in wanted, wanted[0](value) if is_exact else value
+    return False, value
+
+
+def describe(value: Any) -> str:
+    """What messages call a value."""
+    match value:
+        case Tensor():
+            return "a tensor"
+        case Number():
+            return f"a number of kind {value.kind.__name__} that depends on data"
+        case Unknown():
+            return value.reason or "an unknown value"
+        case list():
+            items = cast("list[Any]", value)
+            return f"a list of {len(items)}" + (f" ({describe(items[0])})" if items else "")
+        case None | bool() | int() | float():
+            return repr(value)
+        case str():
+            return repr(value[:40])
+        case _:
+            return type(value).__name__.lower()
+
+
+def array_constant(values: Any, element: Attribute | None) -> ConstantOp:
+    """The constant of nested lists of plain numbers."""
+    import numpy as np
+
+    try:
+        found = np.array(values)
+        if element is None:
+            element = f32 if found.dtype.kind == "f" else element_of(found.dtype)
+        return ConstantOp.of(found.astype(numpy_dtype(element)))
+    except (ValueError, TypeError, OverflowError, KeyError) as error:
+        raise ScriptError(f"a tensor of such numbers: {error}") from None

@@ -1,0 +1,245 @@
+"""
+What a program computes with while it is imported: tensors and numbers that only a run knows, and
+everything else as it is.
+
+Numbers, texts, lists and dictionaries are Python's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias, cast
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.frontends.pt2.aliases import Alias, Storage
+
+
+_MOST_LEAVES = 100_000
+"""Values in lists in one another."""
+
+_DEEPEST = 100
+
+
+class ScriptError(ValueError):
+    """What a program does cannot be imported."""
+
+
+class RaisedError(Exception):
+    """The program raises an exception itself."""
+
+
+class UnknownError(Exception):
+    """A value is not known, since what makes it was refused."""
+
+
+@dataclass(eq=False)
+class Number:
+    """A number that only a run knows: a tensor without dimensions."""
+
+    value: SSAValue
+    kind: type[int | float | bool]
+
+
+@dataclass(eq=False)
+class Unknown:
+    """A value of which nothing is known, since what makes it was refused, or why it is none."""
+
+    reason: str = ""
+
+
+@dataclass(eq=False)
+class Nothing:
+    """A value that is never used."""
+
+
+@dataclass(eq=False)
+class Device:
+    """A place where elements lie, which has no meaning here."""
+
+    name: str = "cpu"
+
+
+@dataclass(eq=False)
+class Instance:
+    """An object of a class of the program: a module, or a tuple with names."""
+
+    type: str
+    attributes: dict[str, Any]
+    path: str = ""
+    """Its place in the model: `layer1.0.conv`."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the program, by its qualified name."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class Cell(Storage):
+    """Elements that a program may change, in order of their appearance."""
+
+    born: int = 0
+
+
+@dataclass(eq=False)
+class Tensor(Alias):
+    """A tensor of the program."""
+
+    in_order: bool = False
+    """True if its elements are known to lie in the order of their indices."""
+    requires_grad: bool = False
+    number: int | float | bool | None = None
+    """The number that a constant of a trace stands for, which decides types as plain ones do."""
+
+
+Slot: TypeAlias = "tuple[Any, Any]"
+"""A place that holds a value: a dictionary and a key, a list or a storage and None."""
+
+
+@dataclass
+class Journal:
+    """What was changed, so that it can be undone."""
+
+    entries: list[tuple[Any, Any, Any]] = field(default_factory=list[tuple[Any, Any, Any]])
+
+    def set(self, into: dict[Any, Any], key: Any, value: Any) -> None:
+        """Let a dictionary have a value."""
+        self.entries.append((into, key, into.get(key, _MISSING)))
+        into[key] = value
+
+    def drop(self, into: dict[Any, Any], key: Any) -> None:
+        """Let a dictionary have no such value."""
+        self.entries.append((into, key, into[key]))
+        del into[key]
+
+    def list(self, into: list[Any]) -> list[Any]:
+        """The list, which is about to be changed."""
+        self.entries.append((into, None, list(into)))
+        return into
+
+    def storage(self, into: Storage) -> None:
+        """A storage is about to be changed."""
+        self.entries.append((into, None, (into.value, into.version, into.unclear)))
+
+    def alias(self, into: Alias) -> None:
+        """What is known of a tensor's value is about to be changed."""
+        self.entries.append((into, None, (into.value, into.version)))
+
+    def undo(self, since: int) -> None:
+        """Let everything be as it was."""
+        while len(self.entries) > since:
+            into, key, old = self.entries.pop()
+            _restore(into, key, old)
+
+    def changed(self, since: int) -> dict[tuple[int, Any], Slot]:
+        """The places that were written, in order."""
+        found: dict[tuple[int, Any], Slot] = {}
+        for into, key, _ in self.entries[since:]:
+            if not isinstance(into, Alias):
+                found.setdefault((id(into), key), (into, key))
+        return found
+
+
+class _Missing:
+    pass
+
+
+_MISSING = _Missing()
+
+
+def _restore(into: Any, key: Any, old: Any) -> None:
+    if isinstance(into, Storage):
+        into.value, into.version, into.unclear = old
+    elif isinstance(into, Alias):
+        into.value, into.version = old
+    elif isinstance(into, list):
+        cast("list[Any]", into)[:] = old
+    elif old is _MISSING:
+        into.pop(key, None)
+    else:
+        into[key] = old
+
+
+def has(slot: Slot) -> bool:
+    """True if a place holds something."""
+    into, key = slot
+    return not isinstance(into, dict) or key in into
+
+
+def held(slot: Slot) -> Any:
+    """What a place holds."""
+    into, key = slot
+    if isinstance(into, Storage):
+        return into.value
+    return list(cast("list[Any]", into)) if isinstance(into, list) else into[key]
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The tensors, numbers and other values that tuples, lists and dictionaries consist of."""
+    open_: list[Iterator[Any]] = [iter([value])]
+    for _ in range(_MOST_LEAVES):
+        item: Any = _MISSING
+        while open_ and item is _MISSING:
+            item = next(open_[-1], _MISSING)
+            if item is _MISSING:
+                open_.pop()
+        if not open_:
+            return
+        if isinstance(item, list | tuple):
+            open_.append(iter(cast("Sequence[Any]", item)))
+        elif isinstance(item, dict):
+            open_.append(iter(cast("Mapping[Any, Any]", item).values()))
+        else:
+            yield item
+        if len(open_) > _DEEPEST:
+            break
+    raise ScriptError("lists that are too long, or too deep inside of one another")
+
+
+def rebuilt(value: Any, items: Iterator[Any]) -> Any:
+    """The same tuples, lists and dictionaries of other leaves."""
+    if isinstance(value, Named):
+        return Named(value.type, value.names, [rebuilt(item, items) for item in value])
+    if isinstance(value, list | tuple):
+        found = [rebuilt(item, items) for item in cast("Sequence[Any]", value)]
+        return found if isinstance(value, list) else tuple(found)
+    if isinstance(value, dict):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {key: rebuilt(item, items) for key, item in pairs}
+    return next(items)
+
+
+def kind_of(value: Any) -> type:
+    """The type of a value, or of the number that it stands for."""
+    return value.kind if isinstance(value, Number) else type(cast("object", value))
+
+
+def same_form(one: Any, other: Any) -> bool:
+    """True if two values consist of leaves in the same way."""
+    if isinstance(one, list | tuple):
+        if kind_of(one) is not kind_of(other) or len(cast("Any", one)) != len(other):
+            return False
+        pairs = zip(cast("Sequence[Any]", one), other, strict=True)
+        return all(same_form(a, b) for a, b in pairs)
+    if isinstance(one, dict):
+        if not isinstance(other, dict):
+            return False
+        mine, others = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
+        return list(mine) == list(others) and all(same_form(mine[k], others[k]) for k in mine)
+    return not isinstance(other, list | tuple | dict)
+
+
+class Named(tuple[Any, ...]):
+    """A tuple whose items have names."""
+
+    type: str
+    names: tuple[str, ...]
+
+    def __new__(cls, type: str, names: Sequence[str], items: Sequence[Any]) -> Self:
+        made = super().__new__(cls, items)
+        made.type, made.names = type, tuple(names)
+        return made

@@ -1,0 +1,200 @@
+"""TorchScript: what PyTorch answered, what is followed and what is refused, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects import func
+
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.interpret import find_function
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.frontends import load_model
+from lowerdeck.frontends.errors import FrontendError
+
+from .script_archives import method, tensor, write  # noqa: TID251
+
+MODELS = sorted((Path(__file__).parent / "script_models").iterdir())
+
+X = np.array([[1, -2], [3, 4]], np.float32)
+
+
+def _case(folder: Path, types: dict[str, str]) -> None:
+    """The interpreter's answers are PyTorch's."""
+    case = json.loads((folder / "case.json").read_text())
+    given = [f"{name}={type_}" for name, type_ in {**case["types"], **types}.items()]
+    module = load_model(folder / "model.pt", input_type=given)
+    call = Calls(module)
+    main = find_function(module, "main")
+    names = value_names(main.arg_attrs, len(main.body.block.args))
+    for number in range(case["calls"]):
+        with np.load(folder / f"{number}.npz") as file:
+            inputs = [file[key] for key in file.files if key.startswith("input:")]
+            expected = [file[key] for key in file.files if key.startswith("output:")]
+        found = list(call(dict(zip(names, inputs, strict=False))).values())
+        for one, other in zip(found, expected, strict=False):
+            _require_close(np.asarray(one), other)
+
+
+def _require_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    else:
+        assert (found == expected).all()
+
+
+@pytest.mark.parametrize("folder", MODELS, ids=lambda folder: folder.name)
+def test_pytorch_gave_the_same_answers(folder: Path) -> None:
+    _case(folder, {})
+
+
+def test_a_size_may_be_open() -> None:
+    _case(next(folder for folder in MODELS if folder.name == "branches_script"), {"x": "nx4xf32"})
+
+
+def _run(path: Path, **options: Any) -> Any:
+    found = Calls(load_model(path, input_shapes={"x": [2, 2]}, **options))({"x": X})
+    return np.asarray(found["output"])
+
+
+def test_constants_decide_branches_and_loops(tmp_path: Path) -> None:
+    code = method("""
+y = x
+for i in range(3):
+  if torch.eq(torch.remainder(i, 2), 0):
+    y0 = torch.add(y, torch.size(x, 0))
+  else:
+    y0 = torch.mul(y, 2)
+  y = y0
+return y
+""")
+    path = write(tmp_path / "m.pt", code)
+    module = load_model(path, input_shapes={"x": [2, 2]})
+    assert not any(isinstance(op, IfOp | LoopOp) for op in module.walk())
+    assert (_run(path) == (X + 2) * 2 + 2).all()
+
+
+def test_a_long_loop_stays_one(tmp_path: Path) -> None:
+    code = method("""
+y = x
+for i in range(1000):
+  y0 = torch.add(y, i)
+  y = y0
+return y
+""")
+    path = write(tmp_path / "m.pt", code)
+    ops = list(load_model(path, input_shapes={"x": [2, 2]}).walk())
+    assert sum(isinstance(op, LoopOp) for op in ops) == 1
+    assert len(ops) < 20
+    assert (_run(path) == X + 499500).all()
+
+
+def test_a_write_in_a_branch_is_seen_through_other_views(tmp_path: Path) -> None:
+    code = method("""
+y = torch.clone(x)
+row = torch.select(y, 0, 1)
+if bool(torch.gt(torch.sum(x), 0)):
+  _0 = torch.mul_(row, 10)
+else:
+  pass
+return torch.add(y, row)
+""")
+    path = write(tmp_path / "m.pt", code)
+    assert _run(path).tolist() == [[31, 38], [60, 80]]
+
+
+def test_numbers_of_a_trace_do_not_decide_types(tmp_path: Path) -> None:
+    """Constants of `constants.pkl` without dimensions are plain numbers, doubles in form only."""
+    code = method("return torch.mul(x, CONSTANTS.c0)")
+    path = write(tmp_path / "m.pt", code, constants=(np.array(2.5),))
+    assert _run(path).dtype == np.float32
+
+
+def test_arguments_behind_the_star_need_their_names(tmp_path: Path) -> None:
+    code = method("return torch.add(x, torch.prod(torch.arange(1, 7, 2)))")
+    assert (_run(write(tmp_path / "m.pt", code)) == X + 15).all()
+
+
+def test_one_storage_under_two_names_is_one_tensor(tmp_path: Path) -> None:
+    code = method("_0 = torch.add_(self.a, 1)\nreturn torch.add(x, self.b)", fields="a : Tensor")
+    one = np.ones(2, np.float32)
+    path = write(tmp_path / "m.pt", code, {"a": one, "b": tensor(0, one)})
+    assert (_run(path) == X + 2).all()
+
+
+def test_everything_refused_is_listed_with_its_line(tmp_path: Path) -> None:
+    code = method("""
+a = torch.no_such_one(x, 1)
+b = torch.add(a, 1)
+c = ops.other.thing(x)
+if bool(torch.sum(b)):
+  d = torch.nor_this(x)
+else:
+  d = x
+return torch.add(c, d)
+""")
+    with pytest.raises(FrontendError) as error:
+        load_model(write(tmp_path / "m.pt", code), input_shapes={"x": [2, 2]})
+    lines = str(error.value).splitlines()
+    assert [line.split("m.pt: ")[1].split(": ")[0] for line in lines] == [
+        "node 'code/__torch__.py:5' (aten.no_such_one)",
+        "node 'code/__torch__.py:7' (other.thing)",
+        "node 'code/__torch__.py:9' (aten.nor_this)",
+    ]
+
+
+def test_an_unknown_shape_names_the_options(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.pt", method("return x", "x: Tensor, y: Tensor"))
+    with pytest.raises(FrontendError, match=r"--input-shape x=.*\n.*--input-type y="):
+        load_model(path)
+    with pytest.raises(FrontendError, match="'z', but the inputs are 'x', 'y'"):
+        load_model(path, input_shapes={"x": [1], "y": [1], "z": [1]})
+    with pytest.raises(FrontendError, match="'x=1x2', expected NAME="):
+        load_model(path, input_type=["x=1x2"])
+
+
+def test_an_input_may_be_a_constant(tmp_path: Path) -> None:
+    code = method("return torch.mul(x, n)", "x: Tensor, n: int")
+    path = write(tmp_path / "m.pt", code)
+    assert (_run(path, fixed={"n": 3}) == X * 3).all()
+    main = find_function(load_model(path, input_shapes={"x": [2, 2]}), "main")
+    assert isinstance(main, func.FuncOp)
+    assert len(main.body.block.args) == 2
+
+
+def test_a_write_that_may_change_a_copy_is_refused(tmp_path: Path) -> None:
+    code = method("""
+y = torch.reshape(torch.permute(x, [1, 0]), [4])
+_0 = torch.add_(y, 1)
+return torch.add(x, 1)
+""")
+    with pytest.raises(FrontendError, match="may have a copy"):
+        load_model(write(tmp_path / "m.pt", code), input_shapes={"x": [2, 2]})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return y",
+        "return torch.add(x)",
+        "a, b = x\nreturn a",
+        "while True:\n  y = torch.add(x, 1)\nreturn y",
+        "return torch.pow(10, torch.pow(10, 10))",
+        "return self.forward(x)",
+        "y = [x]\nfor i in range(40):\n  y = [y, y]\nreturn y",
+        "return torch.stack([])",
+        "return __import__('os').system('false')",
+        "return (lambda: x)()",
+        "ops.prim.RaiseException('no')\nreturn x",
+    ],
+)
+def test_broken_programs_end_in_a_message(tmp_path: Path, body: str) -> None:
+    with pytest.raises(FrontendError):
+        load_model(write(tmp_path / "m.pt", method(body)), input_shapes={"x": [2, 2]})
