@@ -466,7 +466,7 @@ def _set_item(caller: Caller, x: Any, key: Any, value: Any) -> Any:
         caller.journal.set(cast("dict[Any, Any]", x), key, value)
     else:
         _changed(caller, x)[key] = value
-    return x
+    return cast("Any", x)
 
 
 @_function("slice")

@@ -429,7 +429,8 @@ def fitted(formal: Argument, value: Any, is_lenient: bool) -> tuple[bool, Any]:
         if not isinstance(value, list):
             is_single = kind[-2].isdigit() and fitted(item, value, is_lenient)[0]
             count = int(kind[kind.index("[") + 1 : -1]) if is_single else 0
-            return is_single, [value] * count
+            repeated: list[Any] = [value] * count
+            return is_single, repeated
         pairs = [fitted(item, one, is_lenient) for one in cast("list[Any]", value)]
         return all(fits for fits, _ in pairs), [one for _, one in pairs]
     if kind.startswith("Tensor?["):

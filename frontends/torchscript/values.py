@@ -15,7 +15,6 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.frontends.pt2.aliases import Alias, Storage
 
-
 _MOST_LEAVES = 100_000
 """Values in lists in one another."""
 
