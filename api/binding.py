@@ -518,10 +518,8 @@ class Binding:
     def _require(self, symbols: Symbols) -> None:
         """What the model requires of the dimensions of inputs, as its C does; RunError if not."""
         for left, predicate, right, text in self._conditions:
-            one, other = left.evaluate(symbols), right.evaluate(symbols)
-            if not (one <= other if predicate == "le" else one == other):
-                if predicate != "broadcast" or one != 1:
-                    raise RunError(INPUT_DIMS, f"{self._error(INPUT_DIMS)}: {text}")
+            if not is_met(left.evaluate(symbols), predicate, right.evaluate(symbols)):
+                raise RunError(INPUT_DIMS, f"{self._error(INPUT_DIMS)}: {text}")
 
     def _written(self, outputs: Sequence[Array], plan: _Plan, slot: _Slot) -> list[Array]:
         return [self._cut(array, k, plan, slot) for k, array in enumerate(outputs)]
@@ -594,6 +592,13 @@ def _mapped(path: str, metadata: Mapping[str, Any]) -> Array:
         if size != expected:
             raise ValueError(f"{path}: has {size} bytes, expected {expected}")
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+
+
+def is_met(left: int, predicate: str, right: int) -> bool:
+    """True if sizes are as a condition of a model's description wants them."""
+    if predicate == "le":
+        return left <= right
+    return left == right or (predicate == "broadcast" and left == 1)
 
 
 def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -21,29 +23,52 @@ if TYPE_CHECKING:
 _SECONDS = 600
 """How long the C may run."""
 
+_FILES = "question.pickle", "answer.pickle"
+"""What the process reads, and what it writes, in the folder of the C."""
+
+
+_PROGRAM = "from lowerdeck.tools.run_c import answer; answer()"
+
 
 def run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]], threads: int) -> Results | str:
-    """The results of the C, or why there are none; in a process of its own, for it may crash."""
-    spawning = get_context("spawn")
-    receiver, sender = spawning.Pipe(duplex=False)
+    """
+    The results of the C, or why there are none; in a process of its own, for it may crash. That
+    process does not run the program that asks again, as one of multiprocessing would.
+    """
     with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
         build_artifact(artifact, folder)
-        process = spawning.Process(
-            target=_send_results, args=(folder, dict(inputs), threads, sender)
-        )
-        process.start()
-        sender.close()
+        question, written = (os.path.join(folder, name) for name in _FILES)
+        with open(question, "wb") as file:
+            pickle.dump((dict(inputs), threads), file)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
-            if not receiver.poll(_SECONDS):
-                return f"it does not end within {_SECONDS} seconds"
-            answer: Results | str = receiver.recv()
-        except EOFError:
-            process.join()
-            return f"it crashes with exit code {process.exitcode}"
-        finally:
-            process.kill()
-            process.join()
-    return answer
+            done = subprocess.run(
+                [sys.executable, "-c", _PROGRAM, folder],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"it does not end within {_SECONDS} seconds"
+        if done.returncode:
+            return f"it crashes with exit code {done.returncode}"
+        with open(written, "rb") as file:
+            return pickle.load(file)
+
+
+def answer() -> None:
+    """Run the model in the folder that the command line names; what to run it on is there, too."""
+    folder = sys.argv[1]
+    question, written = (os.path.join(folder, name) for name in _FILES)
+    with open(question, "rb") as file:
+        inputs, threads = pickle.load(file)
+    try:
+        found: Results | str = _results(folder, inputs, threads)
+    except (RunError, ValueError) as error:
+        found = str(error)
+    with open(written, "wb") as file:
+        pickle.dump(found, file)
 
 
 def _results(folder: str, inputs: dict[str, NDArray[Any]], threads: int) -> Results:
@@ -55,14 +80,3 @@ def _results(folder: str, inputs: dict[str, NDArray[Any]], threads: int) -> Resu
     found = dict(model(inputs))
     state = model.state
     return {**found, **{entry["after"]: state[entry["name"]] for entry in states}}
-
-
-def _send_results(
-    folder: str, inputs: dict[str, NDArray[Any]], threads: int, sender: Connection
-) -> None:
-    """Run the model in a folder."""
-    try:
-        answer: Results | str = _results(folder, inputs, threads)
-    except (RunError, ValueError) as error:
-        answer = str(error)
-    sender.send(answer)

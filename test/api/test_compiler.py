@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -689,7 +690,10 @@ def test_objects_of_frameworks() -> None:
         lowerdeck.compile(cast(Any, b"bytes"))
 
 
-def test_what_tools_say_of_a_model(tmp_path: Path) -> None:
+def test_what_tools_say_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = ModuleType("__main__")  # which a process of multiprocessing would run again
+    script.__file__ = str(tmp_path / "script.py")
+    monkeypatch.setitem(sys.modules, "__main__", script)
     path = tmp_path / "m.onnx"
     save_model(difference_and_sum(), path)
     model = lowerdeck.compile(path)
@@ -697,6 +701,7 @@ def test_what_tools_say_of_a_model(tmp_path: Path) -> None:
     assert model.report().data()["model"] == str(path)
     assert model.check().status == 0
     page = model.view("optimized")
+    assert repr(page) == "Picture()"
     page.save(tmp_path / "m.html")
     assert "core.sub" in (tmp_path / "m.html").read_text()
     assert getattr(page, "_repr_html_")().startswith("<iframe srcdoc=")

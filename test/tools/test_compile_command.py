@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
+from lowerdeck.tools.commands.compile import at_least_sizes
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.progress import Progress
 
@@ -309,3 +310,15 @@ def test_edited_files_are_kept(
         assert said in capsys.readouterr().err
         assert main([*compile_, "--force"]) == 0
         assert (out / name).read_text() == written
+
+
+def test_the_sizes_for_which_memory_is_told() -> None:
+    """The smallest that the model can have."""
+    conditions = [
+        ["h", "eq", "(h floordiv 4) * 4", ""],
+        ["2", "le", "h floordiv 4", ""],
+        ["h", "eq", "w", "of both"],
+        ["n", "broadcast", "3", ""],
+    ]
+    assert at_least_sizes("h * w + n", conditions) == ({"h": 8, "n": 1, "w": 1}, 9)
+    assert at_least_sizes("w", [["w", "le", "-1", "never"]]) == ({"w": 1}, 1)

@@ -314,8 +314,8 @@ def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:
         else:  # trees have theirs in attributes
             weights += ", which the model has in its nodes"
     if not isinstance(arena, int):
-        symbols, size = at_one(str(arena))
-        ones = ", ".join(f"{symbol} = 1" for symbol in symbols)
+        sizes, size = at_least_sizes(str(arena), metadata["conditions"])
+        ones = ", ".join(f"{symbol} = {least}" for symbol, least in sizes.items())
         name = metadata["name"]
         formula = f"{arena} bytes" if len(str(arena)) <= _LONG else f"as {name}_workspace_size says"
         return [weights, f"arena {size:,} bytes for {ones}", f"arena in general {formula}"]
@@ -325,6 +325,9 @@ def _memory(metadata: Mapping[str, Any], *, is_small: bool) -> list[str]:
             text += f", {arena / size:.2f} times the {size:,} {what}"
     return [weights, text]
 
+
+_TRIED = 1000
+"""Sizes among which the smallest that a condition allows is looked for."""
 
 _LONG = 200
 """Characters of a formula that is still told."""
@@ -344,10 +347,29 @@ def _allocator(metadata: Mapping[str, Any]) -> list[str]:
     return [text]
 
 
-def at_one(expression: str) -> tuple[list[str], int]:
-    """The symbols of an expression, and its value where each of them is one."""
+def at_least_sizes(
+    expression: str, conditions: Sequence[Sequence[str]]
+) -> tuple[dict[str, int], int]:
+    """
+    The smallest size of each symbol of an expression that the conditions on it alone allow, and the
+    value there.
+    """
+    from lowerdeck.binding import is_met
     from lowerdeck.dialects.dims import parse_text
 
     parsed = parse_text(expression)
-    symbols = sorted(parsed.symbols)
-    return symbols, parsed.evaluate(dict.fromkeys(symbols, 1))
+    required = [(parse_text(left), how, parse_text(right)) for left, how, right, _ in conditions]
+
+    def fits(symbol: str, size: int) -> bool:
+        at = {symbol: size}
+        return all(
+            is_met(left.evaluate(at), how, right.evaluate(at))
+            for left, how, right in required
+            if (left.symbols | right.symbols) == frozenset((symbol,))
+        )
+
+    sizes = {
+        symbol: next((size for size in range(1, _TRIED) if fits(symbol, size)), 1)
+        for symbol in sorted(parsed.symbols)
+    }
+    return sizes, parsed.evaluate(sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
 from lowerdeck.compiler import import_and_lower, read_model
@@ -24,7 +24,7 @@ _HEIGHT = 600
 class Picture:
     """The graph of a model as one page of HTML that needs nothing else."""
 
-    html: str
+    html: str = field(repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page."""
