@@ -130,7 +130,7 @@ def float_extremum(
     name = type_name(scalar, lanes)
     text = f"  return {name}_select(a {operator} b, a, b);\n"
     if (builtin := target.extrema.get(STEMS[scalar][2] * lanes // 4)) is not None:
-        call = builtin.call.format(kind, "ps" if scalar == f32 else "pd")
+        call = builtin.call.format(kind, *(("ps", "-1") if scalar == f32 else ("pd", "255")))
         text = (
             f"#if defined({builtin.macro}) && !defined(__clang__)\n"
             f"  return {call};\n#else\n{text}#endif\n"

@@ -193,8 +193,9 @@ def _resize(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Opera
     unsigned = isinstance(op, arith.ExtUIOp)
     if value.type == i1:
         mask = v.mask(value, lane_bits(type_), cloner, block)
-        one = v.constant(1, mask.type, block)
-        return arith.AndIOp(mask, one) if unsigned else arith.BitcastOp(mask, type_)
+        if not unsigned:
+            return arith.BitcastOp(mask, type_)
+        return arith.AndIOp(mask, v.constant(1, mask.type, block))
     return vector.ConvertOp(v.vector(value, cloner, block), type_, unsigned=unsigned)
 
 

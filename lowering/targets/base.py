@@ -176,13 +176,14 @@ class Builtin:
 
 
 GNU_EXTREMA = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_{0}{1}512_mask(a, b, a, -1, 4)"),
+    16: Builtin("__AVX512F__", "__builtin_ia32_{0}{1}512_mask(a, b, a, {2}, 4)"),
     8: Builtin("__AVX__", "__builtin_ia32_{0}{1}256(a, b)"),
     4: Builtin("__SSE2__", "__builtin_ia32_{0}{1}(a, b)"),
 }
 """
 By lanes of f32, of which f64 has half as many: gcc does not find the instruction for
-`a > b ? a : b`. A machine without it has not the macro.
+`a > b ? a : b`. A machine without it has not the macro. `{2}` is a mask of all lanes, of which
+those of f32 are a signed number, and those of f64 an unsigned one.
 """
 
 _REGISTER = "__attribute__((vector_size(16)))"
