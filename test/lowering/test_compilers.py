@@ -17,11 +17,14 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.tensor import TopKOp
 from lowerdeck.dialects.core.types import element_of
+from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.emit_c.interface import RUNTIME
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import module_of, symbol, typed, write_artifact  # noqa: TID251  (tests, not sources)
 
@@ -80,6 +83,22 @@ def test_no_warnings(tmp_path: Path, c_compiler: str) -> None:
     made(tmp_path)
     pool = str(RUNTIME / "lowerdeck_pool.c")
     check(tmp_path, c_compiler, "-std=c99", *WARNINGS, "-fsyntax-only", "m.c", "example.c", pool)
+
+
+@pytest.mark.parametrize("c_compiler", ["gcc", "clang"], indirect=True)
+def test_no_warnings_of_vectors(tmp_path: Path, c_compiler: str) -> None:
+    """Extrema of f64 by a builtin function, and ranks that are sums of comparisons."""
+
+    def body(x: Any, z: Any, w: Any) -> Any:
+        return [*TopKOp(x, 2, 0).results, e.MaxOp(z, w).result]
+
+    types = [typed(np.float32, 6), typed(np.float64, 64), typed(np.float64, 64)]
+    context = LowerdeckContext(options=CompileOptions(target="x86-64-v4"))
+    write_artifact(compile_to_c(context, module_of(types, body), "m"), tmp_path)
+    text = (tmp_path / "m.c").read_text()
+    assert "maxpd512_mask" in text
+    assert " > " in text
+    check(tmp_path, c_compiler, "-march=x86-64-v4", *WARNINGS, "-fsyntax-only", "m.c", "example.c")
 
 
 def test_microsoft(tmp_path: Path) -> None:
