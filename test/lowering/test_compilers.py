@@ -90,9 +90,9 @@ def test_no_warnings_of_vectors(tmp_path: Path, c_compiler: str) -> None:
     """Extrema of f64 by a builtin function, and ranks that are sums of comparisons."""
 
     def body(x: Any, z: Any, w: Any) -> Any:
-        return [*TopKOp(x, 2, 0).results, e.MaxOp(z, w).result]
+        return [*TopKOp(x, 6, 0, largest=False).results, e.MaxOp(z, w).result]
 
-    types = [typed(np.float32, 6), typed(np.float64, 64), typed(np.float64, 64)]
+    types = [typed(np.int32, 6), typed(np.float64, 64), typed(np.float64, 64)]
     context = LowerdeckContext(options=CompileOptions(target="x86-64-v4"))
     write_artifact(compile_to_c(context, module_of(types, body), "m"), tmp_path)
     text = (tmp_path / "m.c").read_text()
