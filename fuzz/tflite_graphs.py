@@ -234,6 +234,10 @@ class Graph:
         low, high = RANGES[type_]
         return self.numbers.integers(low, high + 1, tuple(shape)).astype(DTYPES[type_])
 
+    def hybrid_weights(self, shape: Sequence[int]) -> Array:
+        """Bytes for floats; LiteRT's vector code of such products wants no -128."""
+        return np.maximum(self.weights(shape, "INT8"), np.int8(-127))
+
     # The file
 
     def program(self, wide: bool = False) -> Program:

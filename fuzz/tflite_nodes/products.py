@@ -27,7 +27,8 @@ def weights_for(g: Graph, x: Value, shape: Sequence[int], axis: int, *, hybrid: 
             count = shape[axis] if g.chance(0.6) else 1
             scales = [float(np.float32(2.0 ** g.rng.uniform(-9, -5))) for _ in range(count)]
             q = Scale(tuple(scales), (0,) * count, axis)
-            return g.constant(g.weights(shape, type_), type_, q)
+            values = g.hybrid_weights(shape) if x.type == "FLOAT32" else g.weights(shape, type_)
+            return g.constant(values, type_, q)
 
 
 def result_of(g: Graph, x: Value, w: Value, depth: int) -> Scale | None:
@@ -203,7 +204,7 @@ def batch_matmul(g: Graph) -> object:
     is_hybrid = x.type == "FLOAT32" and x.exact and x.rank < 4 and g.chance(0.3)
     if is_hybrid:
         q = Scale((float(np.float32(2.0 ** g.rng.uniform(-9, -5))),), (0,))
-        y = g.constant(g.weights(shape, "INT8"), "INT8", q)
+        y = g.constant(g.hybrid_weights(shape), "INT8", q)
     elif g.chance(0.5):
         y = g.new(x.type, shape)
     else:

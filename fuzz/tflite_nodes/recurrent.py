@@ -13,7 +13,7 @@ def _matrix(g: Graph, shape: Sequence[int], hybrid: bool) -> Value:
     if hybrid:
         g.requantizes = True
         q = Scale((float(np.float32(2.0 ** g.rng.uniform(-10, -7))),), (0,))
-        return g.constant(g.weights(shape, "INT8"), "INT8", q)
+        return g.constant(g.hybrid_weights(shape), "INT8", q)
     return g.constant(g.weights(shape, "FLOAT32") / np.float32(2), "FLOAT32")
 
 
@@ -84,6 +84,8 @@ def lstm_of_bytes(g: Graph) -> object:
     batch = x.shape[1] if major else x.shape[0]
     with_input, peepholes, normed = g.chance(0.7), g.chance(0.4), g.chance(0.4)
     projected = h != units or g.chance(0.2)
+    # The kernel goes through cells as if there were as many as outputs.
+    peepholes = peepholes and h == units
     gates = [with_input, True, True, True]
     out = g.scale("INT8", -8, -6)
 

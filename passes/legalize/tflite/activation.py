@@ -57,9 +57,8 @@ def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
         inverse = np.float32(1) / np.float32(q.scale)
         scaled = away((images * inverse).astype(np.float32))
         total = (scaled + np.float32(q.zero)).astype(np.float64)
-    # What 32 bits do not hold, and NaN, is the least integer, as where the kernels convert it.
-    fits = np.abs(np.nan_to_num(total, nan=np.inf)) < 2.0**31
-    return _table(builder, np.where(fits, total, -(2.0**31)))
+    # NaN is the least integer, as where the kernels convert it.
+    return _table(builder, np.nan_to_num(total, nan=-np.inf))
 
 
 def _image(function: Function, x: float) -> float:

@@ -34,7 +34,8 @@ _OWN = ("ADD", "SUB", "MUL", "DIV", "SQUARED_DIFFERENCE", "MAXIMUM", "MINIMUM", 
 @legalizes(*(name for name in BINARY if name not in _OWN))
 def legalize_plain(builder: TfliteLegalizer) -> Results:
     """Operators that quantized integers do not have."""
-    if builder.is_quantized() and builder.op.result_quantization(0) is not None:
+    is_real = builder.op_type != "BITWISE_XOR" and builder.op.result_quantization(0) is not None
+    if builder.is_quantized() and is_real:
         builder.refuse("quantized integers", "floats or plain integers")
     return [builder.activated(plain_binary(builder))]
 

@@ -367,7 +367,7 @@ def _hybrid_conv(
     """Each image is quantized: with a zero point if channels have scales, else without."""
     q = builder.quantization(1)
     count = dims_of(weights)[0].value or 0
-    asymmetric = len(q.scales) == count or builder.op_type == "DEPTHWISE_CONV_2D" or groups > 1
+    asymmetric = q.is_per_channel or builder.op_type == "DEPTHWISE_CONV_2D" or groups > 1
     integers, scale, zero = quantized_rows(builder, x, [1, 2, 3], asymmetric)
     zeros = [zero.value, builder.scalar(0, weights)] if asymmetric else []
     sums = _windowed(builder, integers, weights, None, window, groups, zeros, i32)

@@ -183,9 +183,11 @@ class _Cell:
         if self.builder.optional(16) is None:
             return TensorValue(inner, requantized(inner, value.value, factor, i8, zero=zero))
         hidden = requantized(inner, value.value, factor, i8, zero=-zero)
-        weights = self.builder.transpose(self.builder.input(16), [1, 0])
-        zeros = [inner.scalar(-zero, i8), inner.scalar(0, i8)] if zero else []
-        total = TensorValue(inner, inner.add(MatmulOp(hidden, weights, zeros, accumulator=i32)))
+        weights = self.builder.value(16).transpose([1, 0])
+        products = inner.add(MatmulOp(hidden, weights.value, accumulator=i32))
+        # -zero need not be an integer of 8 bits.
+        sums = weights.cast(i32).reduce("sum", [0]) * zero
+        total = TensorValue(inner, products) + TensorValue(inner, sums.value)
         if (bias := self.builder.optional(17)) is not None:
             total = total + TensorValue(inner, bias)
         q = self.builder.quantization(18)

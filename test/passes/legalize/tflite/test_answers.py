@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fuzz.tflite_graphs import Graph, Scale, Value
 from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.passes.machinery.options import CompileOptions
 
 
@@ -56,6 +59,33 @@ func.func @main(%x : tensor<1x3x1xi8> {core.name = "x"}) -> tensor<*xi8> {
         np.array([[[1], [2], [3]]], np.int8),
         np.array([[[-7], [2]], [[1], [3]]], np.int8),
     ),
+    Answer(
+        # 1.3e11 in units of the result.
+        "a_function_beyond_32_bits",
+        """
+func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
+  %y = "tflite.EXP"(%x) <{quantization = [
+    #tflite.q<0.114907324 : -97>, #tflite.q<0.11859882 : -127>]}> : (tensor<2xi8>) -> tensor<*xi8>
+  func.return %y : tensor<*xi8>
+}""",
+        np.array([106, -97], np.int8),
+        np.array([127, -119], np.int8),
+    ),
+    Answer(
+        # One scale is no scale a channel, though there is one channel: the bytes have no zero.
+        "hybrid_convolution_of_one_channel",
+        """
+func.func @main(%x : tensor<1x1x1x2xf32> {core.name = "x"}) -> tensor<*xf32> {
+  %w = core.constant dense<[[[[100, 57]]]]> : tensor<1x1x1x2xi8>
+  %b = core.constant dense<[0.0]> : tensor<1xf32>
+  %y = "tflite.CONV_2D"(%x, %w, %b) <{stride_h = 1 : i64, stride_w = 1 : i64, quantization = [
+    unit, #tflite.q<0.01 : 0>, unit, unit]}>
+    : (tensor<1x1x1x2xf32>, tensor<1x1x1x2xi8>, tensor<1xf32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}""",
+        np.array([[[[1, 0.26]]]], np.float32),
+        np.array([[[[(127 * 100 + 33 * 57) / 12700]]]], np.float32),
+    ),
 ]
 
 
@@ -66,4 +96,36 @@ def test_answers_of_the_reference_kernels(answer: Answer, tmp_path: Path) -> Non
     module, _ = import_and_lower(str(path), "legal", CompileOptions())
     (found,) = run_module(module, {"x": answer.x}).values()
     assert np.asarray(found).dtype == answer.y.dtype
-    assert np.asarray(found).tolist() == answer.y.tolist()
+    if answer.y.dtype.kind == "f":
+        np.testing.assert_allclose(np.asarray(found), answer.y, rtol=1e-6)
+    else:
+        assert np.asarray(found).tolist() == answer.y.tolist()
+
+
+def test_a_hidden_state_whose_zero_point_has_no_negative(tmp_path: Path) -> None:
+    """LSTM of bytes with a projection of hidden values that begin at -128."""
+    g = Graph(Random(0), np.random.default_rng(0))
+
+    def q(scale: float, zero: int = 0) -> Scale:
+        return Scale((float(np.float32(scale)),), (zero,))
+
+    def byte(value: int, scale: float = 0.005) -> Value:
+        return g.constant(np.array([[value]], np.int8), "INT8", q(scale))
+
+    x, out = g.input([1, 1, 1], "INT8", q(0.03, 3)), q(0.002, 5)
+    given, recurrent = ([byte(v) for v in row] for row in ((90, -70, 50), (20, 30, -40)))
+    biases = [g.integers([value]) for value in (100, -200, 3000)]
+    states = [g.state([1, 1], "INT8", out), g.state([1, 1], "INT16", q(2.0**-11))]
+    inner = [g.inner("INT16", q(2.0**-12)) for _ in range(4)]
+    g.op(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [x, None, *given, None, *recurrent, *([None] * 4), *biases, byte(55, 0.01), None, *states],
+        ([1, 1, 1], "INT8", out),
+        intermediates=[*inner, g.inner("INT8", q(0.004, -128))],
+    )
+    path = tmp_path / "model.tflite"
+    path.write_bytes(g.program().data)
+    module, _ = import_and_lower(str(path), "legal", CompileOptions())
+    calls = Calls(module)
+    found = [next(iter(calls({"t0": np.full((1, 1, 1), v, np.int8)}).values())) for v in (100, -60)]
+    assert [np.asarray(value).item() for value in found] == [-29, 4]
