@@ -1,0 +1,134 @@
+"""
+TensorFlow Lite models beside LiteRT with XNNPACK.
+
+    python -m bench.tflite_peer MODEL.tflite ... [--threads N ...] [--time SECONDS] [--json F]
+
+Compiles each model for this machine with each number of threads (1 and 2), and runs it and LiteRT
+(`pip install ai-edge-litert`) on the same random inputs by turns, for so many seconds; open sizes
+are 1. Prints how many times as long LiteRT takes, the geometric mean, and how far results are
+apart: floats as a part of the largest value, integers in steps, of which XNNPACK's are not exact.
+The exit status is 1 if floats differ by more than a thousandth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lowerdeck
+from bench.measuring import alternate, geometric_mean, plan_for, text_table, timed
+
+Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
+
+MISSING = "LiteRT is not here: pip install ai-edge-litert"
+MOST = 1e-3
+"""The largest difference of floats that passes, as part of the largest value."""
+
+
+@dataclass
+class Result:
+    """What became of a model: seconds by number of threads and by who computes."""
+
+    model: str
+    apart: float = 0.0
+    steps: int = 0
+    times: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+
+    def ratio(self, threads: int) -> float | None:
+        """How many times as long LiteRT takes."""
+        times = self.times.get(str(threads), {})
+        return times["LiteRT"] / times["ours"] if times else None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the models and print a table; 1 if one is wrong."""
+    parser = argparse.ArgumentParser(description="TensorFlow Lite models beside LiteRT.")
+    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--time", type=float, default=2, metavar="SECONDS")
+    parser.add_argument("--json", type=Path, metavar="F")
+    options = parser.parse_args(arguments)
+    try:
+        litert = import_module("ai_edge_litert.interpreter")
+    except ImportError:
+        print(MISSING, file=sys.stderr)
+        return 1
+    results = [run(path, litert, options.threads, options.time) for path in options.models]
+    print(summary(results, options.threads))
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
+    return int(any(not result.apart <= MOST for result in results))
+
+
+def run(path: Path, litert: Any, threads: Sequence[int], seconds: float) -> Result:
+    """Compare a model, and take times of both."""
+    result = Result(path.parent.name if path.stem == "model" else path.stem)
+    for number in threads:
+        peer = litert.Interpreter(str(path), num_threads=number)
+        peer.allocate_tensors()
+        model = lowerdeck.compile(path, threads=number, cache=False)
+        random = np.random.default_rng(0)
+        inputs = {info.name: random_input(info, random) for info in model.inputs}
+        for details, array in zip(peer.get_input_details(), inputs.values(), strict=True):
+            peer.set_tensor(details["index"], array)
+        call = model.prepare(inputs)  # which is the first call
+        peer.invoke()
+        pairs = zip(call.outputs, peer.get_output_details(), strict=True)
+        for found, details in pairs:
+            compare(result, np.asarray(found), peer.get_tensor(details["index"]))
+        contenders = {"ours": timed(call), "LiteRT": timed(peer.invoke)}
+        estimates = [min(contender() for _ in range(3)) for contender in contenders.values()]
+        times = alternate(contenders, plan_for(estimates, seconds))
+        result.times[str(number)] = {key: float(np.median(all_)) for key, all_ in times.items()}
+    return result
+
+
+def random_input(details: Any, random: np.random.Generator) -> NDArray[Any]:
+    """Numbers of an input: from -1 to 1, all integers of 8 bits, or small ones."""
+    dtype = np.dtype(details.dtype)
+    shape = [size if isinstance(size, int) else 1 for size in details.shape]
+    if dtype.kind == "f":
+        return random.uniform(-1, 1, shape).astype(dtype)
+    low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.itemsize == 1 else (0, 9)
+    return random.integers(low, high, shape, endpoint=True).astype(dtype)
+
+
+def compare(result: Result, found: NDArray[Any], want: NDArray[Any]) -> None:
+    """Note how far an output is from LiteRT's; infinitely far if it has another shape or type."""
+    if (found.shape, found.dtype) != (want.shape, want.dtype):
+        result.apart = float("inf")
+    elif want.dtype.kind == "f":
+        a, b = found.astype(np.float64), want.astype(np.float64)
+        apart = float(np.abs(a - b).max(initial=0) / max(np.abs(b).max(initial=0), 1e-30))
+        result.apart = max(result.apart, apart)
+    else:
+        steps = np.abs(found.astype(np.int64) - want.astype(np.int64))
+        result.steps = max(result.steps, int(steps.max(initial=0)))
+
+
+def summary(results: Sequence[Result], threads: Sequence[int]) -> str:
+    """A row for each model, and the geometric mean for each number of threads."""
+    head, lines = ["model", "apart", "steps"], list[str]()
+    for number in threads:
+        head.append(f"{number} thread{'s' * (number > 1)}")
+        ratios = [ratio for each in results if (ratio := each.ratio(number)) is not None]
+        lines.append(f"{head[-1]}: {geometric_mean(ratios):.2f}, at least {min(ratios):.2f}")
+    rows = [
+        [each.model, f"{each.apart:.1e}", str(each.steps)]
+        + [f"{each.ratio(number) or 0:.2f}" for number in threads]
+        for each in results
+    ]
+    return "\n".join([text_table(head, rows), *lines])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""TensorFlow Lite models beside a stand-in for LiteRT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench import tflite_peer
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.frontends import load_model
+
+COUNTER = Path(__file__).parents[1] / "frontends" / "tflite_models" / "counter.tflite"
+
+
+class Interpreter:
+    """Gives what the model does in its first call, and an error."""
+
+    error = 0.0
+
+    def __init__(self, path: str, num_threads: int) -> None:
+        del path, num_threads
+        self.x: Any = None
+
+    def allocate_tensors(self) -> None:
+        pass
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        return [{"index": 0}]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        return [{"index": 1}]
+
+    def set_tensor(self, index: int, array: Any) -> None:
+        self.x = array
+
+    def invoke(self) -> None:
+        pass
+
+    def get_tensor(self, index: int) -> Any:
+        found = Calls(load_model(COUNTER))({"x": self.x})["sum"]
+        return np.asarray(found) + np.float32(self.error)
+
+
+def test_ratios_and_differences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Module:
+        Interpreter: Any = Interpreter
+
+    def module(name: str) -> Any:
+        return Module
+
+    monkeypatch.setattr(tflite_peer, "import_module", module)
+    arguments = [str(COUNTER), "--threads", "1", "--time", "0.01"]
+    first = tflite_peer.main(arguments)
+    text = capsys.readouterr().out
+    assert "counter" in text
+    assert "1 thread: " in text
+    monkeypatch.setattr(Interpreter, "error", 5.0)
+    assert tflite_peer.main(arguments) == 1
+    assert first == 0
+
+
+def test_what_is_apart() -> None:
+    result = tflite_peer.Result("m")
+    tflite_peer.compare(result, np.array([1, 5], np.int8), np.array([1, 3], np.int8))
+    tflite_peer.compare(result, np.array([2.0], np.float32), np.array([4.0], np.float32))
+    assert (result.steps, result.apart) == (2, 0.5)
+    tflite_peer.compare(result, np.zeros(2, np.float32), np.zeros(3, np.float32))
+    assert result.apart == float("inf")
+    assert result.ratio(1) is None
