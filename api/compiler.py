@@ -35,7 +35,7 @@ from lowerdeck.dialects.frameworks import OptionValue, declared_options, lazy
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.metadata import TensorInfo, read_metadata
-from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.passes.machinery.options import CompileOptions, split_weights
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
 from lowerdeck.profile import KernelEvent, KernelTimes, Profile
@@ -90,6 +90,7 @@ def compile(
     strict_accuracy: bool = False,
     fast_math: bool = False,
     small_weights: bool = False,
+    weight_format: str | None = None,
     profile: bool = False,
     schedules: Mapping[str, str] = MappingProxyType({}),
     extra_passes: str = "",
@@ -121,7 +122,8 @@ def compile(
     run at a time, and with `cache` the result is kept on disk.
     `strict_accuracy` leaves out what is faster but adds to rounding errors, and `fast_math` uses
     algebra of real numbers on floats, as pass `fast-math` lists it. `small_weights` leaves out what
-    is faster but stores weights padded, transformed or twice.
+    is faster but stores weights padded, transformed or twice. `weight_format` stores them in fewer
+    bits, as "bf16", "fp16" or "int8", and rounds them.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,
@@ -130,13 +132,14 @@ def compile(
     FrontendError or CompileError lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
     """
+    imports, weight_format = split_weights(known_options(import_options), weight_format)
     options = CompileOptions(
         outputs=outputs,
         input_shapes=input_shapes,
         dims=dims,
         fixed=fixed,
         states=states,
-        import_options=known_options(import_options),
+        import_options=imports,
         threads=threads,
         target=target,
         name=name,
@@ -148,6 +151,7 @@ def compile(
         strict_accuracy=strict_accuracy,
         fast_math=fast_math,
         small_weights=small_weights,
+        weight_format=weight_format,
         profile=profile,
         schedules=schedules,
         extra_passes=extra_passes,

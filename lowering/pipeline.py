@@ -25,7 +25,13 @@ from lowerdeck.passes.machinery import pipeline as core_pipeline
 from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
 from lowerdeck.passes.machinery.driver import is_enabled
-from lowerdeck.passes.machinery.options import CompileOptions, OptionError, regexes_of
+from lowerdeck.passes.machinery.options import (
+    WEIGHT_FORMATS,
+    CompileOptions,
+    OptionError,
+    is_weight_format,
+    regexes_of,
+)
 from lowerdeck.passes.machinery.provenance import describe, source_file
 from lowerdeck.passes.machinery.stages import Stage
 
@@ -164,6 +170,9 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
         problems.append(("target", f"'{options.target}' is not one of {known}"))
     if options.threads < 1:
         problems.append(("threads", f"{options.threads} is not a number of threads"))
+    if options.weight_format is not None and not is_weight_format(options.weight_format):
+        known = ", ".join(WEIGHT_FORMATS)
+        problems.append(("weight_format", f"'{options.weight_format}' is not one of {known}"))
     if options.rewrite_limit is not None and options.rewrite_limit < 0:
         problems.append(("rewrite_limit", f"{options.rewrite_limit} is not a number of rewrites"))
     if options.name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", options.name):
@@ -300,6 +309,9 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
             parts["post"] = [*core_pipeline.fast(), *parts["post"]]
         if options.small_weights:
             parts["post"] = [*core_pipeline.small(), *parts["post"]]
+        if options.weight_format is not None:
+            narrow = core_pipeline.narrow()
+            parts["post"] = [*parts["post"][:-1], *narrow, *parts["post"][-1:]]
         return [name for part in parts.values() for name in part]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)

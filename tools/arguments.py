@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
-from lowerdeck.passes.machinery.options import CompileOptions, OptionError
+from lowerdeck.passes.machinery.options import (
+    WEIGHT_FORMATS,
+    CompileOptions,
+    OptionError,
+    split_weights,
+)
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
@@ -54,7 +59,7 @@ _TAKEN_BY: Mapping[str, Sequence[str]] = {
     ),
     **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
-    **dict.fromkeys(("--strict-accuracy", "--small-weights"), _TO_LOOPS),
+    **dict.fromkeys(("--strict-accuracy", "--small-weights", "--weight-format"), _TO_LOOPS),
     "--embed-weights": ("compile", "check", "reduce"),
     "--profile": ("compile", "bench", "report", "view"),
     **dict.fromkeys(("--name", "--byte-order"), ("compile",)),
@@ -199,6 +204,11 @@ def add_options(
         help="leave out what is faster but stores weights padded, transformed or twice",
     )
     add(
+        "--weight-format",
+        metavar="F",
+        help=f"store weights in fewer bits: {', '.join(WEIGHT_FORMATS)}; --weights takes it, too",
+    )
+    add(
         "--fast-math",
         action="store_true",
         help="use algebra of real numbers on floats, as pass fast-math lists it",
@@ -231,13 +241,14 @@ def compile_options(
     progress: Callable[[str], None] = lambda text: None,
 ) -> CompileOptions:
     """The options of a command line."""
+    imports, weight_format = split_weights(_import_options(args), args.weight_format)
     return CompileOptions(
         outputs=args.output,
         input_shapes=parse_shapes(args.input_shape),
         dims=parse_sizes(args.dims) or None,
         fixed=parse_values(args.fixed),
         states=parse_states(args.state),
-        import_options=_import_options(args),
+        import_options=imports,
         target=args.compile_for,
         name=args.name,
         threads=args.threads,
@@ -250,6 +261,7 @@ def compile_options(
         strict_accuracy=args.strict_accuracy,
         fast_math=args.fast_math,
         small_weights=args.small_weights,
+        weight_format=weight_format,
         embed_weights=args.embed_weights,
         static_workspace=args.static_workspace,
         max_stack=args.max_stack,

@@ -106,13 +106,35 @@ class Blamer:
     inputs: Inputs
     expected: Results
     max_steps: int = MAX_STEPS
+    done: int = 0
+    """How many passes have made the module."""
     notes: list[str] = field(default_factory=list[str])
     """What could not be checked, and why."""
 
     def __post_init__(self) -> None:
-        self.steps = steps_of(self.options)
+        self.steps = steps_of(self.options)[self.done :]
 
     # Running
+
+    def after_rounding(self) -> Blamer:
+        """
+        The same for the passes after the last one that rounds numbers on purpose, whose results are
+        right ones then; UncheckedError, also where passes before it have changed them.
+        """
+        numbers = [k for k, step in enumerate(self.steps) if getattr(step.pass_, "rounds", False)]
+        if not numbers:
+            return self
+        module, context, last = self.module.clone(), self.context(), numbers[-1]
+        self.lower(module, 0, numbers[0], context)
+        if (problem := self.compare(module)) is not None:
+            name = self.steps[numbers[0]].pass_.name
+            raise UncheckedError(f"the module that '{name}' rounds differs: {problem}")
+        self.lower(module, numbers[0], last + 1, context)
+        try:
+            expected = interpret(module, self.inputs, self.max_steps)
+        except (StepLimitError, ElidedBlobError) as error:
+            raise UncheckedError(str(error)) from error
+        return replace(self, module=module, expected=expected, done=last + 1)
 
     def lower(self, module: ModuleOp, start: int, end: int, context: LowerdeckContext) -> None:
         """Run the passes with these numbers on a module."""
@@ -325,7 +347,8 @@ class Blamer:
 
         def is_wrong(count: int) -> bool:
             disable = frozenset([*self.options.disable, *names[count:]])
-            steps, self.steps = self.steps, steps_of(replace(self.options, disable=disable))
+            steps = self.steps
+            self.steps = steps_of(replace(self.options, disable=disable))[self.done :]
             try:
                 context = self.context(rewrite_limit=limit, disable=disable)
                 return self._is_wrong_in_c(context)

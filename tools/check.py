@@ -171,7 +171,7 @@ def _compare(
     given: Inputs | None,
     max_steps: int | None,
 ) -> Comparison:
-    from lowerdeck.tools.blame import Blamer, Finding
+    from lowerdeck.tools.blame import Blamer, Finding, UncheckedError
     from lowerdeck.tools.compare import difference, says_something
     from lowerdeck.tools.reference import MAX_STEPS, NoReferenceError, interpret, reference_run
 
@@ -197,6 +197,11 @@ def _compare(
             return comparison
         comparison.agreeing.append("onnxruntime")
     blamer = Blamer(module, options, inputs, expected, steps)
+    try:
+        blamer = blamer.after_rounding()
+    except UncheckedError as error:
+        comparison.unchecked.append(f"the C: {error}")
+        return comparison
     _compare_c(comparison, blamer)
     if comparison.finding is None:
         comparison.effects = blamer.effects()

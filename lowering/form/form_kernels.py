@@ -36,7 +36,7 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
     TanhOp,
 )
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import ContractionOp, ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
@@ -195,6 +195,8 @@ class KernelFormer:
             # Every index is read once.
             is_index = _reads_once(op, value) and producer.anchor is None
             return is_index and has_room_for_one_more(producer.ops, group.ops)
+        if isinstance(op, ContractionOp) and _is_widened_constant(producer):
+            return True
         if isinstance(op, ConvOp):
             return value is op.input and self._is_widened(op, producer)
         return self._can_precede(op, value, producer, group)
@@ -279,6 +281,12 @@ class KernelFormer:
         number = self._names.get(stem, 0)
         self._names[stem] = number + 1
         return f"{stem}_{number}"
+
+
+def _is_widened_constant(group: Group) -> bool:
+    """True for constants of fewer bits that a product, which reads them, makes wide."""
+    (op,) = group.ops if len(group.ops) == 1 else (None,)
+    return isinstance(op, CastOp) and isinstance(op.input.owner, ConstantOp)
 
 
 def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:

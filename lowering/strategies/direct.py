@@ -44,6 +44,7 @@ from lowerdeck.lowering.strategies.facts import (
     can_be_packed,
     layout_in,
     layout_out,
+    position_of,
     the,
 )
 from lowerdeck.lowering.targets.base import Target
@@ -111,7 +112,7 @@ class Direct(Strategy):
         width, height = space[inner], space[inner - 1] if inner else 1
         weight_bytes, step_bytes = depth * shape[1] * 4, block * prod(w[2:]) * lanes * 4
         positions_first = ("n", *spatial, OUTPUT_CHANNEL)
-        ahead = kernel.body.block.args.index(op.weight)
+        ahead = position_of(kernel, op.weight)
         # A tile of two groups would have no inputs in common.
         ways = window_sum_tiles(
             target, (blocks, height, width), depth, even_only=op.groups.data > 1

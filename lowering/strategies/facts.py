@@ -7,6 +7,7 @@ from typing import TypeVar
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp, yielded
+from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
@@ -35,8 +36,19 @@ def the(kind: type[Op], kernel: KernelBody) -> Op:
 
 
 def position_of(kernel: KernelOp, value: SSAValue) -> int | None:
-    """The position of the kernel input that a value is; None if it is computed in the kernel."""
-    return next((k for k, a in enumerate(kernel.body.block.args) if a is value), None)
+    """
+    The position of the kernel input that a value is, or of the constant that is widened to it;
+    None if it is computed in the kernel.
+    """
+    source = stored(value)
+    position = next((k for k, a in enumerate(kernel.body.block.args) if a is source), None)
+    is_read = source is value or (position is not None and kernel.is_constant(position))
+    return position if is_read else None
+
+
+def stored(value: SSAValue) -> SSAValue:
+    """What lies in memory of a value that is widened where it is read."""
+    return stored(value.owner.input) if isinstance(value.owner, CastOp) else value
 
 
 def is_constant(kernel: KernelOp, value: SSAValue) -> bool:

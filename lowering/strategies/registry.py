@@ -29,7 +29,7 @@ from lowerdeck.lowering.strategies.conversions import computed_there, conversion
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
-from lowerdeck.lowering.strategies.facts import anchors_of, is_constant
+from lowerdeck.lowering.strategies.facts import anchors_of, is_constant, stored
 from lowerdeck.lowering.strategies.interleaved_concat import InterleavedConcat
 from lowerdeck.lowering.strategies.interleaved_maps import InterleavedMaps
 from lowerdeck.lowering.strategies.map_squares import MapSquares
@@ -113,7 +113,7 @@ def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
     if not setting.small:
         yield from _candidates(kernel, setting)
         return
-    ways = [(way, _packed(kernel, way)) for way in _candidates(kernel, setting)]
+    ways = [(way, _packed(kernel, way.schedule)) for way in _candidates(kernel, setting)]
     small = [way for way, packed in ways if keeps_small(kernel, packed)]
     if not small and not _is_row_major(kernel):
         least = min((growth(kernel, packed) for _, packed in ways), default=0)
@@ -121,8 +121,10 @@ def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
     yield from small
 
 
-def _packed(kernel: KernelOp, way: Candidate) -> dict[SSAValue, LayoutAttr]:
-    return _of_schedule(kernel, way.schedule).packed(kernel, way.schedule)
+def _packed(kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+    """The layouts that a strategy wants of arguments of a kernel."""
+    wanted = _of_schedule(kernel, schedule).packed(kernel, schedule)
+    return {stored(value): layout for value, layout in wanted.items()}
 
 
 def _is_row_major(kernel: KernelOp) -> bool:
@@ -172,7 +174,7 @@ def apply_schedule(kernel: KernelOp, schedule: Schedule) -> list[KernelOp]:
     strategy = _of_schedule(kernel, schedule)
     if (joined := strategy.joined(kernel, schedule)) > 1:
         kernel = _with_joined_dims(kernel, joined)
-    packed = strategy.packed(kernel, schedule)
+    packed = _packed(kernel, schedule)
     kernel.schedule = ScheduleAttr(schedule)
     if not packed:
         return []

@@ -131,7 +131,7 @@ class TiledMatmul(Strategy):
                 ahead = None
                 # A panel that is read only once is over too soon to ask for the next one meanwhile.
                 if is_packed and order == columns_first and rows >= AHEAD * height:
-                    ahead = kernel.body.block.args.index(op.rhs)
+                    ahead = position_of(kernel, op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))
                 parts = _parts(op, schedule, setting.threads)

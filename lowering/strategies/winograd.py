@@ -37,6 +37,8 @@ from lowerdeck.lowering.strategies.facts import (
     is_constant,
     layout_in,
     layout_out,
+    position_of,
+    stored,
     the,
 )
 from lowerdeck.lowering.strategies.winograd_transforms import transform
@@ -75,7 +77,7 @@ class Winograd(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op = the(ConvOp, kernel)
-        if not is_constant(kernel, op.weight):
+        if not _can_be_transformed(kernel, op):
             return
         source, result = layout_in(kernel, op.input), layout_out(kernel)
         for size in SIZES:
@@ -90,7 +92,7 @@ class Winograd(Strategy):
                         self.name,
                         ((TILE, plan.rows), (OUTPUT_CHANNEL, plan.count)),
                         ("v0", "v1", OUTPUT_CHANNEL, TILE),
-                        prefetch=kernel.body.block.args.index(op.weight),
+                        prefetch=position_of(kernel, op.weight),
                         parameters=((SIZE, size), (GROUP, plan.group), (PARTS, setting.threads)),
                     ),
                 )
@@ -185,6 +187,11 @@ def _product(
     )
 
 
+def _can_be_transformed(kernel: KernelOp, op: ConvOp) -> bool:
+    """True for constant weights of all their bits, which sums of them need."""
+    return is_constant(kernel, op.weight) and stored(op.weight) is op.weight
+
+
 def transformed_weight(rank: int, size: int, lanes: int, count: int) -> LayoutAttr:
     """[value][value][oc / (count lanes)][ic][oc / lanes % count][oc % lanes]."""
     pieces = [*map(Piece, range(2, rank)), Piece(0, lanes * count), Piece(1)]
@@ -225,7 +232,7 @@ def winograd_cycles(kernel: KernelOp, op: ConvOp, setting: Setting) -> float:
     rank = len(dims_of(op.input))
     if pads is None or lanes == 1 or Winograd.name in setting.disabled:
         return inf
-    if not is_constant(kernel, op.weight):
+    if not _can_be_transformed(kernel, op):
         return inf
     result = LayoutAttr.blocked(rank, 1, lanes)
     source = result.padded((0, 0, *pads[: rank - 2]), (0, 0, *pads[rank - 2 :]))

@@ -40,6 +40,28 @@ def _patterns_key(patterns: str | Sequence[str] | None) -> list[str]:
     return sorted(set(regexes_of(patterns)))
 
 
+WEIGHT_FORMATS = ("bf16", "fp16", "int8")
+"""How constant weights can be stored."""
+
+
+def split_weights(
+    options: Mapping[str, OptionValue], format_: str | None
+) -> tuple[dict[str, OptionValue], str | None]:
+    """
+    Options of frontends, and the format of weights: that is what `weights` says if it is one, and
+    no other is given.
+    """
+    weights = options.get("weights")
+    if format_ is not None or not isinstance(weights, str) or not is_weight_format(weights):
+        return dict(options), format_
+    return {name: value for name, value in options.items() if name != "weights"}, weights
+
+
+def is_weight_format(value: object) -> bool:
+    """True for what says how weights are stored, not where they are."""
+    return value in WEIGHT_FORMATS
+
+
 def _values_key(values: Mapping[str, Any] | None) -> dict[str, list[Any]]:
     """Arrays by their bytes, and whether an element type came with them."""
     import numpy as np
@@ -126,6 +148,8 @@ class CompileOptions:
     """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
     small_weights: bool = False
     """Leave out what stores weights padded, transformed, wider or twice."""
+    weight_format: str | None = None
+    """How constant weights are stored, in fewer bits (`passes/linear/narrow_weights.py`)."""
     fast_math: bool = False
     """Use algebra of real numbers on floats (`passes/fold/fast_math.py`)."""
     embed_weights: bool = False

@@ -136,6 +136,12 @@ def small() -> list[str]:
     return ["share-transposed"]
 
 
+def narrow() -> list[str]:
+    """What `--weight-format` adds before `post`."""
+    # After all folding, which would widen constants again; equal tables are one by then.
+    return ["narrow-weights"]
+
+
 def post() -> list[str]:
     """The last passes on core before kernels are formed."""
     return [

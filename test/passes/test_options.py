@@ -32,6 +32,7 @@ OTHER: dict[str, Any] = {
     "strict_accuracy": True,
     "fast_math": True,
     "small_weights": True,
+    "weight_format": "int8",
     "embed_weights": True,
     "static_workspace": True,
     "profile": True,

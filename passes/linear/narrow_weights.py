@@ -1,0 +1,265 @@
+"""`narrow-weights`: constant weights in fewer bits, which kernels widen where they read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.elementwise import AddOp, CastOp, MulOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.tensor import GatherOp, ReshapeOp
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.passes.machinery.context import options_of, recorder_of
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
+from lowerdeck.passes.machinery.values import Array
+
+_FLOATS = {"bf16": bf16, "fp16": f16}
+"""The element types of the formats that are floats."""
+
+_FEWEST = 1024
+"""Elements of a constant that is worth it."""
+
+_SHORTEST = 16
+"""Of the sums that share a scale: fewer weights are not much larger than their scales."""
+
+_MOST = 127
+"""Of a byte; -128 has no opposite."""
+
+Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A constant in fewer bits; its elements times the scale, if there is one, are those it had."""
+
+    values: ConstantOp
+    scale: Array | None
+    """With one dimension more than the values, the first, for parts of their first."""
+
+
+class _Store:
+    """What constants have become, so that what several ops read is stored once."""
+
+    def __init__(self, format_: str) -> None:
+        self._element = _FLOATS.get(format_)
+        self._narrow: dict[tuple[ConstantOp, tuple[int, ...]], Narrow | None] = {}
+
+    @property
+    def name(self) -> str:
+        """What is stored."""
+        return "bytes" if self._element is None else str(self._element)
+
+    def narrow(self, value: SSAValue, axes: Sequence[int], parts: int = 1) -> Narrow | None:
+        """
+        A constant in fewer bits; bytes have one scale for all elements along `axes`, in as many
+        parts of the first axis. None for what stays: what is computed, small or not finite.
+        """
+        op = value.owner
+        if not isinstance(op, ConstantOp) or element_type(value) != f32:
+            return None
+        key = (op, (*axes, parts))
+        if key not in self._narrow:
+            self._narrow[key] = self._of(op, axes, parts)
+        return self._narrow[key]
+
+    def _of(self, op: ConstantOp, axes: Sequence[int], parts: int) -> Narrow | None:
+        try:
+            array = op.array
+        except ElidedBlobError:
+            return None
+        length = prod(array.shape[axis] for axis in axes) // parts
+        if array.size < _FEWEST or (self._element is None and length < _SHORTEST):
+            return None
+        if not all(_is_used_so(use.operation, use.index) for use in op.result.uses):
+            return None
+        if self._element is not None:
+            return _as_floats(array, self._element)
+        return _as_bytes(array, axes, parts)
+
+
+def _is_used_so(op: object, number: int) -> bool:
+    """True for a use as a weight or a table: others would need the constant as it was."""
+    if isinstance(op, ConvOp | ConvTransposeOp):
+        return number == 1
+    return isinstance(op, MatmulOp) or (isinstance(op, GatherOp) and number == 0)
+
+
+def _as_floats(array: Array, element: Attribute) -> Narrow | None:
+    with np.errstate(over="ignore"):
+        narrow = array.astype(numpy_dtype(element))
+    if not np.isfinite(narrow).all():
+        return None
+    return Narrow(ConstantOp.of(narrow), None)
+
+
+def _as_bytes(array: Array, axes: Sequence[int], parts: int) -> Narrow | None:
+    """Symmetric, rounded to nearest; the scale makes the largest magnitude 127."""
+    if not np.isfinite(array).all():
+        return None
+    apart = array.reshape(parts, -1, *array.shape[1:])
+    largest = np.abs(apart).max(axis=tuple(axis + 1 for axis in axes), keepdims=True)
+    tiny = np.finfo(np.float32).tiny
+    scale = np.where(largest > tiny * _MOST, largest / np.float32(_MOST), np.float32(1))
+    scale = scale.astype(np.float32)
+    values = np.rint(apart / scale).astype(np.int8).reshape(array.shape)
+    return Narrow(ConstantOp.of(values), scale)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """Which operand of a product is narrow, as what, and the scale that its result takes."""
+
+    operand: int
+    narrow: Narrow
+    scale: Array | None
+
+
+class NarrowProduct(Pattern[_Factor]):
+    """f(x, w) -> f(x, cast(q)) * s of a product or convolution f"""
+
+    name = "narrow-product"
+    roots = (ConvOp, ConvTransposeOp, MatmulOp)
+
+    def __init__(self, store: _Store) -> None:
+        self._store = store
+
+    def match(self, op: Contraction) -> Match[_Factor] | None:
+        if not op.is_uniform or not is_ranked(op):
+            return None
+        factor = self._factor(op)
+        return None if factor is None else Match((op,), self._store.name, factor)
+
+    def _factor(self, op: Contraction) -> _Factor | None:
+        if isinstance(op, MatmulOp):
+            return self._of_matmul(op)
+        rank, groups = rank_of(op.weight), op.groups.data
+        if isinstance(op, ConvOp):
+            narrow = self._store.narrow(op.weight, range(1, rank))
+        else:
+            narrow = self._store.narrow(op.weight, (0, *range(2, rank)), groups)
+        if narrow is None:
+            return None
+        column = [-1, *[1] * (rank - 2)]
+        return _Factor(1, narrow, None if narrow.scale is None else narrow.scale.reshape(column))
+
+    def _of_matmul(self, op: MatmulOp) -> _Factor | None:
+        for number, axis in ((1, -2), (0, -1)):
+            rank = rank_of(op.operands[number])
+            if narrow := self._store.narrow(op.operands[number], (rank + axis,)):
+                scale = narrow.scale
+                return _Factor(number, narrow, None if scale is None else scale[0])
+        return None
+
+    def rewrite(self, match: Match[_Factor], rewriter: Rewriter) -> None:
+        op, factor = match.root, match.data
+        assert isinstance(op, ConvOp | ConvTransposeOp | MatmulOp)
+        operands = list(op.operands)
+        wide = _widened(operands[factor.operand], factor.narrow, rewriter)
+        operands[factor.operand] = wide
+        bias = None if isinstance(op, MatmulOp) else op.bias
+        if factor.scale is None:
+            rewriter.replace(op, rewriter.add(op.with_operands(operands)).results)
+            return
+        total = rewriter.add(op.with_operands(operands[:2])).results[0]
+        scale = rewriter.add(ConstantOp.of(factor.scale)).result
+        total = rewriter.add(MulOp(total, scale)).result
+        if bias is not None:
+            column = [*dims_of(bias), *[1] * (rank_of(total) - 2)]
+            total = rewriter.add(AddOp(total, _reshaped(bias, column, rewriter))).result
+        rewriter.replace(op, total)
+
+
+class NarrowTable(Pattern[Narrow]):
+    """gather(m, i) -> cast(gather(q, i)) * gather(s, i)"""
+
+    name = "narrow-table"
+    roots = (GatherOp,)
+    ranked = True
+
+    def __init__(self, store: _Store) -> None:
+        self._store = store
+
+    def match(self, op: GatherOp) -> Match[Narrow] | None:
+        axis = op.axis.data
+        others = [k for k in range(rank_of(op.input)) if k != axis]
+        narrow = self._store.narrow(op.input, others)
+        return None if narrow is None else Match((op,), self._store.name, narrow)
+
+    def rewrite(self, match: Match[Narrow], rewriter: Rewriter) -> None:
+        op, narrow = match.root, match.data
+        assert isinstance(op, GatherOp)
+        axis, inside = op.axis.data, op.inside is not None
+        table = _stored(op.input, narrow, rewriter)
+        rows = rewriter.add(GatherOp(table, op.indices, axis, inside=inside)).result
+        value = rewriter.add(CastOp(rows, f32)).result
+        if narrow.scale is not None:
+            scale = rewriter.add(ConstantOp.of(narrow.scale[0])).result
+            scales = rewriter.add(GatherOp(scale, op.indices, axis, inside=inside)).result
+            value = rewriter.add(MulOp(value, scales)).result
+        rewriter.replace(op, value)
+
+
+def _stored(old: SSAValue, narrow: Narrow, rewriter: Rewriter) -> SSAValue:
+    """The narrow constant, where the first op that reads it finds the one that it replaces."""
+    assert isinstance(old.owner, ConstantOp)
+    if narrow.values.parent is None:
+        rewriter.insert_before(old.owner, narrow.values)
+        narrow.values.result.name_hint = old.name_hint
+    return narrow.values.result
+
+
+def _widened(old: SSAValue, narrow: Narrow, rewriter: Rewriter) -> SSAValue:
+    return rewriter.add(CastOp(_stored(old, narrow, rewriter), f32)).result
+
+
+def _reshaped(bias: SSAValue, dims: Sequence[Any], rewriter: Rewriter) -> SSAValue:
+    """A bias along the channels; a constant stays one."""
+    if isinstance(bias.owner, ConstantOp):
+        array = bias.owner.array.reshape(-1, *[1] * (len(dims) - 1))
+        return rewriter.add(ConstantOp.of(array)).result
+    return rewriter.add(ReshapeOp(bias, dims)).result
+
+
+class NarrowWeightsPass(ModulePass):
+    """
+    With a constant w of f32, q its elements rounded to nearest, to `--weight-format`:
+
+    - conv(x, w, b) -> conv(x, cast(q)) * s + b, likewise of a transposed convolution
+    - x @ w -> (x @ cast(q)) * s; w @ x -> (cast(q) @ x) * s
+    - gather(w, i) -> cast(gather(q, i)) * gather(s, i)
+      [w has at least 1024 elements, finite in q; only such ops read it]
+
+    Bytes have a scale s for each output channel, column, row or entry of a table, in which the
+    largest magnitude of its elements is 127 (https://arxiv.org/abs/1806.08342, section 3.1.1); sums
+    of fewer than 16 products keep their weights. Halves have no scales. All else is computed in f32
+    as before, so no data is needed. Part of no pipeline but that of `--weight-format`.
+    """
+
+    name = "narrow-weights"
+    optional = True
+    rounds = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if (format_ := options_of(ctx).weight_format) is None:
+            return
+        store = _Store(format_)
+        patterns = [NarrowProduct(store), NarrowTable(store)]
+        apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name)

@@ -1,0 +1,125 @@
+"""Weights in fewer bits: the C computes with what the pass rounds, on every target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+import lowerdeck
+from lowerdeck.compiler import import_and_lower
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.lowering.targets import obstacle
+from lowerdeck.passes.machinery.options import CompileOptions
+
+Array = NDArray[Any]
+
+RANDOM = np.random.default_rng(5)
+
+Numbers = tuple[int, ...]
+
+FORMS: dict[str, tuple[str, list[Numbers], dict[str, Any]]] = {
+    # The name of each: operator, shapes of the input and the weights, attributes.
+    "conv": ("Conv", [(1, 32, 9, 9), (40, 32, 3, 3), (40,)], {"pads": [1, 1, 1, 1]}),
+    "point": ("Conv", [(2, 64, 5, 5), (48, 64, 1, 1)], {}),
+    "strided": ("Conv", [(1, 3, 16, 16), (16, 3, 7, 7), (16,)], {"strides": [2, 2]}),
+    "grouped": ("Conv", [(1, 64, 6, 6), (64, 16, 3, 3)], {"group": 4}),
+    "line": ("Conv", [(1, 24, 40), (32, 24, 5), (32,)], {"dilations": [2]}),
+    "depthwise": ("Conv", [(1, 128, 8, 8), (128, 1, 5, 5), (128,)], {"group": 128}),
+    "backward": ("ConvTranspose", [(1, 24, 5, 5), (24, 20, 3, 3), (20,)], {"strides": [2, 2]}),
+    "backward_groups": ("ConvTranspose", [(1, 32, 4, 4), (32, 12, 3, 3)], {"group": 2}),
+    "row": ("MatMul", [(1, 64), (64, 100)], {}),
+    "rows": ("MatMul", [(3, 7, 48), (48, 50)], {}),
+    "batch": ("MatMul", [(3, 5, 32), (3, 32, 20)], {}),
+    "column": ("MatMul", [(4, 300), (300, 4)], {}),
+    "biased": ("Gemm", [(5, 40), (33, 40), (33,)], {"transB": 1}),
+    "recurrent": ("LSTM", [(6, 2, 24), (1, 80, 24), (1, 80, 20), (1, 160)], {"hidden_size": 20}),
+}
+
+
+def of_ranges(shape: Numbers) -> Array:
+    """Weights whose channels have different ranges."""
+    ranges = RANDOM.uniform(0.05, 1, (*shape[:1], *[1] * (len(shape) - 1)))
+    return np.asarray(RANDOM.standard_normal(shape) * ranges, np.float32)
+
+
+def write_model(path: Path, forms: dict[str, Any]) -> dict[str, Array]:
+    """A model of all forms, a product from the left and a table; its inputs."""
+    nodes: list[Any] = []
+    weights: dict[str, Array] = {}
+    inputs: dict[str, Array] = {}
+    for name, (kind, (shape, *others), attributes) in forms.items():
+        inputs[f"{name}_x"] = np.asarray(RANDOM.standard_normal(shape), np.float32)
+        parameters = [f"{name}_{number}" for number in range(len(others))]
+        for parameter, size in zip(parameters, others, strict=True):
+            weights[parameter] = of_ranges(size)
+        outputs = [name] if kind != "LSTM" else [name, "", ""]
+        nodes.append(helper.make_node(kind, [f"{name}_x", *parameters], outputs, **attributes))
+    weights["table"] = RANDOM.standard_normal((70, 32)).astype(np.float32)
+    weights["left"] = RANDOM.standard_normal((48, 32)).astype(np.float32)
+    inputs["index"] = np.array([[3, -1, 69], [0, 1, 3]], np.int64)
+    inputs["right_x"] = RANDOM.standard_normal((2, 32, 9)).astype(np.float32)
+    nodes.append(helper.make_node("Gather", ["table", "index"], ["gathered"]))
+    nodes.append(helper.make_node("MatMul", ["left", "right_x"], ["right"]))
+    graph = helper.make_graph(
+        nodes,
+        "forms",
+        [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for n, x in inputs.items()
+        ],
+        [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, None)
+            for n in [*forms, "gathered", "right"]
+        ],
+        [numpy_helper.from_array(w, n) for n, w in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return inputs
+
+
+ERRORS = {"bf16": 2.0**-8, "fp16": 2.0**-11, "int8": 2.0**-7}
+"""The largest difference of a weight, by the largest of its channel."""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Array]]:
+    path = tmp_path_factory.mktemp("model") / "forms.onnx"
+    return str(path), write_model(path, FORMS)
+
+
+@pytest.mark.parametrize("weight_format", ERRORS)
+def test_the_c_computes_with_rounded_weights(
+    model: tuple[str, dict[str, Array]], weight_format: str
+) -> None:
+    path, inputs = model
+    options = CompileOptions(target="c99", weight_format=weight_format)
+    module, _ = import_and_lower(path, "optimized", options)
+    rounded = run_module(module, inputs)
+    module, _ = import_and_lower(path, "optimized", CompileOptions(target="c99"))
+    exact = run_module(module, inputs)
+    for name, value in exact.items():
+        difference = np.abs(np.asarray(rounded[name]) - np.asarray(value))
+        # Random roundings: sums of products differ by far less than the sum of all.
+        largest = float(np.abs(np.asarray(value)).max()) if name != "recurrent" else 4.0
+        assert 0 < difference.max() < 2 * ERRORS[weight_format] * largest, name
+    sizes: list[int] = []
+    others = ("x86-64-v3", "c99") if weight_format == "int8" else ()
+    for target in ("native", *others):
+        if obstacle(target) is None:
+            compiled = lowerdeck.compile(
+                path, target=target, weight_format=weight_format, cache=False
+            )
+            found = compiled(inputs)
+            for name, value in rounded.items():
+                expected = np.asarray(value)
+                tolerance = 2e-5 * max(np.abs(expected).max(), 1)
+                np.testing.assert_allclose(found[name], expected, 0, tolerance, err_msg=name)
+            sizes.append(int(compiled.weights_size))
+    whole = Path(path).stat().st_size
+    assert min(sizes) < whole * (0.32 if weight_format == "int8" else 0.65)
