@@ -36,6 +36,7 @@ from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.metadata import TensorInfo, read_metadata
 from lowerdeck.passes.machinery.options import CompileOptions, split_weights
+from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.plugins import identity as plugins_identity
 from lowerdeck.plugins import load_installed
 from lowerdeck.profile import KernelEvent, KernelTimes, Profile
@@ -91,6 +92,8 @@ def compile(
     fast_math: bool = False,
     small_weights: bool = False,
     weight_format: str | None = None,
+    precision: str | None = None,
+    ranges: Ranges | str | os.PathLike[str] | None = None,
     profile: bool = False,
     schedules: Mapping[str, str] = MappingProxyType({}),
     extra_passes: str = "",
@@ -123,7 +126,8 @@ def compile(
     `strict_accuracy` leaves out what is faster but adds to rounding errors, and `fast_math` uses
     algebra of real numbers on floats, as pass `fast-math` lists it. `small_weights` leaves out what
     is faster but stores weights padded, transformed or twice. `weight_format` stores them in fewer
-    bits, as "bf16", "fp16" or "int8", and rounds them.
+    bits, as "bf16", "fp16" or "int8", and rounds them. `precision` is what layers may be computed
+    in: "bf16", "int8", or "auto", as `ranges` says, which `quantize` gives or has written.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,
@@ -152,6 +156,8 @@ def compile(
         fast_math=fast_math,
         small_weights=small_weights,
         weight_format=weight_format,
+        precision=precision,
+        ranges=Ranges.read(ranges) if isinstance(ranges, str | os.PathLike) else ranges,
         profile=profile,
         schedules=schedules,
         extra_passes=extra_passes,

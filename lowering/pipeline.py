@@ -26,6 +26,7 @@ from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
 from lowerdeck.passes.machinery.driver import is_enabled
 from lowerdeck.passes.machinery.options import (
+    PRECISIONS,
     WEIGHT_FORMATS,
     CompileOptions,
     OptionError,
@@ -170,6 +171,13 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
         problems.append(("target", f"'{options.target}' is not one of {known}"))
     if options.threads < 1:
         problems.append(("threads", f"{options.threads} is not a number of threads"))
+    if options.precision is not None and options.precision not in PRECISIONS:
+        known = ", ".join(PRECISIONS)
+        problems.append(("precision", f"'{options.precision}' is not one of {known}"))
+    if options.precision == "auto" and options.ranges is None:
+        problems.append(("precision", "auto goes by ranges, which `lowerdeck quantize` writes"))
+    if options.ranges is not None and options.precision not in ("int8", "auto"):
+        problems.append(("ranges", "they are for --precision int8 or auto"))
     if options.weight_format is not None and not is_weight_format(options.weight_format):
         known = ", ".join(WEIGHT_FORMATS)
         problems.append(("weight_format", f"'{options.weight_format}' is not one of {known}"))
@@ -309,9 +317,12 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
             parts["post"] = [*core_pipeline.fast(), *parts["post"]]
         if options.small_weights:
             parts["post"] = [*core_pipeline.small(), *parts["post"]]
-        if options.weight_format is not None:
-            narrow = core_pipeline.narrow()
-            parts["post"] = [*parts["post"][:-1], *narrow, *parts["post"][-1:]]
+        own: list[str] = []
+        if options.precision in ("int8", "auto") or options.probe is not None:
+            own += core_pipeline.quantized()
+        if options.weight_format is not None or options.precision == "bf16":
+            own += core_pipeline.narrow()
+        parts["post"] = [*parts["post"][:-1], *own, *parts["post"][-1:]]
         return [name for part in parts.values() for name in part]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes.machinery.options import (
+    PRECISIONS,
     WEIGHT_FORMATS,
     CompileOptions,
     OptionError,
     split_weights,
 )
+from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
     **dict.fromkeys(("--strict-accuracy", "--small-weights", "--weight-format"), _TO_LOOPS),
+    **dict.fromkeys(("--precision", "--ranges"), (*_TO_LOOPS, "export")),
     "--embed-weights": ("compile", "check", "reduce"),
     "--profile": ("compile", "bench", "report", "view"),
     **dict.fromkeys(("--name", "--byte-order"), ("compile",)),
@@ -204,6 +207,16 @@ def add_options(
         help="leave out what is faster but stores weights padded, transformed or twice",
     )
     add(
+        "--precision",
+        metavar="P",
+        help=f"what layers may be computed in: {', '.join(PRECISIONS)}; auto is what --ranges says",
+    )
+    add(
+        "--ranges",
+        metavar="FILE.json",
+        help="what quantize has written: the ranges by which inputs of layers become bytes",
+    )
+    add(
         "--weight-format",
         metavar="F",
         help=f"store weights in fewer bits: {', '.join(WEIGHT_FORMATS)}; --weights takes it, too",
@@ -262,6 +275,8 @@ def compile_options(
         fast_math=args.fast_math,
         small_weights=args.small_weights,
         weight_format=weight_format,
+        precision=args.precision,
+        ranges=None if args.ranges is None else Ranges.read(args.ranges),
         embed_weights=args.embed_weights,
         static_workspace=args.static_workspace,
         max_stack=args.max_stack,

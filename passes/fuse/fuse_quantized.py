@@ -27,11 +27,9 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.fuse.layers import LONGEST_SUM
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.values import Array, constant_values, is_finite
-
-_LONGEST_SUM = (1 << 31) // 255**2
-"""Products of bytes without their zero points, whose sum fits into an i32."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Factors:
 def _factors(left: SSAValue, right: SSAValue, terms: int | None) -> Factors | None:
     """The factors if the right one is made of constant bytes, and sums of so many terms fit."""
     found = [_dequantized(value) for value in (left, right)]
-    if found[0] is None or found[1] is None or terms is None or terms > _LONGEST_SUM:
+    if found[0] is None or found[1] is None or terms is None or terms > LONGEST_SUM:
         return None
     if not isinstance(found[1].quantized.owner, ConstantOp) or found[0].is_transposed:
         return None

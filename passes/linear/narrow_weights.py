@@ -27,8 +27,10 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.passes.linear.rounding import as_bytes
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
+from lowerdeck.passes.machinery.options import WEIGHT_FORMATS
 from lowerdeck.passes.machinery.values import Array
 
 _FLOATS = {"bf16": bf16, "fp16": f16}
@@ -39,9 +41,6 @@ _FEWEST = 1024
 
 _SHORTEST = 16
 """Of the sums that share a scale: fewer weights are not much larger than their scales."""
-
-_MOST = 127
-"""Of a byte; -128 has no opposite."""
 
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
 
@@ -111,15 +110,9 @@ def _as_floats(array: Array, element: Attribute) -> Narrow | None:
 
 
 def _as_bytes(array: Array, axes: Sequence[int], parts: int) -> Narrow | None:
-    """Symmetric, rounded to nearest; the scale makes the largest magnitude 127."""
     if not np.isfinite(array).all():
         return None
-    apart = array.reshape(parts, -1, *array.shape[1:])
-    largest = np.abs(apart).max(axis=tuple(axis + 1 for axis in axes), keepdims=True)
-    tiny = np.finfo(np.float32).tiny
-    scale = np.where(largest > tiny * _MOST, largest / np.float32(_MOST), np.float32(1))
-    scale = scale.astype(np.float32)
-    values = np.rint(apart / scale).astype(np.int8).reshape(array.shape)
+    values, scale = as_bytes(array, axes, parts)
     return Narrow(ConstantOp.of(values), scale)
 
 
@@ -258,7 +251,8 @@ class NarrowWeightsPass(ModulePass):
     rounds = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if (format_ := options_of(ctx).weight_format) is None:
+        options = options_of(ctx)
+        if (format_ := options.weight_format or options.precision) not in WEIGHT_FORMATS:
             return
         store = _Store(format_)
         patterns = [NarrowProduct(store), NarrowTable(store)]

@@ -15,6 +15,8 @@ from lowerdeck.dialects.frameworks import OptionValue, declared_options
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lowerdeck.passes.machinery.ranges import Ranges
+
 
 def _in_any_order(values: Collection[str]) -> list[str]:
     return sorted(values)
@@ -39,6 +41,9 @@ def regexes_of(patterns: str | Sequence[str] | None) -> tuple[str, ...]:
 def _patterns_key(patterns: str | Sequence[str] | None) -> list[str]:
     return sorted(set(regexes_of(patterns)))
 
+
+PRECISIONS = ("f32", "bf16", "int8", "auto")
+"""What layers may be computed in."""
 
 WEIGHT_FORMATS = ("bf16", "fp16", "int8")
 """How constant weights can be stored."""
@@ -76,6 +81,10 @@ def _values_key(values: Mapping[str, Any] | None) -> dict[str, list[Any]]:
 def _digest(array: NDArray[Any]) -> str:
     content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
     return hashlib.sha256(content).hexdigest()
+
+
+def _ranges_key(ranges: Ranges | None) -> str | None:
+    return None if ranges is None else ranges.text
 
 
 def _warn(text: str) -> None:
@@ -150,6 +159,13 @@ class CompileOptions:
     """Leave out what stores weights padded, transformed, wider or twice."""
     weight_format: str | None = None
     """How constant weights are stored, in fewer bits (`passes/linear/narrow_weights.py`)."""
+    precision: str | None = None
+    """What layers may be computed in: `bf16`, `int8`, or `auto`, as the ranges say
+    (`passes/fuse/quantize_layers.py`)."""
+    ranges: Ranges | None = field(default=None, metadata={"key": _ranges_key})
+    """What calibration has found (`passes/machinery/ranges.py`)."""
+    probe: str | None = None
+    """For calibration: `observe` returns what layers read, `switch` asks which are quantized."""
     fast_math: bool = False
     """Use algebra of real numbers on floats (`passes/fold/fast_math.py`)."""
     embed_weights: bool = False

@@ -136,6 +136,24 @@ def small() -> list[str]:
     return ["share-transposed"]
 
 
+def quantized() -> list[str]:
+    """What `--precision` adds before `post`."""
+    return [
+        # After all formulas and folding, as quantized values hide them.
+        "observe-layers",
+        "quantize-layers",
+        # Before fuse-quantized: pools and reshapes of bytes stand before the product no more.
+        "fold-quantize",
+        # The form that quantized models have; from here on they are alike.
+        "fuse-quantized",
+        "fold",
+        "simplify",
+        "fold-quantize",
+        "cse",
+        "dce",
+    ]
+
+
 def narrow() -> list[str]:
     """What `--weight-format` adds before `post`."""
     # After all folding, which would widen constants again; equal tables are one by then.

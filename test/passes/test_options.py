@@ -11,6 +11,7 @@ import pytest
 import lowerdeck
 from lowerdeck.dialects.frameworks import declared_options
 from lowerdeck.passes.machinery.options import CompileOptions
+from lowerdeck.passes.machinery.ranges import Ranges
 
 OTHER: dict[str, Any] = {
     "outputs": ["y"],
@@ -33,6 +34,9 @@ OTHER: dict[str, Any] = {
     "fast_math": True,
     "small_weights": True,
     "weight_format": "int8",
+    "precision": "int8",
+    "ranges": Ranges("digest", ()),
+    "probe": "observe",
     "embed_weights": True,
     "static_workspace": True,
     "profile": True,

@@ -1,0 +1,139 @@
+"""What calibration has found: how the layers of one model are quantized, as a small JSON file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from lowerdeck.passes.machinery.options import OptionError
+
+VERSION = 1
+
+PRECISIONS = ("f32", "int8")
+"""Of one layer."""
+
+
+@dataclass(frozen=True)
+class LayerRange:
+    """How one layer is quantized: by the range of its input, or by that of each row in each run."""
+
+    node: str
+    """The source nodes of the layer, for those who read the file."""
+    low: float | None = None
+    """The least number that is not clipped; None if rows have ranges of their own."""
+    high: float | None = None
+    precision: str = "int8"
+    """What `auto` computes it in."""
+    clipped: float = 0.0
+    """The share of the input's elements outside of the range, when it was found."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The layers of a model, in the order of its optimized form."""
+
+    model: str
+    """What identifies the layers: a digest of their weights."""
+    layers: tuple[LayerRange, ...]
+    method: str = ""
+    """How ranges were found."""
+    samples: int = 0
+    """In how many samples."""
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        return json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file."""
+        Path(path).write_text(self.text, encoding="utf-8")
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Ranges:
+        """The ranges of a file; OptionError lists what is wrong with it."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise OptionError([("ranges", f"{path} cannot be read: {error}")]) from None
+        return Ranges.of(content, str(path))
+
+    @staticmethod
+    def of(content: Any, where: str) -> Ranges:
+        """The ranges that a JSON value holds; OptionError lists what is wrong with it."""
+        problems = list(_problems(content))
+        if problems:
+            raise OptionError([("ranges", f"{where}: {text}") for text in problems])
+        layers = tuple(
+            LayerRange(
+                **{name: entry[name] for name in LayerRange.__annotations__ if name in entry}
+            )
+            for entry in content["layers"]
+        )
+        return Ranges(
+            content["model"], layers, str(content.get("method", "")), content.get("samples", 0)
+        )
+
+
+def _problems(content: Any) -> list[str]:
+    if not isinstance(content, dict):
+        return ["expected an object of JSON"]
+    entries = cast("dict[str, Any]", content)
+    if entries.get("version") != VERSION:
+        return [f"version {entries.get('version')!r}, expected {VERSION}"]
+    if not isinstance(entries.get("model"), str):
+        return ["'model' is no text; `lowerdeck quantize` writes such files"]
+    samples = entries.get("samples", 0)
+    if not isinstance(samples, int):
+        return [f"'samples' is {samples!r}, expected a number"]
+    layers = entries.get("layers")
+    if not isinstance(layers, list):
+        return ["'layers' is no list; `lowerdeck quantize` writes such files"]
+    return [
+        f"layer {number}{_called(entry)}: {text}"
+        for number, entry in enumerate(cast("Sequence[Any]", layers))
+        for text in _problems_of_layer(entry)
+    ]
+
+
+def _called(entry: Any) -> str:
+    node = cast("dict[str, Any]", entry).get("node") if isinstance(entry, dict) else None
+    return f" ({node})" if isinstance(node, str) else ""
+
+
+def _problems_of_layer(entry: Any) -> list[str]:
+    if not isinstance(entry, Mapping):
+        return ["expected an object of JSON"]
+    values = cast("Mapping[str, Any]", entry)
+    problems: list[str] = []
+    if not isinstance(values.get("node"), str):
+        problems.append("'node' is no text")
+    if values.get("precision", "int8") not in PRECISIONS:
+        problems.append(
+            f"precision {values['precision']!r}, expected one of {', '.join(PRECISIONS)}"
+        )
+    if not _is_number(values.get("clipped", 0.0)):
+        problems.append(f"'clipped' is {values['clipped']!r}, expected a number")
+    limits = [values.get(name) for name in ("low", "high")]
+    if limits == [None, None]:
+        return problems
+    if not all(map(_is_number, limits)):
+        return [*problems, f"a range from {limits[0]} to {limits[1]}, expected finite numbers"]
+    low, high = cast("list[float]", limits)
+    if not low <= 0 <= high:
+        problems.append(f"a range from {low} to {high}, expected one that holds 0")
+    elif not (high - low) / 255 >= 2.0**-126:
+        problems.append(f"a range from {low} to {high}, whose scale is 0")
+    elif not math.isfinite(2 * (high - low)) or high - low > 2.0**127:
+        problems.append(f"a range from {low} to {high}, which has no scale in f32")
+    return problems
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
