@@ -3,10 +3,11 @@ lowerdeck: compile trained models to C that depends on nothing.
 
 Every exception of its own is a LowerdeckError: ModelError for a model that is wrong (FrontendError
 lists all that cannot be imported, LimitError is for too little memory), CompileError for what
-passes cannot compile (ExportError: for what a format cannot say), OptionError, PluginError for a
-plugin that cannot be loaded, PluginFault for one that fails at work, BuildError for the C
-compiler's part, RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside
-them there are OSError, and ParseError of xDSL for IR text.
+passes cannot compile (ExportError: for what a format cannot say), OptionError, CalibrationError for
+samples that do not fit, BudgetError for what no choice of layers meets, PluginError for a plugin
+that cannot be loaded, PluginFault for one that fails at work, BuildError for the C compiler's part,
+RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside them there are
+OSError, and ParseError of xDSL for IR text.
 
 The names below are resolved on first use, so that `import lowerdeck.dialects` loads
 neither numpy nor the compiler.
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lowerdeck import backend
     from lowerdeck.binding import RunError
     from lowerdeck.build import BuildError
+    from lowerdeck.calibration import CalibrationError
     from lowerdeck.compiler import Model, compile, load
     from lowerdeck.dialects.errors import (
         CompileError,
@@ -35,11 +37,14 @@ if TYPE_CHECKING:
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError, load_plugin
+    from lowerdeck.quantizing import BudgetError, quantize
 
     __version__: str
 
 __all__ = [
+    "BudgetError",
     "BuildError",
+    "CalibrationError",
     "CompileError",
     "ExportError",
     "FrontendError",
@@ -58,10 +63,13 @@ __all__ = [
     "export",
     "load",
     "load_plugin",
+    "quantize",
 ]
 
 _MODULES = {
+    "BudgetError": "quantizing",
     "BuildError": "build",
+    "CalibrationError": "calibration",
     "CompileError": "dialects.errors",
     "ExportError": "exporters.errors",
     "FrontendError": "frontends.errors",
@@ -78,6 +86,7 @@ _MODULES = {
     "export": "exporting",
     "load": "compiler",
     "load_plugin": "plugins",
+    "quantize": "quantizing",
 }
 """The module, below this one, that holds what a name stands for."""
 

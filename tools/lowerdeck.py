@@ -16,13 +16,24 @@ from typing import Any
 from lowerdeck.dialects.files import is_special
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, Parser
-from lowerdeck.tools.commands import bench, cache, compile, demo, export, ops, report, run, view
+from lowerdeck.tools.commands import (
+    bench,
+    cache,
+    compile,
+    demo,
+    export,
+    ops,
+    quantize,
+    report,
+    run,
+    view,
+)
 from lowerdeck.tools.common import EXIT_CODES, run_tool
 from lowerdeck.tools.completion import complete
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
-COMMANDS = (compile, run, bench, export, ops, report, view, demo, cache)
+COMMANDS = (compile, run, bench, export, quantize, ops, report, view, demo, cache)
 """Each has `add_to`, which adds its parser, in the order of the help."""
 
 

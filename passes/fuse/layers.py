@@ -17,7 +17,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, LayerNormOp, MatmulOp
-from lowerdeck.dialects.core.types import element_type, f32, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, rank_of
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import is_ranked
 
@@ -40,6 +40,13 @@ class Layer:
         return self.op.operands[0]
 
     @property
+    def products(self) -> int:
+        """Its multiplications, with open sizes as 1."""
+        shape = self.weight.array.shape
+        terms = prod(shape[1:]) if isinstance(self.op, ConvOp) else shape[0]
+        return terms * prod(dim.value or 1 for dim in dims_of(self.op.result))
+
+    @property
     def weight(self) -> ConstantOp:
         owner = self.op.operands[1].owner
         assert isinstance(owner, ConstantOp)
@@ -56,6 +63,13 @@ def layers_of(module: ModuleOp) -> list[Layer]:
     found = (op for op in ops if isinstance(op, ConvOp | MatmulOp) and _has_weights(op))
     layers = [Layer(op, isinstance(op, MatmulOp) and is_transformer) for op in found]
     return [each for each in layers if each.is_dynamic or _runs_once(each.op)]
+
+
+def observed(layers: Sequence[Layer]) -> dict[int, int]:
+    """For each layer that has one range, the first of those that read the same value."""
+    first: dict[SSAValue, int] = {}
+    own = [(number, layer) for number, layer in enumerate(layers) if not layer.is_dynamic]
+    return {number: first.setdefault(layer.input, number) for number, layer in own}
 
 
 def _has_weights(op: Product) -> bool:

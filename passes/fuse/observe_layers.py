@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.names import named, value_names
-from lowerdeck.passes.fuse.layers import layers_of
+from lowerdeck.passes.fuse.layers import layers_of, observed
 from lowerdeck.passes.machinery.context import options_of
 
 OBSERVED = "lowerdeck.layer."
@@ -28,11 +28,12 @@ class ObserveLayersPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if options_of(ctx).probe != "observe":
             return
+        layers = layers_of(op)
         functions: dict[FuncOp, dict[SSAValue, int]] = {}
-        for number, layer in enumerate(layers_of(op)):
-            function = layer.op.parent_op()
-            if not layer.is_dynamic and isinstance(function, FuncOp):
-                functions.setdefault(function, {}).setdefault(layer.input, number)
+        for number in dict.fromkeys(observed(layers).values()):
+            function = layers[number].op.parent_op()
+            assert isinstance(function, FuncOp)
+            functions.setdefault(function, {})[layers[number].input] = number
         for function, values in functions.items():
             last = function.body.block.last_op
             assert isinstance(last, ReturnOp)

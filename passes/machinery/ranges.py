@@ -31,6 +31,10 @@ class LayerRange:
     """What `auto` computes it in."""
     clipped: float = 0.0
     """The share of the input's elements outside of the range, when it was found."""
+    share: float = 0.0
+    """Of the multiplications of all layers."""
+    error: float | None = None
+    """What the outputs differ by if this layer alone is quantized, by norm; None if not known."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class Ranges:
     """How ranges were found."""
     samples: int = 0
     """In how many samples."""
+    metric: str | None = None
+    """That of the budget, if there was one."""
+    drop: float | None = None
+    """What the choice of precisions loses on samples that were held back, by the metric."""
 
     @property
     def text(self) -> str:
@@ -76,7 +84,12 @@ class Ranges:
             for entry in content["layers"]
         )
         return Ranges(
-            content["model"], layers, str(content.get("method", "")), content.get("samples", 0)
+            content["model"],
+            layers,
+            str(content.get("method", "")),
+            content.get("samples", 0),
+            content.get("metric"),
+            content.get("drop"),
         )
 
 
@@ -117,8 +130,10 @@ def _problems_of_layer(entry: Any) -> list[str]:
         problems.append(
             f"precision {values['precision']!r}, expected one of {', '.join(PRECISIONS)}"
         )
-    if not _is_number(values.get("clipped", 0.0)):
-        problems.append(f"'clipped' is {values['clipped']!r}, expected a number")
+    for name in ("clipped", "share", "error"):
+        found = values.get(name, 0.0)
+        if not (_is_number(found) or (name == "error" and found is None)):
+            problems.append(f"'{name}' is {values[name]!r}, expected a number")
     limits = [values.get(name) for name in ("low", "high")]
     if limits == [None, None]:
         return problems

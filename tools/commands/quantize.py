@@ -1,0 +1,102 @@
+"""`lowerdeck quantize`: ranges for layers that are computed from bytes, and which ones are."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.dialects.files import replacing
+from lowerdeck.tools.command import add_command, command_options
+from lowerdeck.tools.common import ToolError, about
+
+if TYPE_CHECKING:
+    from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
+
+_METHODS = ("mse", "min-max", "percentile", "entropy")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser of the tool."""
+    one = add_command(commands, "quantize", run, "find how layers are quantized, from samples")
+    one.add_argument(
+        "-o",
+        metavar="OUT.json",
+        dest="out",
+        required=True,
+        help="file to write: what --ranges of other commands reads",
+    )
+    one.add_argument(
+        "--calibration",
+        metavar="DATA",
+        help="samples of the inputs: an .npz file with an array for each input, an .npy file for "
+        "the only one, or a folder of such files; arrays may have one more dimension, for samples",
+    )
+    one.add_argument(
+        "--method",
+        choices=_METHODS,
+        default="mse",
+        help="how ranges are found (default: mse, the least square error)",
+    )
+    one.add_argument(
+        "--max-drop",
+        metavar="METRIC=VALUE",
+        help="what may be lost: top1 (share of other decisions) or error (difference of outputs by "
+        "norm); layers that would lose more stay in f32 with --precision auto. One sample in four "
+        "is held back, and verifies the whole",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the ranges, and tell what they are."""
+    from lowerdeck.calibration import CalibrationError
+    from lowerdeck.quantizing import BudgetError, quantize_with
+    from lowerdeck.tools.progress import progress
+
+    budget = None if args.max_drop is None else _budget(args.max_drop)
+    with about(args.model), progress() as shown:
+        options = command_options(args, shown)
+        try:
+            ranges = quantize_with(
+                args.model, args.calibration, options, method=args.method, max_drop=budget
+            )
+        except (CalibrationError, BudgetError) as error:
+            raise ToolError(str(error)) from error
+    with replacing(args.out) as file:
+        file.write(ranges.text)
+    for line in report(ranges):
+        print(line)
+    print(f"wrote {args.out}")
+    return 0
+
+
+def _budget(text: str) -> tuple[str, float]:
+    """`METRIC=VALUE`, the value as a number or in percent; ToolError."""
+    name, _, number = text.partition("=")
+    try:
+        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        raise ToolError(f"--max-drop {text}: expected METRIC=VALUE, as top1=0.5%") from None
+    return name, value
+
+
+def report(ranges: Ranges) -> list[str]:
+    """The layers as a table, and what the whole loses."""
+    from lowerdeck.tools.text_table import table_lines
+
+    head = ("layer", "precision", "range", "clipped", "products", "error alone")
+    lines = table_lines(head, map(_row, ranges.layers), left=(0, 1))
+    if ranges.drop is not None:
+        lines.append(f"{ranges.metric} on samples held back: {ranges.drop:.4g}")
+    return lines
+
+
+def _row(layer: LayerRange) -> tuple[str, ...]:
+    is_of_rows = layer.low is None
+    return (
+        layer.node,
+        layer.precision,
+        "each row" if is_of_rows else f"{layer.low:.4g} to {layer.high:.4g}",
+        "" if is_of_rows else f"{layer.clipped:.3%}",
+        f"{layer.share:.1%}",
+        "" if layer.error is None else f"{layer.error:.2e}",
+    )

@@ -1,0 +1,1 @@
+../../api/observing.py
