@@ -44,7 +44,7 @@ class Histogram:
         self.low, self.high = min(self.low, low), max(self.high, high)
         while self._reach < max(-low, high):
             self._double()
-        places = (flat * np.float32(_BINS / 2 / self._reach) + np.float32(_BINS // 2)).astype(int)
+        places = np.floor(flat * np.float32(_BINS / 2 / self._reach)).astype(int) + _BINS // 2
         self._bins += np.bincount(np.minimum(places, _BINS - 1), minlength=_BINS)
         self.count += flat.size
 

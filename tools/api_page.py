@@ -17,7 +17,16 @@ it. Arguments that are wrong are `ValueError` or `TypeError`, files that cannot 
 [end of this page](#exceptions)."""
 
 _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "": ("", ["compiler.compile", "compiler.load", "exporting.export", "compiler.Model"]),
+    "": (
+        "",
+        [
+            "compiler.compile",
+            "compiler.load",
+            "exporting.export",
+            "quantizing.quantize",
+            "compiler.Model",
+        ],
+    ),
     "What calls take and return": (
         "",
         [
@@ -55,6 +64,8 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "dialects.errors.LimitError",
             "dialects.errors.CompileError",
             "exporters.errors.ExportError",
+            "calibration.CalibrationError",
+            "quantizing.BudgetError",
             "passes.machinery.options.OptionError",
             "plugins.PluginError",
             "dialects.errors.PluginFault",

@@ -63,6 +63,11 @@ def _dequantized(value: SSAValue) -> Dequantized | None:
         centered, zero = difference.lhs, _numbers(difference.rhs)
         if zero is None:
             return None
+    elif (total := producer(centered, AddOp)) is not None:
+        centered, zero = total.lhs, _numbers(total.rhs)
+        if zero is None:
+            return None
+        zero = -zero
     cast, scale = producer(centered, CastOp), _numbers(product.rhs)
     if cast is None or scale is None or not is_finite(scale):
         return None

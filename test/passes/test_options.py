@@ -99,13 +99,14 @@ def test_the_order_of_outputs_counts() -> None:
 
 
 def test_compile_takes_every_option_by_name() -> None:
-    """But for those that `tune` finds out, that find faults and that are for other machines."""
+    """But for what `tune` finds out and `quantize` asks, finds faults or is for other machines."""
     parameters = dict(inspect.signature(lowerdeck.compile).parameters)
     assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert parameters.pop("args").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert parameters.pop("import_options").kind is inspect.Parameter.VAR_KEYWORD
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
     inner = {"byte_order", "max_stack", "rank", "strategy", "rewrite_limit", "import_options"}
+    inner.add("probe")
     assert parameters.keys() == {*OTHER} - inner | {"cache"}
     for name in parameters.keys() - {"cache"}:
         assert parameters[name].default == getattr(CompileOptions(), name)

@@ -1,0 +1,276 @@
+"""Models that are computed from bytes: `quantize`, and `compile` with what it gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+import lowerdeck
+from lowerdeck.calibration import CalibrationError, samples_of
+from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.metadata import TensorInfo
+from lowerdeck.observing import METHODS, Histogram, range_of
+from lowerdeck.passes.machinery.ranges import Ranges
+from lowerdeck.quantizing import BudgetError, quantize
+from lowerdeck.tools.lowerdeck import main
+
+Array = NDArray[Any]
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+
+
+def weights(*shape: int) -> Array:
+    values = np.random.default_rng(sum(shape)).standard_normal(shape)
+    return np.asarray(values / np.sqrt(np.prod(shape[1:])), np.float32)
+
+
+def write(path: Path, nodes: list[Any], shape: list[Any], constants: Mapping[str, Array]) -> str:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return str(path)
+
+
+def node(kind: str, inputs: str, output: str, **attributes: Any) -> Any:
+    return helper.make_node(kind, inputs.split(), [output], name=output, **attributes)
+
+
+def convolutions(path: Path) -> str:
+    """A pool, a residual connection, a depthwise convolution and a product with one row."""
+    nodes = [
+        node("Conv", "x w0 b0", "a", pads=[1] * 4),
+        node("Relu", "a", "ar"),
+        node("MaxPool", "ar", "p", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", "p w1 b1", "c", pads=[1] * 4),
+        node("Add", "c p", "e"),
+        node("Conv", "e w2", "f", pads=[1] * 4, group=16),
+        node("GlobalAveragePool", "f", "g"),
+        node("Flatten", "g", "h"),
+        node("MatMul", "h w3", "y"),
+    ]
+    constants = {
+        "w0": weights(16, 3, 3, 3),
+        "b0": weights(16),
+        "w1": weights(16, 16, 3, 3),
+        "b1": weights(16),
+        "w2": weights(16, 1, 3, 3),
+        "w3": weights(16, 10),
+    }
+    return write(path, nodes, [1, 3, 12, 12], constants)
+
+
+def tokens(path: Path) -> str:
+    """A block of a transformer without its attention."""
+    nodes = [
+        node("LayerNormalization", "x s", "n"),
+        node("MatMul", "n w0", "a"),
+        node("Relu", "a", "b"),
+        node("MatMul", "b w1", "c"),
+        node("Add", "c x", "y"),
+    ]
+    constants = {"s": weights(32) + 1, "w0": weights(32, 64), "w1": weights(64, 32)}
+    return write(path, nodes, [1, "t", 32], constants)
+
+
+def images(count: int, seed: int = 0) -> Iterator[Array]:
+    random = np.random.default_rng(seed)
+    for _ in range(count):
+        yield np.asarray(random.standard_normal((1, 3, 12, 12)), np.float32)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return convolutions(tmp_path_factory.mktemp("model") / "net.onnx")
+
+
+@pytest.fixture(scope="module")
+def ranges(model: str) -> Ranges:
+    return quantize(model, images(8))
+
+
+def test_the_c_computes_what_the_interpreter_does(model: str, ranges: Ranges) -> None:
+    assert [layer.node for layer in ranges.layers] == ["a", "c", "f", "y, g"]
+    assert all(layer.low is not None and layer.low <= 0 for layer in ranges.layers)
+    options = CompileOptions(target="c99", precision="int8", ranges=ranges)
+    module, _ = import_and_lower(model, "optimized", options)
+    text = str(module)
+    assert text.count(" in i32") == 4
+    x = next(images(1, seed=1))
+    expected = run_module(module, {"x": x})["y"]
+    for target in ("native", "c99"):
+        found = compile_with(model, replace(options, target=target), cache=False)({"x": x})["y"]
+        np.testing.assert_allclose(found, np.asarray(expected), 0, 1e-6)
+    exact = lowerdeck.compile(model, cache=False)({"x": x})["y"]
+    assert 0 < np.linalg.norm(found - exact) < 0.05 * np.linalg.norm(exact)
+
+
+def test_rows_have_ranges_of_their_own(tmp_path: Path) -> None:
+    """So no data is needed; a row of large numbers takes nothing from the others."""
+    path = tokens(tmp_path / "tokens.onnx")
+    found = quantize(path)
+    assert [(layer.low, layer.high) for layer in found.layers] == [(None, None)] * 2
+    x = np.asarray(np.random.default_rng(0).standard_normal((1, 5, 32)), np.float32)
+    x[0, 2] *= 1e4
+    exact = lowerdeck.compile(path, cache=False)({"x": x})["y"]
+    options = CompileOptions(target="c99", precision="int8")
+    module, _ = import_and_lower(path, "optimized", options)
+    expected = np.asarray(run_module(module, {"x": x})["y"])
+    got = lowerdeck.compile(path, precision="int8", cache=False)({"x": x})["y"]
+    np.testing.assert_allclose(got, expected, 1e-5, 1e-5)
+    error = np.linalg.norm(got - exact, axis=-1) / np.linalg.norm(exact - x, axis=-1)
+    assert (0 < error).all()
+    assert (error < 0.03).all()
+
+
+def test_a_budget_is_met(tmp_path: Path) -> None:
+    """By layers that stay in f32; the samples that verify it are others."""
+    path = str(DIGITS / "digits.onnx")
+    data = np.load(DIGITS / "held_back.npz")["images"]
+    found = quantize(path, {"image": data[:40]}, max_drop=("error", 0.009))
+    assert found.drop is not None
+    assert found.drop <= 0.009
+    assert {layer.precision for layer in found.layers} == {"f32", "int8"}
+    assert all(layer.error is not None and layer.error > 0 for layer in found.layers)
+    got = lowerdeck.compile(path, precision="auto", ranges=found)({"image": data[40:]})["logits"]
+    exact = lowerdeck.compile(path)({"image": data[40:]})["logits"]
+    assert np.linalg.norm(got - exact) < 0.015 * np.linalg.norm(exact)
+    assert (got.argmax(1) == exact.argmax(1)).mean() >= 0.997
+    with pytest.raises(
+        BudgetError, match=r"error 1e-09: layer \d \(.*\), which loses least, alone"
+    ):
+        quantize(path, {"image": data[:8]}, max_drop=("error", 1e-9))
+
+
+def test_a_function_may_say_what_is_lost(model: str) -> None:
+    def drop(expected: Any, found: Any) -> float:
+        assert len(expected) == len(found)
+        assert found[0].keys() == {"y"}
+        return 0.0
+
+    found = quantize(model, images(5), max_drop=(drop, 0.0))
+    assert {layer.precision for layer in found.layers} == {"int8"}
+    assert found.metric == "drop"
+
+
+BAD: dict[str, tuple[Callable[[], Any], str]] = {
+    "nothing": (lambda: [], "the data holds no samples"),
+    "nan": (lambda: [np.full((1, 3, 12, 12), np.nan, np.float32)], "'x' has NaN or infinities"),
+    "shape": (lambda: [np.zeros((1, 3, 12, 13), np.float32)], r"has the shape \[1, 3, 12, 13\]"),
+    "name": (lambda: [{"z": np.zeros((1, 3, 12, 12), np.float32)}], "'z' is no input"),
+    "number": (lambda: [[np.zeros(1), np.zeros(1)]], "sample 0: 2 arrays for 1 inputs"),
+    "file": (lambda: "nowhere.npz", "nowhere.npz: cannot be read"),
+    "none": (lambda: None, "needs samples"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_samples_are_named(model: str, name: str) -> None:
+    data, text = BAD[name]
+    with pytest.raises(CalibrationError, match=text):
+        quantize(model, data())
+
+
+def test_samples_come_in_many_forms(tmp_path: Path) -> None:
+    info = [TensorInfo("x", np.dtype(np.float32), (1, 3))]
+    batch = [TensorInfo("x", np.dtype(np.float32), ("n", 3))]
+    array = np.arange(12, dtype=np.float32).reshape(4, 3)
+    np.save(tmp_path / "a.npy", array)
+    np.savez(tmp_path / "b.npz", x=array.reshape(4, 1, 3))
+    forms: list[tuple[Any, list[TensorInfo]]] = [
+        (array, info),
+        (array, batch),
+        ({"x": array}, info),
+        ([row[None] for row in array], info),
+        (({"x": row[None]} for row in array), batch),
+        (tmp_path / "a.npy", info),
+        (str(tmp_path / "b.npz"), batch),
+    ]
+    for data, inputs in forms:
+        found = [sample["x"] for sample in samples_of(data, inputs, inputs)]
+        np.testing.assert_array_equal(np.concatenate(found), array)
+        assert all(each.shape == (1, 3) for each in found)
+    assert len(list(samples_of(tmp_path, info, info))) == 8
+
+
+def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path: Path) -> None:
+    content = json.loads(ranges.text)
+    layer = content["layers"][0]
+    wrong: dict[str, tuple[Any, str]] = {
+        "low": (1.0, "expected one that holds 0"),
+        "high": (layer["low"], "expected one that holds 0"),
+        "node": (3, "'node' is no text"),
+        "precision": ("int4", "precision 'int4', expected one of f32, int8"),
+        "clipped": ("", "'clipped' is ''"),
+    }
+    for name, (value, text) in wrong.items():
+        other = {**content, "layers": [{**layer, name: value}, *content["layers"][1:]]}
+        with pytest.raises(lowerdeck.OptionError, match=text):
+            Ranges.of(other, "file")
+    for low, high, text in (
+        (0, 0, "scale is 0"),
+        (0, float("nan"), "finite"),
+        (0, 1e39, "no scale"),
+    ):
+        other = {**content, "layers": [{**layer, "low": low, "high": high}]}
+        with pytest.raises(lowerdeck.OptionError, match=text):
+            Ranges.of(other, "file")
+    bad: Any
+    for bad in ([], {}, {"version": 1}, {**content, "layers": [[]]}, {**content, "version": 2}):
+        with pytest.raises(lowerdeck.OptionError):
+            Ranges.of(bad, "file")
+    assert Ranges.of(content, "file") == ranges
+    path = tokens(tmp_path / "other.onnx")
+    with pytest.raises(lowerdeck.OptionError, match=r"those of another model.*it has 2 layers"):
+        lowerdeck.compile(path, precision="int8", ranges=ranges, cache=False)
+    with pytest.raises(lowerdeck.OptionError, match="auto goes by ranges"):
+        lowerdeck.compile(model, precision="auto", cache=False)
+
+
+def test_the_command_writes_what_others_read(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "data.npz", x=np.concatenate(list(images(4))))
+    out = str(tmp_path / "ranges.json")
+    data = str(tmp_path / "data.npz")
+    assert main(["quantize", model, "--calibration", data, "-o", out]) == 0
+    assert "c      int8" in capsys.readouterr().out
+    assert main(["check", model, "--precision", "int8", "--ranges", out]) == 0
+    assert "the C agree" in capsys.readouterr().out
+    other = str(tmp_path / "not.json")
+    command = ["quantize", model, "--calibration", data, "-o", other, "--max-drop", "error=0"]
+    assert main(command) == 1
+    assert "no layer can be quantized within error 0" in capsys.readouterr().err
+    assert not Path(other).exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_keeps_most_of_a_long_tail(method: str) -> None:
+    random = np.random.default_rng(3)
+    values = np.maximum(
+        random.standard_normal(100_000) * np.where(random.random(100_000) < 1e-4, 40, 1), -2
+    )
+    whole, parts = Histogram(), Histogram()
+    whole.add(values)
+    for part in np.array_split(values, 7):
+        parts.add(part)
+    np.testing.assert_array_equal(whole.bins, parts.bins)
+    low, high = range_of(whole, method)
+    assert -2 <= low < -1.5
+    assert high == np.float32(values.max()) if method == "min-max" else 2.5 < high
+    assert method not in ("mse", "percentile") or high < 0.9 * values.max()
+    assert whole.clipped(low, high) < 0.01
