@@ -135,7 +135,7 @@ def _apart(
 def _parts(array: Array, info: TensorInfo, rows: int | None) -> Sequence[Array]:
     """The samples in an array: of so many rows, or else as many as its input has."""
     if array.ndim == info.rank + 1:
-        return [np.ascontiguousarray(part) for part in array]
+        return [np.asarray(part) for part in array]
     first = rows or info.shape[0] if info.shape and array.ndim == info.rank else None
     if isinstance(first, int) and first > 0 and len(array) != first and len(array) % first == 0:
         return [array[k : k + first] for k in range(0, len(array), first)]
@@ -159,6 +159,6 @@ def _check(where: str, sample: Sample, inputs: Sequence[TensorInfo]) -> None:
         elif array.dtype.kind == "f" and not np.isfinite(array).all():
             problems.append(f"input '{info.name}' has NaN or infinities, expected numbers")
         else:
-            sample[info.name] = np.ascontiguousarray(array, info.dtype)
+            sample[info.name] = np.asarray(array, info.dtype, order="C")
     if problems:
         raise CalibrationError("\n".join(f"{where}: {text}" for text in problems))

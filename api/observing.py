@@ -149,4 +149,4 @@ def range_of(histogram: Histogram, method: str) -> tuple[float, float]:
     numbers that are all 0 have a range, too.
     """
     low, high = METHODS[method](histogram)
-    return (low, high) if high - low >= _LEVELS * 2.0**-100 else (0.0, 1.0)
+    return (float(low), float(high)) if high - low >= _LEVELS * 2.0**-100 else (0.0, 1.0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from lowerdeck.binding import RunError
 from lowerdeck.calibration import CalibrationError, Data, Sample, samples_of
 from lowerdeck.compiler import (
     Array,
@@ -213,13 +214,16 @@ def _calibrated(
     samples = 0
     own_outputs = [info for info in observer.outputs if not info.name.startswith(OBSERVED)]
     for number, sample in enumerate(samples_of(data, observer.inputs, own_outputs)):
-        found = observer(sample)
+        try:
+            found = observer(sample)
+        except (RunError, ValueError) as error:
+            raise CalibrationError(f"calibration: sample {number}: {error}") from error
         own = {name: array for name, array in found.items() if not name.startswith(OBSERVED)}
         if budget is not None and number % _HELD_BACK == _HELD_BACK - 1:
             _keep(held, sample, own)
             continue
         samples += 1
-        if budget is not None and len(used.inputs) < _SEARCHED:
+        if budget is not None:
             _keep(used, sample, own)
         for name in found.keys() - own.keys():
             layer = int(name.removeprefix(OBSERVED))
@@ -274,7 +278,8 @@ class Search:
         """The ranges with what `auto` computes each layer in; BudgetError."""
         count = len(self._ranges.layers)
         self._options.progress("search")
-        errors = [self._loss(_error, self._used, {number}) for number in range(count)]
+        few = Kept(self._used.inputs[:_SEARCHED], self._used.outputs[:_SEARCHED])
+        errors = [self._loss(_error, few, {number}) for number in range(count)]
         order = sorted(
             range(count), key=lambda k: errors[k] / max(self._ranges.layers[k].share, 1e-9)
         )

@@ -205,6 +205,9 @@ def test_samples_come_in_many_forms(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.concatenate(found), array)
         assert all(each.shape == (1, 3) for each in found)
     assert len(list(samples_of(tmp_path, info, info))) == 8
+    scalar = [TensorInfo("r", np.dtype(np.int64), ())]
+    (only,) = samples_of([{"r": np.array(3)}], scalar, scalar)
+    assert only["r"].shape == ()
 
 
 def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path: Path) -> None:
