@@ -47,6 +47,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_in,
     layout_out,
     position_of,
+    stored,
     the,
 )
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target, are_even
@@ -130,7 +131,8 @@ class TiledMatmul(Strategy):
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
                 # A panel that is read only once is over too soon to ask for the next one meanwhile.
-                if is_packed and order == columns_first and rows >= AHEAD * height:
+                is_soon = rows < AHEAD * height and stored(op.rhs) is op.rhs
+                if is_packed and order == columns_first and not is_soon:
                     ahead = position_of(kernel, op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))

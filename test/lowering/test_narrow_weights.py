@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
-from lowerdeck.compiler import import_and_lower
+from lowerdeck.compiler import generate, import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.targets import obstacle
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -123,3 +123,16 @@ def test_the_c_computes_with_rounded_weights(
             sizes.append(int(compiled.weights_size))
     whole = Path(path).stat().st_size
     assert min(sizes) < whole * (0.32 if weight_format == "int8" else 0.65)
+
+
+@pytest.mark.parametrize("weight_format", [None, *ERRORS])
+def test_memory_is_asked_ahead_where_a_row_reads_it(
+    weight_format: str | None, tmp_path: Path
+) -> None:
+    """Lines of narrow weights are used up before others would come by themselves."""
+    forms = {"row": ("MatMul", [(1, 512), (512, 3072)], {})}
+    write_model(tmp_path / "row.onnx", forms)
+    options = CompileOptions(target="x86-64-v4", weight_format=weight_format)
+    generate(str(tmp_path / "row.onnx"), str(tmp_path), options)
+    is_asked = "__builtin_prefetch" in (tmp_path / "row.c").read_text()
+    assert is_asked == (weight_format is not None)
