@@ -130,7 +130,7 @@ def test_memory_is_asked_ahead_where_a_row_reads_it(
     weight_format: str | None, tmp_path: Path
 ) -> None:
     """Lines of narrow weights are used up before others would come by themselves."""
-    forms = {"row": ("MatMul", [(1, 512), (512, 3072)], {})}
+    forms: dict[str, Any] = {"row": ("MatMul", [(1, 512), (512, 3072)], {})}
     write_model(tmp_path / "row.onnx", forms)
     options = CompileOptions(target="x86-64-v4", weight_format=weight_format)
     generate(str(tmp_path / "row.onnx"), str(tmp_path), options)
