@@ -7,17 +7,22 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.enums import Rounding
 from lowerdeck.dialects.core.quantize import RequantizeOp
-from lowerdeck.dialects.core.types import f64, i32, i64, ui32, ui64
+from lowerdeck.dialects.core.types import f32, f64, i32, i64, ui32, ui64
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 
 _RAISED = 1 << 62
 """What makes sums positive, so that their bits can be shifted as those of numbers without signs."""
 
+_BEYOND = 1 << 20
+"""Of numbers that are limited to 16 bits after a zero point of 16 bits was added."""
+
 
 @converts(RequantizeOp)
 def _requantize(graph: GraphBuilder, op: RequantizeOp) -> None:
     x, multiplier = graph.value(op.input), graph.value(op.multiplier)
-    if op.exponent is None:
+    if op.rounding.data is Rounding.EVEN:
+        nearest = _even_product(graph, x, multiplier)
+    elif op.exponent is None:
         nearest = _real_product(graph, x, multiplier)
     else:
         rule = _doubly if op.rounding.data is Rounding.DOUBLE else _singly
@@ -27,6 +32,14 @@ def _requantize(graph: GraphBuilder, op: RequantizeOp) -> None:
     limited = graph.node("Max", [shifted, graph.literal(op.low.data)])
     limited = graph.node("Min", [limited, graph.literal(op.high.data)])
     graph.set(op, graph.cast(limited, op.to))
+
+
+def _even_product(graph: GraphBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:
+    """The product in f32 to the nearest integer, halves to even; limits have 16 bits."""
+    rounded = graph.node("Round", [graph.node("Mul", [graph.cast(x, f32), factor])])
+    most, least = (graph.literal(each, np.float32) for each in (_BEYOND, -_BEYOND))
+    limited = graph.node("Max", [graph.node("Min", [rounded, most]), least])
+    return graph.cast(limited, i64)
 
 
 def _real_product(graph: GraphBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:

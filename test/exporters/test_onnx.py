@@ -767,16 +767,20 @@ def test_trained_network_gives_its_recorded_outputs(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, recorded["logits"], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("rounding", ["double", "single", "real"])
+@pytest.mark.parametrize("rounding", ["double", "single", "real", "even"])
 def test_requantize(rounding: str) -> None:
     """Halves, extremes, and every shift that a factor has."""
     x = np.concatenate([integers(4, 40, low=-(2**20), high=2**20), integers(4, 20)], 1)
     x[0, :6] = [2**31 - 1, -(2**31), 0, -1, 1, 2**30]
     x = x.astype(np.int32)
-    real = rounding == "real"
+    real = rounding in ("real", "even")
     multiplier = np.array([2**30, 2**31 - 1, 1518500250, 2**30 + 1]).reshape(4, 1)
     exponent = np.array([-1, -9, 0, -20 if rounding == "single" else 3], np.int32).reshape(4, 1)
     factor = multiplier * 2.0**-40 if real else multiplier.astype(np.int32)
+    if rounding == "even":
+        # Halves: the first row by a power of two.
+        factor = factor.astype(np.float32)
+        x[0, 6:20] = np.arange(-7, 7) * 512
     inputs = {"x": x, "m": factor} if real else {"x": x, "m": factor, "e": exponent}
 
     def program(x: SSAValue, m: SSAValue, e: SSAValue | None = None) -> Operation:
