@@ -389,10 +389,11 @@ def phases_to(phase: str) -> tuple[str, ...]:
 def _is_of_export(module: ModuleOp, phase: str, options: CompileOptions) -> bool:
     """
     True if the phase is that of an export that a module needs only be simplified for. Passes of the
-    user's own, which are for core, take it there.
+    user's own, which are for core, take it there, and so does a precision.
     """
     export = exports().get(phase)
-    if export is None or not export.simplification or options.extra_passes:
+    is_changed = options.extra_passes or options.precision not in (None, "f32")
+    if export is None or not export.simplification or is_changed:
         return False
     dialects = {op.dialect_name() for op in all_ops(module)}
     return phase in dialects <= {phase, "builtin", "func"}

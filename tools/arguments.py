@@ -62,7 +62,7 @@ _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
     **dict.fromkeys(("--strict-accuracy", "--small-weights", "--weight-format"), _TO_LOOPS),
-    **dict.fromkeys(("--precision", "--ranges"), _TO_LOOPS),
+    **dict.fromkeys(("--precision", "--ranges"), (*_TO_LOOPS, "export")),
     "--embed-weights": ("compile", "check", "reduce"),
     "--profile": ("compile", "bench", "report", "view"),
     **dict.fromkeys(("--name", "--byte-order"), ("compile",)),

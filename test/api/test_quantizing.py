@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck.calibration import CalibrationError, samples_of
 from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
 from lowerdeck.observing import METHODS, Histogram, range_of
 from lowerdeck.passes.machinery.ranges import Ranges
@@ -167,6 +168,20 @@ def test_a_function_may_say_what_is_lost(model: str) -> None:
     assert found.metric == "drop"
 
 
+def test_an_export_has_integer_operators(model: str, ranges: Ranges, tmp_path: Path) -> None:
+    ort = pytest.importorskip("onnxruntime")
+    options = CompileOptions(target="c99", precision="int8", ranges=ranges)
+    path = str(tmp_path / "bytes.onnx")
+    export_with(model, path, options)
+    x = next(images(1, seed=2))
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    module, _ = import_and_lower(model, "optimized", options)
+    expected = np.asarray(run_module(module, {"x": x})["y"])
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, 0, 1e-5)
+    kinds = [each.op_type for each in ModelProto.FromString(Path(path).read_bytes()).graph.node]
+    assert kinds.count("ConvInteger") == 3
+
+
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "nothing": (lambda: [], "the data holds no samples"),
     "nan": (lambda: [np.full((1, 3, 12, 12), np.nan, np.float32)], "'x' has NaN or infinities"),
@@ -232,8 +247,8 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
         other = {**content, "layers": [{**layer, "low": low, "high": high}]}
         with pytest.raises(lowerdeck.OptionError, match=text):
             Ranges.of(other, "file")
-    bad: Any
-    for bad in ([], {}, {"version": 1}, {**content, "layers": [[]]}, {**content, "version": 2}):
+    empty: list[Any] = [[], {}, {"version": 1}]
+    for bad in [*empty, {**content, "layers": [[]]}, {**content, "version": 2}]:
         with pytest.raises(lowerdeck.OptionError):
             Ranges.of(bad, "file")
     assert Ranges.of(content, "file") == ranges
