@@ -247,8 +247,9 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
         other = {**content, "layers": [{**layer, "low": low, "high": high}]}
         with pytest.raises(lowerdeck.OptionError, match=text):
             Ranges.of(other, "file")
-    empty: list[Any] = [[], {}, {"version": 1}]
-    for bad in [*empty, {**content, "layers": [[]]}, {**content, "version": 2}]:
+    broken: list[Any] = [[], {}, {"version": 1}]
+    broken += [{**content, "layers": [[]]}, {**content, "version": 2}]
+    for bad in broken:
         with pytest.raises(lowerdeck.OptionError):
             Ranges.of(bad, "file")
     assert Ranges.of(content, "file") == ranges
