@@ -69,7 +69,7 @@ class CfgParser:
 
     def _split(self, text: str) -> list[Block]:
         blocks: list[Block] = []
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             stripped = re.sub(r"[ \t\r\n]", "", line)
             if stripped.startswith("["):
                 section = stripped.removeprefix("[").removesuffix("]")
@@ -162,9 +162,10 @@ def _parts(text: str) -> list[str]:
 
 
 def _int(text: str) -> int | None:
-    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text):
+    found = re.fullmatch(r"([+-]?[0-9]{1,10})(\.0*)?", text)
+    if found is None:
         return None
-    number = int(text)
+    number = int(found[1])
     return number if -_MOST <= number < _MOST else None
 
 
@@ -204,6 +205,6 @@ def _near(name: str, known: list[str]) -> str:
 def _text(path: str) -> str:
     try:
         with open(path, "rb") as file:
-            return file.read().decode("utf-8", "replace")
+            return file.read().decode("utf-8-sig", "replace")
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None

@@ -228,7 +228,7 @@ def test_the_image_of_another_size_moves_the_anchors(tmp_path: Path) -> None:
 
 
 def test_keys_of_training_are_left_aside_and_the_first_of_two_counts(tmp_path: Path) -> None:
-    text = "# x=1\n[net]\nheight = 4\nwidth=4\nchannels=3\nbatch=64\nsteps=1,2\n;\n"
+    text = "\ufeff# x=1\r\n[net]\r\nheight = 4\nwidth=4.0\nchannels=3\nbatch=64\nsteps=1,2\n;\n"
     text += "[convolutional]\nfilters=2 # two\nfilters=5\nstopbackward=1\nactivation=linear\n"
     (tmp_path / "net.cfg").write_text(text)
     assert weight_shapes(tmp_path / "net.cfg")[0] == ("convolutional_0", "biases", (2,))
