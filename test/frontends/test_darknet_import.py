@@ -158,6 +158,25 @@ def test_relu6_is_that_of_darknet_on_gpus(tmp_path: Path) -> None:
     assert np.asarray(found["activation_0"])[0, :3].tolist() == [0, 0.5, 6]
 
 
+@pytest.mark.parametrize(
+    ("activation", "want"),
+    [
+        ("hardtan", [-1, 1, np.nan, -1]),
+        ("relu", [np.nan, np.inf, np.nan, 0]),
+        ("leaky", [-np.inf, np.inf, np.nan, -10]),
+        ("logistic", [0, 1, np.nan, 0]),
+        ("stair", [-np.inf, np.inf, np.nan, -50]),
+        ("plse", [-np.inf, np.inf, np.nan, -0.96]),
+    ],
+)
+def test_infinities_and_nan_are_those_of_darknet(
+    activation: str, want: list[float], tmp_path: Path
+) -> None:
+    path = write_net(tmp_path, "net", net(f"activation activation={activation}", inputs=4))
+    found = _legal(path)({"input": np.array([[-np.inf, np.inf, np.nan, -100]], np.float32)})
+    np.testing.assert_allclose(np.asarray(found["activation_0"])[0], want, rtol=1e-6, atol=1e-9)
+
+
 def test_a_deconvolution_adds_its_weights_at_each_place(tmp_path: Path) -> None:
     text = net("deconvolutional filters=2 size=3 stride=2 padding=1 activation=linear")
     path = write_net(tmp_path, "net", text)

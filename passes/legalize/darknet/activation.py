@@ -45,10 +45,6 @@ def _stair(x: TensorValue) -> TensorValue:
     return is_even.where(half, x - floor + half)
 
 
-def _hardtan(x: TensorValue) -> TensorValue:
-    return x.lt(-1).where(x * 0 - 1, x.gt(1).where(x * 0 + 1, x))
-
-
 def _lhtan(x: TensorValue) -> TensorValue:
     return x.lt(0).where(x * 0.001, x.gt(1).where((x - 1) * 0.001 + 1, x))
 
@@ -60,7 +56,7 @@ def _relu(x: TensorValue) -> TensorValue:
 _EVERYWHERE: Mapping[str, _Function] = {
     "elu": lambda x: activation.elu(x, 1),
     "gelu": _gelu,
-    "hardtan": _hardtan,
+    "hardtan": lambda x: x.clip(-1, 1),
     "leaky": lambda x: activation.leaky_relu(x, 0.1),
     "lhtan": _lhtan,
     "linear": lambda x: x,
