@@ -20,7 +20,8 @@ class DarknetOp(ArgumentsOp):
     `weights` what the layer has in the weights file, in that order, and `states` what it remembers,
     which follows its result as further results. All else are the keys of the section.
     `transposed` says that the weights of connected layers are stored by columns; `net_height` and
-    `net_width` are the sizes of the image that a net sees, which the anchors of heads refer to.
+    `net_width` are the sizes of the image that a net sees, which the anchors of heads refer to, and
+    `batch` is the number of items for which there are implicit weights.
 
     Constraints:
 
@@ -50,6 +51,7 @@ _OPERANDS = (
 
 _OPTIONS = (
     Argument("transposed", "", False),
+    Argument("batch", "", 1),
     Argument("net_height", "", 0),
     Argument("net_width", "", 0),
 )

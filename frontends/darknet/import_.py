@@ -391,7 +391,7 @@ class _Importer:
             given["weights"] = node.weights
         if before:
             given["states"] = list(before)
-        for key, value in (node.block.keys | _options(node, self.net)).items():
+        for key, value in (node.block.keys | _options(node, self.net, self.batch)).items():
             if key not in _WIRES:
                 given[key] = plain_attribute(value)
         cls = op_class(node.section)
@@ -407,11 +407,13 @@ _WIRES = ("from", "layers", "share_index")
 """Keys that operands stand for."""
 
 
-def _options(node: _Node, net: tuple[int, int]) -> dict[str, Key]:
+def _options(node: _Node, net: tuple[int, int], batch: int) -> dict[str, Key]:
     """What a layer has to know of the net and of the file."""
     options: dict[str, Key] = {}
     if node.keys.get("transposed"):
         options["transposed"] = True
+    if node.section == "implicit":
+        options["batch"] = batch
     if node.section in ("yolo", "Gaussian_yolo"):
         options |= {"net_height": net[0], "net_width": net[1]}
     return options

@@ -149,6 +149,19 @@ def test_small_ones_give_what_darknet_gives(name: str, tmp_path: Path) -> None:
         _check_boxes(found, want, is_region=name == "yolov2-tiny")
 
 
+def test_each_item_of_a_batch_has_what_it_has_by_itself(tmp_path: Path) -> None:
+    layers = [conv(4, 3), "implicit filters=3", "route layers=0", "avgpool", "route layers=-1,1"]
+    layers += ["connected output=4 activation=tanh", "lstm output=3", "softmax groups=3"]
+    path = write_net(tmp_path, "net", net(*layers))
+    given = np.random.default_rng(3).normal(size=(3, 3, 8, 8)).astype(np.float32)
+    together = _legal(path, input_shapes={"input": given.shape})({"input": given})
+    for number in range(3):
+        alone = _legal(path)({"input": given[number : number + 1]})
+        for name, value in alone.items():
+            whole = np.asarray(together[name])[number]
+            np.testing.assert_allclose(whole, np.asarray(value)[0], rtol=1e-5, atol=1e-6)
+
+
 # What is not in DarkNet's results
 
 

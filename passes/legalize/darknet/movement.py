@@ -48,7 +48,8 @@ def legalize_history(builder: DarknetLegalizer) -> Results:
 @legalizes("implicit")
 def legalize_implicit(builder: DarknetLegalizer) -> Results:
     """Weights as they are, for each item."""
-    return [builder.unsqueeze(builder.take(), [0])]
+    weights = builder.unsqueeze(builder.take(), [0])
+    return [builder.broadcast(weights, [builder.integer("batch"), *builder.layer.result])]
 
 
 @legalizes("crop")
