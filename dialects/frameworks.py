@@ -159,9 +159,19 @@ def exports() -> dict[str, Export]:
     return {name: export for name, export in found.items() if export is not None}
 
 
+IMPORT_WEIGHTS = ImportOption(
+    "import_weights",
+    "FILE",
+    "weights that take the place of those of the model, by name: .pth, .safetensors, .npz, "
+    ".pdparams, or .ckpt of MindSpore",
+    is_path=True,
+)
+"""What can be said of models of every framework."""
+
+
 def declared_options() -> dict[str, ImportOption]:
     """What can be said of models of any framework, by name; the help is that of all."""
-    found: dict[str, ImportOption] = {}
+    found: dict[str, ImportOption] = {IMPORT_WEIGHTS.name: IMPORT_WEIGHTS}
     for framework in FRAMEWORKS.values():
         for option in framework.options:
             known = found.get(option.name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from lowerdeck.dialects.frameworks import Framework, OptionValue
+from lowerdeck.dialects.frameworks import IMPORT_WEIGHTS, Framework, OptionValue
 from lowerdeck.frontends.frontend import (
     IR_TEXT,
     Request,
@@ -44,6 +44,7 @@ def load_model(
 
     file = os.fspath(path)
     with working_on(lambda: file):
+        weights = options.pop(IMPORT_WEIGHTS.name, None)
         framework, request = read_request(file, outputs, input_shapes, options, fixed or {})
         if framework is not None:
             frontend = frontend_of(framework)
@@ -53,6 +54,11 @@ def load_model(
 
             frontend = None
             module = read_module(file, context, outputs=outputs, input_shapes=input_shapes)
+        if weights is not None:
+            from lowerdeck.frontends.import_weights import import_weights
+
+            known = None if frontend is None else frontend.weight_names(file)
+            import_weights(module, file, os.fspath(cast("str", weights)), known)
         if request.fixed and (frontend is None or not frontend.fixes_inputs):
             from lowerdeck.frontends.fixed import fix_arguments
 
@@ -128,4 +134,6 @@ def model_files(path: str | os.PathLike[str], **options: OptionValue) -> list[st
         detect_format(file)
     graph = graph_file(file)
     others = (name for frontend in frontends() for name in frontend.other_files(graph, options))
-    return [graph, *dict.fromkeys(others)]
+    weights = options.get(IMPORT_WEIGHTS.name)
+    imported = [] if weights is None else [os.fspath(cast("str", weights))]
+    return [graph, *dict.fromkeys([*others, *imported])]

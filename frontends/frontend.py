@@ -76,6 +76,10 @@ def _no_facts(path: str) -> dict[str, str]:
     return {}
 
 
+def _no_names(path: str) -> Collection[str] | None:
+    return None
+
+
 def _no_advice(path: str) -> str | None:
     return None
 
@@ -100,6 +104,8 @@ class Frontend:
     """How a path that is not a model is related to one, and what to pass instead."""
     facts: Callable[[str], dict[str, str]] = _no_facts
     """What a model file says of itself: who wrote it, versions, metadata."""
+    weight_names: Callable[[str], Collection[str] | None] = _no_names
+    """The names of a model's weights, where it has other constants with names; else None."""
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     """The protobuf messages that are models, with the suffix of files that contain them."""
 

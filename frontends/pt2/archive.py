@@ -228,6 +228,12 @@ class Archive(Entries):
 
     # Weights
 
+    @property
+    def weight_names(self) -> set[str]:
+        """The names of parameters and of the buffers that a state_dict has."""
+        kept = (name for name, (folder, _) in self._payloads.items() if folder == "data/weights")
+        return set(kept)
+
     def constant(self, name: str) -> ConstantOp:
         """The constant that a parameter, a buffer or a lifted tensor is."""
         if name not in self._payloads:

@@ -50,6 +50,21 @@ def _inventory(request: Request) -> Iterator[Use]:
         raise FrontendError.of_file(request.path, f"the file is broken: {error}") from None
 
 
+def _advice(path: str) -> str | None:
+    from lowerdeck.frontends.pt2.diagnosis import diagnosis
+
+    return diagnosis(path)
+
+
+def _weight_names(path: str) -> Collection[str] | None:
+    from lowerdeck.frontends.pt2.archive import Archive, ArchiveError
+
+    try:
+        return Archive(path).weight_names
+    except ArchiveError:
+        return None  # one of TorchScript
+
+
 def _is_there(names: Collection[str], name: str) -> bool:
     """True if an archive has an entry of a name in its root folder."""
     root = next(iter(names), "").split("/")[0]
@@ -64,5 +79,7 @@ FRONTEND = Frontend(
     ),
     load=_load,
     inventory=_inventory,
+    advice=_advice,
     fixes_inputs=True,
+    weight_names=_weight_names,
 )

@@ -38,6 +38,7 @@ from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, read_all, unranked
 from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
+from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.pt2.sizes import size_of
 from lowerdeck.frontends.symbols import Symbols
 
@@ -103,7 +104,8 @@ def import_model(
                 return module
             changed |= importer.changed
     except (ArchiveError, OSError) as error:
-        raise FrontendError.of_file(file, f"the file is broken: {error}") from None
+        text = diagnosis(file) or f"the file is broken: {error}"
+        raise FrontendError.of_file(file, text) from None
     except FrontendError:
         raise
     except _BROKEN as error:

@@ -28,6 +28,7 @@ from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.fixed import fixed_array, unknown_input
 from lowerdeck.frontends.pickles import Made, Name
 from lowerdeck.frontends.pt2.archive import ArchiveError, Strided, is_contiguous
+from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.torchscript.archive import (
     ELEMENTS,
@@ -103,7 +104,8 @@ def import_script(
                 return module
             changed |= importer.changed
     except (ArchiveError, OSError) as error:
-        raise FrontendError.of_file(file, f"the file is broken: {error}") from None
+        text = diagnosis(file) or f"the file is broken: {error}"
+        raise FrontendError.of_file(file, text) from None
     except FrontendError:
         raise
     except RaisedError as error:

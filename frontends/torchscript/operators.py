@@ -429,18 +429,21 @@ def fitted(formal: Argument, value: Any, is_lenient: bool) -> tuple[bool, Any]:
         if not isinstance(value, list):
             is_single = kind[-2].isdigit() and fitted(item, value, is_lenient)[0]
             count = int(kind[kind.index("[") + 1 : -1]) if is_single else 0
-            repeated: list[Any] = [value] * count
-            return is_single, repeated
+            return is_single, _repeated(value, count)
         pairs = [fitted(item, one, is_lenient) for one in cast("list[Any]", value)]
         return all(fits for fits, _ in pairs), [one for _, one in pairs]
     if kind.startswith("Tensor?["):
-        items = cast("list[Any]", value) if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(
-            one is None or isinstance(one, Tensor) for one in items
-        ), value
+        if not isinstance(value, list):
+            return False, None
+        items = cast("list[Any]", value)
+        return all(one is None or isinstance(one, Tensor) for one in items), items
     if kind == "Tensor":
         return isinstance(value, Tensor), value
     return _fits_plain(kind, value, is_lenient)
+
+
+def _repeated(value: Any, count: int) -> list[Any]:
+    return [value] * count
 
 
 def _fits_plain(kind: str, value: Any, is_lenient: bool) -> tuple[bool, Any]:

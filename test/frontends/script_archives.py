@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_STORAGES = {"f": "FloatStorage", "d": "DoubleStorage", "q": "LongStorage", "?": "BoolStorage"}
+_STORAGES = {"f": "FloatStorage", "d": "DoubleStorage", "l": "LongStorage", "?": "BoolStorage"}
 
 
 def text(value: str) -> bytes:
