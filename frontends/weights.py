@@ -11,7 +11,9 @@ import io
 import json
 import math
 import mmap
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -92,7 +94,11 @@ _BROKEN = (
     EOFError,
     RecursionError,
     MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
     zipfile.BadZipFile,
+    zlib.error,
 )
 
 
