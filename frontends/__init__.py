@@ -104,6 +104,7 @@ def _check_options(
 
     declared = () if framework is None else framework.options
     fitting = {o.name for o in declared if not o.formats or format_ in o.formats}
+    fitting.add(IMPORT_WEIGHTS.name)
     problems: list[Problem] = []
     for name in given.keys() - fitting:
         option = declared_options().get(name)

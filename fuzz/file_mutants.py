@@ -6,10 +6,12 @@ Damage to model files of every format: to bytes, fields of messages, tokens of t
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import random
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -59,6 +61,8 @@ def mutant(seeds: Sequence[Seed], seed: int, number: int) -> Mutant:
         for _ in range(_few(rng)):
             changes.append(edits.damage(message))
         data = serialized(damaged, message)
+    elif chosen.format == "torchscript" and rng.random() < 0.9:
+        data = _damaged_entry(rng, data, changes)
     elif _is_text(damaged):
         data = _damaged_text(rng, data, donor.files.get(damaged, b""), changes)
     else:
@@ -150,6 +154,22 @@ def _damaged_bytes(rng: random.Random, data: bytes, donor: bytes, changes: list[
             out[at : at + size] = rng.randbytes(size)
     changes.append(f"bytes from {at}")
     return bytes(out)
+
+
+def _damaged_entry(rng: random.Random, data: bytes, changes: list[str]) -> bytes:
+    """An archive with damage to one of its entries, whose checksum is right."""
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        entries = {name: file.read(name) for name in file.namelist()}
+    names = [name for name in entries if name.endswith((".py", ".pkl"))] * 4 + [*entries]
+    name = rng.choice(names)
+    damage = _damaged_text if name.endswith(".py") else _damaged_bytes
+    entries[name] = damage(rng, entries[name], entries[rng.choice(names)], changes)
+    changes.append(f"entry {name}")
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for key, value in entries.items():
+            file.writestr(zipfile.ZipInfo(key), value)
+    return out.getvalue()
 
 
 _TOKEN = re.compile(r"[\w.%$@]+|\s+|->|.", re.DOTALL)

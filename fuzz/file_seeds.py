@@ -26,7 +26,17 @@ from lowerdeck.metadata import read_metadata
 from lowerdeck.passes.machinery.contracts import PHASES
 from models.corpus import corpus_folder
 
-FORMATS = ("onnx", "tf1", "saved-model", "checkpoint", "caffe", "darknet", "mlir", "compiled")
+FORMATS = (
+    "onnx",
+    "tf1",
+    "saved-model",
+    "checkpoint",
+    "caffe",
+    "darknet",
+    "torchscript",
+    "mlir",
+    "compiled",
+)
 
 ROOT = Path(__file__).parents[1]
 MAX_BYTES = 20_000
@@ -61,6 +71,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "checkpoint": _checkpoint_seeds,
         "caffe": _caffe_seeds,
         "darknet": _darknet_seeds,
+        "torchscript": _torchscript_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
     }
@@ -337,6 +348,12 @@ def _caffe_seeds() -> Iterator[Seed]:
                 continue
             files = {"net.prototxt": text.read_bytes(), "net.caffemodel": model.read_bytes()}
             yield Seed(folder.name, "caffe", files, "net.prototxt")
+
+
+def _torchscript_seeds() -> Iterator[Seed]:
+    """Traced programs, which say the types of their inputs: one has control flow, one a state."""
+    for path in sorted((ROOT / "test/frontends/script_models").glob("*_trace/model.pt")):
+        yield Seed(path.parent.name, "torchscript", {"model.pt": path.read_bytes()}, "model.pt")
 
 
 def _darknet_seeds() -> Iterator[Seed]:

@@ -79,6 +79,7 @@ def examples() -> dict[str, Example]:
         "branches": Example(
             nets.Branches, [{"x": r(3, 4) + k} for k in (1, -3, 0)], script, {"x": "nx4xf32"}
         ),
+        "flow": Example(nets.Flow, [{"x": r(3, 4) + k} for k in (1, -3)], trace),
         "halting": Example(nets.Halting, [{"x": r(3, 4)}, {"x": r(3, 4) * 5}], script),
         "fibonacci": Example(nets.Fibonacci, [{"x": r(3, 4) + k} for k in (1, -3)], script),
         "structures": Example(

@@ -284,6 +284,19 @@ class Halting(nn.Module):
         return -x
 
 
+class Flow(nn.Module):
+    """A scripted part with control flow in a traced module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.jit.script(Branches())
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y, count = self.inner(x)
+        return self.fc(y) + count
+
+
 class Fibonacci(nn.Module):
     """Arithmetic of integers, lists and texts at import, and on data."""
 
