@@ -29,9 +29,14 @@ def write_program(value: Any, args: Sequence[Any] | None, path: str) -> None:
     """
     Write a module or program as a `.pt2` file.
 
-    A module is exported for `args`, whose sizes are those of the model; TypeError without them, or
-    if the module is in training.
+    A module is exported for `args`, whose sizes are those of the model; TypeError without them, if
+    the module is in training, or if it is TorchScript, whose own files are compiled.
     """
+    if "torch.ScriptModule" in _classes(value):
+        raise TypeError(
+            f"{type(value).__name__} is TorchScript: torch.jit.save(module, 'model.pt') writes a "
+            "file that is compiled, with input_shapes or input_type for what it does not say"
+        )
     if is_module(value):
         if args is None:
             raise TypeError(

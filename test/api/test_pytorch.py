@@ -84,6 +84,13 @@ def test_arguments_are_for_modules_only() -> None:
         lowerdeck.compile(COUNTER, (X,))
 
 
+def test_torchscript_is_told_from_modules() -> None:
+    module = type("Module", (), {"__module__": "torch.nn"})
+    script = type("ScriptModule", (module,), {"__module__": "torch.jit"})
+    with pytest.raises(TypeError, match=r"torch\.jit\.save"):
+        lowerdeck.compile(script(), (X,))
+
+
 def test_the_backend_of_torch_compile() -> None:
     torch = pytest.importorskip("torch")
     from lowerdeck.torch_backend import backend
