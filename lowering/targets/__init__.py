@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from lowerdeck.lowering.targets.aarch64 import AARCH64
@@ -120,13 +122,14 @@ def _cpu_values(*names: str) -> list[str]:
 _CPU_FACTS = ("flags", "Features", "vendor_id", "cpu family")
 
 
-def _cpu_lines() -> list[str]:
+@cache
+def _cpu_lines() -> Sequence[str]:
     """What the system reports about CPUs and their features; empty if nothing."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return []
-    return sorted({line for line in lines if line.startswith(_CPU_FACTS)})
+        return ()
+    return tuple(sorted({line for line in lines if line.startswith(_CPU_FACTS)}))
 
 
 def compiler_flags(name: str) -> list[str]:
