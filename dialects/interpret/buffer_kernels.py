@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, singledispatchmethod
+from functools import lru_cache, partial, singledispatchmethod
+from types import CodeType
 from typing import Any, TypeAlias
 
 from xdsl.dialects import arith, scf
@@ -46,8 +47,14 @@ def compile_kernel(function: kernel.FuncOp, spend: Callable[[int], None]) -> Ker
     writer = _KernelWriter()
     source = writer.write(function)
     scope: dict[str, Any] = {**NAMESPACE, **writer.constants, "spend": spend}
-    exec(compile(source, f"<@{function.sym_name.data}>", "exec"), scope)
+    exec(_code(source, function.sym_name.data), scope)
     return scope["kernel"]
+
+
+@lru_cache(maxsize=256)
+def _code(source: str, name: str) -> CodeType:
+    """What Python makes of the text of a kernel, which runs with one input after the other."""
+    return compile(source, f"<@{name}>", "exec")
 
 
 def tensor_kernel(op: kernel.BufferKernelOp, spend: Callable[[int], None]) -> Kernel:
