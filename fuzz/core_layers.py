@@ -269,6 +269,26 @@ def _turned_pairs(b: Builder) -> None:
     b.add(ConcatOp(columns, len(sizes)))
 
 
+@recipe("pairs stacked", weight=2)
+def _pairs_stacked(b: Builder) -> None:
+    """A rotary embedding that stacks the turned elements again, in pairs or in halves."""
+    x, c = _calculator(b, 1, 2, 3)
+    *before, size = sizes_of(x)
+    pairs = size // 2
+    if size % 2 or not pairs:
+        raise Unfit
+    is_last = int(b.chance(5))
+    inner, single = ([pairs, 2], [pairs, 1]) if is_last else ([2, pairs], [1, pairs])
+    axis = len(before) + is_last
+    split = b.add(SplitOp(b.add(ReshapeOp(x, [*before, *inner])).result, axis, [1, 1]))
+    first, second = (b.add(ReshapeOp(part, [*before, pairs])).result for part in split.parts)
+    turned = [b.add(e.NegOp(second)).result, first]
+    columns = [b.add(ReshapeOp(part, [*before, *single])).result for part in turned]
+    stacked = b.add(ReshapeOp(b.add(ConcatOp(columns, axis)).result, [*before, size])).result
+    cosine, sine = (b.constant(c.element, [size]) for _ in range(2))
+    c.plus(c.times(x if b.chance(8) else stacked, cosine), c.times(stacked, sine))
+
+
 @recipe("attention by products", weight=4)
 def _attention_by_products(b: Builder) -> None:
     x, c = _calculator(b, 3, 4)

@@ -17,7 +17,15 @@ from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.linear.number_maps import map_kind, mapped
-from lowerdeck.passes.machinery.driver import Match, Op, Pattern, PatternPass, Rewriter, is_ranked
+from lowerdeck.passes.machinery.driver import (
+    Match,
+    Op,
+    Pattern,
+    PatternPass,
+    Rewriter,
+    is_ranked,
+    only_user,
+)
 
 
 @dataclass
@@ -53,10 +61,6 @@ def _kind(op: ConvOp | MatmulOp) -> Hashable | None:
     return (ConvOp, properties, elements, kernel) if op.groups.data == 1 else None
 
 
-def _only_user(value: SSAValue) -> Operation | None:
-    return use.operation if value.has_one_use() and (use := value.first_use) is not None else None
-
-
 def _siblings(roots: Sequence[ConvOp | MatmulOp]) -> list[Sibling]:
     """The ops with what all of them have behind them."""
     rows = [_row(root) for root in roots]
@@ -65,7 +69,7 @@ def _siblings(roots: Sequence[ConvOp | MatmulOp]) -> list[Sibling]:
         for root, row in zip(roots, rows, strict=True)
     ]
     while True:
-        users = [_only_user(sibling.last.results[0]) for sibling in siblings]
+        users = [only_user(sibling.last.results[0]) for sibling in siblings]
         maps = [user for user in users if isinstance(user, CoreOp) and mapped(user) is not None]
         if len(maps) < len(users) or len({map_kind(op) for op in maps}) > 1:
             return siblings
@@ -113,7 +117,7 @@ def _groups(module: ModuleOp, everywhere: bool) -> dict[Operation, list[ConvOp |
 
 def _row(root: ConvOp | MatmulOp) -> AddOp | None:
     """The sum of a product with a constant that has one number a column."""
-    add = _only_user(root.result)
+    add = only_user(root.result)
     if not isinstance(root, MatmulOp) or not isinstance(add, AddOp) or not is_ranked(add):
         return None
     if not isinstance(add.rhs.owner, ConstantOp) or dims_of(add.result) != dims_of(root.result):

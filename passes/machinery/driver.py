@@ -246,6 +246,11 @@ def producer(value: SSAValue, cls: type[Op]) -> Op | None:
     return owner if isinstance(owner, cls) and is_ranked(owner) else None
 
 
+def only_user(value: SSAValue) -> Operation | None:
+    """The op that alone reads a value, once."""
+    return use.operation if value.has_one_use() and (use := value.first_use) is not None else None
+
+
 class _Driver:
     """The worklist of one run, and its limits."""
 

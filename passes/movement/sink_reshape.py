@@ -19,7 +19,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.movement.reshapes import dim_groups
 
-_ROOTS = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
+ROOTS = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
 """Ops whose loops do the maps behind them on the way, but not behind a reshape."""
 
 
@@ -52,7 +52,7 @@ class SinkReshape(Pattern[Sinking]):
             return None
         operands: list[tuple[Expr, ...] | None] = []
         for value, reshape in zip(op.operands, reshapes, strict=True):
-            moved = None if reshape in same else _moved(value, before, dims)
+            moved = None if reshape in same else moved_dims(value, before, dims)
             if moved is None and reshape not in same:
                 return None
             # The other way around, it would be moved back.
@@ -80,7 +80,7 @@ class SinkReshape(Pattern[Sinking]):
 
 def _rank(value: SSAValue) -> int:
     """How much is gained by doing a map where a value is computed: 0 for nothing."""
-    if isinstance(value.owner, _ROOTS):
+    if isinstance(value.owner, ROOTS):
         return 2 if value.has_one_use() else 0
     return 1 if isinstance(value.owner, ELEMENTWISE) and value.has_one_use() else 0
 
@@ -92,7 +92,7 @@ def _only_used_by(op: Operation, value: SSAValue, dims: Sequence[Expr]) -> Resha
     return producer(value, ReshapeOp)
 
 
-def _moved(
+def moved_dims(
     value: SSAValue, before: Sequence[Expr], after: Sequence[Expr]
 ) -> tuple[Expr, ...] | None:
     """The dimensions with which a value broadcasts to `before` as it does to `after`, if any."""

@@ -75,3 +75,96 @@ func.func @no_pairs(%x : tensor<?x7xf32, #core.tensor<dims = [n, 7]>>) -> tensor
   %y = core.concat %u, %v axis 2 : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
   func.return %y : tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
 }
+
+// -----
+
+// Stacked again, and multiplied with what it was parts of: all in pairs.
+// CHECK-LABEL: @stacked
+// CHECK-NEXT:    %[[X:.*]] = core.reshape %x [n, 4, 2]
+// CHECK-NEXT:    %[[A:.*]], %[[B:.*]] = core.split %[[X]] axis 2
+// CHECK-NEXT:    %[[M:.*]] = core.neg %[[B]]
+// CHECK-NEXT:    %[[R:.*]] = core.concat %[[M]], %[[A]] axis 2
+// CHECK-NEXT:    %[[V:.*]] = core.reshape %x [n, 4, 2]
+// CHECK-NEXT:    %[[C:.*]] = core.reshape %c [1, 4, 2]
+// CHECK-NEXT:    %[[S:.*]] = core.reshape %s [1, 4, 2]
+// CHECK-NEXT:    %[[P:.*]] = core.mul %[[V]], %[[C]]
+// CHECK-NEXT:    %[[Q:.*]] = core.mul %[[R]], %[[S]]
+// CHECK-NEXT:    %[[Y:.*]] = core.add %[[P]], %[[Q]]
+// CHECK-NEXT:    %[[Z:.*]] = core.reshape %[[Y]] [n, 8]
+// CHECK-NEXT:    func.return %[[Z]]
+func.func @stacked(%x : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, %c : tensor<8xf32>, %s : tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>> {
+  %v = core.reshape %x [n, 4, 2] : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
+  %a, %b = core.split %v axis 2 sizes [1, 1] : (tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>) -> (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>)
+  %d = core.reshape %b [n, 4] : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %e = core.neg %d : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %f = core.reshape %e [n, 4, 1] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>
+  %g = core.concat %f, %a axis 2 : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
+  %r = core.reshape %g [n, 8] : (tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %p = core.mul %x, %c : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %q = core.mul %r, %s : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %y = core.add %p, %q : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  func.return %y : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+}
+
+// -----
+
+// Halves, stacked along the last dimension but one.
+// CHECK-LABEL: @stacked_halves
+// CHECK:         %[[A:.*]], %[[B:.*]] = core.split %{{.*}} axis 1
+// CHECK-NEXT:    %[[M:.*]] = core.neg %[[B]]
+// CHECK-NEXT:    core.concat %[[M]], %[[A]] axis 1
+func.func @stacked_halves(%x : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>> {
+  %v = core.reshape %x [n, 2, 4] : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
+  %a, %b = core.split %v axis 1 sizes [1, 1] : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> (tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>, tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>)
+  %d = core.reshape %b [n, 4] : (tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %e = core.neg %d : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %f = core.reshape %e [n, 1, 4] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>
+  %g = core.concat %f, %a axis 1 : (tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>, tensor<?x1x4xf32, #core.tensor<dims = [n, 1, 4]>>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
+  func.return %g : tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
+}
+
+// -----
+
+// What is multiplied with it is another value; pairs that are read elsewhere; a factor of every
+// fourth element, which pairs are not.
+// CHECK-LABEL: @of_another
+// CHECK:         core.mul %{{.*}}, %s : (tensor<?x8xf32
+// CHECK-LABEL: @pairs_used_elsewhere
+// CHECK:         core.mul %{{.*}}, %s : (tensor<?x8xf32
+// CHECK-LABEL: @factors_of_parts
+// CHECK:         core.mul %{{.*}}, %s : (tensor<2x8xf32
+func.func @of_another(%x : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, %w : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, %c : tensor<8xf32>, %s : tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>> {
+  %v = core.reshape %x [n, 4, 2] : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
+  %a, %b = core.split %v axis 2 sizes [1, 1] : (tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>) -> (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>)
+  %d = core.reshape %b [n, 4] : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %e = core.neg %d : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %f = core.reshape %e [n, 4, 1] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>
+  %g = core.concat %f, %a axis 2 : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
+  %r = core.reshape %g [n, 8] : (tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %p = core.mul %w, %c : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %q = core.mul %r, %s : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %y = core.add %p, %q : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  func.return %y : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+}
+func.func @pairs_used_elsewhere(%x : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, %c : tensor<8xf32>, %s : tensor<8xf32>) -> (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) {
+  %v = core.reshape %x [n, 4, 2] : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
+  %a, %b = core.split %v axis 2 sizes [1, 1] : (tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>) -> (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>)
+  %d = core.reshape %b [n, 4] : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %e = core.neg %d : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %f = core.reshape %e [n, 4, 1] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>
+  %g = core.concat %f, %a axis 2 : (tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>, tensor<?x4x1xf32, #core.tensor<dims = [n, 4, 1]>>) -> tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>
+  %r = core.reshape %g [n, 8] : (tensor<?x4x2xf32, #core.tensor<dims = [n, 4, 2]>>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %p = core.mul %x, %c : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %q = core.mul %r, %s : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  %y = core.add %p, %q : (tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+  func.return %y, %r : tensor<?x8xf32, #core.tensor<dims = [n, 8]>>, tensor<?x8xf32, #core.tensor<dims = [n, 8]>>
+}
+func.func @factors_of_parts(%x : tensor<2x8xf32>, %s : tensor<8xf32>) -> tensor<2x8xf32> {
+  %v = core.reshape %x [8, 2] : (tensor<2x8xf32>) -> tensor<8x2xf32>
+  %a, %b = core.split %v axis 1 sizes [1, 1] : (tensor<8x2xf32>) -> (tensor<8x1xf32>, tensor<8x1xf32>)
+  %g = core.concat %b, %a axis 1 : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x2xf32>
+  %r = core.reshape %g [2, 8] : (tensor<8x2xf32>) -> tensor<2x8xf32>
+  %q = core.mul %r, %s : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+  %y = core.add %x, %q : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  func.return %y : tensor<2x8xf32>
+}
