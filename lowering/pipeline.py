@@ -37,6 +37,7 @@ from lowerdeck.passes.machinery.provenance import describe, source_file
 from lowerdeck.passes.machinery.stages import Stage
 
 PASSES: dict[str, PassFactory] = {
+    "merge-narrow": lazy("lowering.form.merge_narrow", "MergeNarrowPass"),
     "pad-columns": lazy("lowering.form.pad_columns", "PadColumnsPass"),
     "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
     "widen-half": lazy("lowering.form.widen_half", "WidenHalfPass"),
@@ -116,6 +117,7 @@ what changes no decision: the order of ops; and which functions are the same but
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
+        "merge-narrow",
         "pack-products",
         "widen-half",
         "spread-phases",

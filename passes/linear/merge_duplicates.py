@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -105,8 +105,12 @@ def _axis(root: ConvOp | MatmulOp) -> int:
     return 1 if isinstance(root, ConvOp) else rank_of(root.result) - 1
 
 
-def _groups(module: ModuleOp, everywhere: bool) -> dict[Operation, list[ConvOp | MatmulOp]]:
-    """Convolutions and products that can be one, by the first of them."""
+Groups: TypeAlias = Mapping[Operation, list[ConvOp | MatmulOp]]
+"""Convolutions and products that are to be one, by the first of them."""
+
+
+def sibling_groups(module: ModuleOp, *, everywhere: bool) -> Groups:
+    """Those that can be one, either all or those that are joined."""
     found: dict[Hashable, list[ConvOp | MatmulOp]] = {}
     for op in all_ops(module):
         if isinstance(op, ConvOp | MatmulOp) and is_ranked(op) and (kind := _kind(op)) is not None:
@@ -134,9 +138,9 @@ class MergeSiblings(Pattern[list[Sibling]]):
     roots = (ConvOp, MatmulOp)
     ranked = True
 
-    def __init__(self, module: ModuleOp, everywhere: bool) -> None:
+    def __init__(self, groups: Groups) -> None:
         # Searched for once: many ops may read one value. No rewrite makes or breaks a group.
-        self._groups = _groups(module, everywhere)
+        self._groups = groups
 
     def match(self, op: ConvOp | MatmulOp) -> Match[list[Sibling]] | None:
         if (roots := self._groups.get(op)) is None:
@@ -214,4 +218,4 @@ class MergeDuplicatesPass(PatternPass):
     everywhere: bool = False
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [MergeSiblings(module, self.everywhere)]
+        return [MergeSiblings(sibling_groups(module, everywhere=self.everywhere))]
