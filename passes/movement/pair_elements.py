@@ -22,7 +22,7 @@ from lowerdeck.passes.machinery.driver import (
     only_user,
     producer,
 )
-from lowerdeck.passes.movement.sink_reshape import ROOTS, moved_dims
+from lowerdeck.passes.movement.reshapes import ROOTS, moved_dims
 
 _MOST_OPS = 32
 """The maximum number of maps in front of one concatenation."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, product
+
+ROOTS = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
+"""Ops whose loops do the maps behind them on the way, but not behind a reshape."""
 
 
 def dim_groups(before: Sequence[Expr], after: Sequence[Expr]) -> list[tuple[slice, slice]]:
@@ -33,3 +41,25 @@ def dim_groups(before: Sequence[Expr], after: Sequence[Expr]) -> list[tuple[slic
         groups.append((slice(i, m), slice(j, n)))
         i, j = m, n
     return groups
+
+
+def moved_dims(
+    value: SSAValue, before: Sequence[Expr], after: Sequence[Expr]
+) -> tuple[Expr, ...] | None:
+    """
+    The dimensions with which a value broadcasts to `before` as it does to `after`, the shapes
+    before and after a reshape; None if there are none.
+    """
+    own = dims_of(value)
+    if all(dim == 1 for dim in own):
+        return own if len(own) <= len(before) else ()
+    padded = (*[Expr.const(1)] * (len(after) - len(own)), *own)
+    dims = [Expr.const(1)] * len(before)
+    for old, new in dim_groups(before, after):
+        part = padded[new]
+        if all(dim == 1 for dim in part):
+            continue
+        if part != tuple(after[new]):
+            return None
+        dims[old] = before[old]
+    return tuple(dims)

@@ -11,16 +11,11 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
-from lowerdeck.passes.movement.reshapes import dim_groups
-
-ROOTS = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
-"""Ops whose loops do the maps behind them on the way, but not behind a reshape."""
+from lowerdeck.passes.movement.reshapes import ROOTS, moved_dims
 
 
 @dataclass(frozen=True)
@@ -90,25 +85,6 @@ def _only_used_by(op: Operation, value: SSAValue, dims: Sequence[Expr]) -> Resha
     if dims_of(value) != dims or any(use.operation is not op for use in value.uses):
         return None
     return producer(value, ReshapeOp)
-
-
-def moved_dims(
-    value: SSAValue, before: Sequence[Expr], after: Sequence[Expr]
-) -> tuple[Expr, ...] | None:
-    """The dimensions with which a value broadcasts to `before` as it does to `after`, if any."""
-    own = dims_of(value)
-    if all(dim == 1 for dim in own):
-        return own if len(own) <= len(before) else ()
-    padded = (*[Expr.const(1)] * (len(after) - len(own)), *own)
-    dims = [Expr.const(1)] * len(before)
-    for old, new in dim_groups(before, after):
-        part = padded[new]
-        if all(dim == 1 for dim in part):
-            continue
-        if part != tuple(after[new]):
-            return None
-        dims[old] = before[old]
-    return tuple(dims)
 
 
 class SinkReshapePass(PatternPass):

@@ -1,5 +1,8 @@
 """Narrow siblings as one: each gets its own numbers, in its own order."""
 
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -51,7 +54,7 @@ FORMS: dict[str, tuple[tuple[int, ...], Body]] = {
 def test_same_numbers(form: str) -> None:
     dims, body = FORMS[form]
     x = values(*dims, seed=1)
-    module = module_of([typed(x.dtype, *x.shape)], lambda x: [e.TanhOp(y).result for y in body(x)])
+    module = module_of([typed(x.dtype, *x.shape)], lambda v: [e.TanhOp(y).result for y in body(v)])
     expected = Interpreter().call(find_function(module, "main"), [x])
     context = LowerdeckContext(options=CompileOptions(target="x86-64-v3"))
     PASSES["merge-narrow"]()().apply(context, module)
