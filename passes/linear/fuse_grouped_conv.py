@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,19 +16,24 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy_dtype
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
     PatternPass,
     Rewriter,
     is_ranked,
+    only_user,
     producer,
 )
 from lowerdeck.passes.machinery.values import Array, small_constant
 
 _MOST_MAPS = 32
 """The most maps between a convolution and the concatenation."""
+
+_FEWEST_CHANNELS, _FEWEST_PRODUCTS = 16, 256
+"""Results of an arm, and products of each of them, for which one convolution takes less time than
+the pass over memory that the different maps behind it are."""
 
 Conv: TypeAlias = ConvOp | ConvTransposeOp
 Alike: TypeAlias = tuple[SSAValue, ...]
@@ -96,9 +101,9 @@ class Arms:
             self.numbers[values] = np.concatenate(repeated, 1)
         return True
 
-    def are_used_only_here(self, concat: ConcatOp) -> bool:
+    def are_used_only_by(self, others: Iterable[Operation]) -> bool:
         """True if nothing else reads what the arms compute."""
-        own = {concat, *self.ops}
+        own = {*others, *self.ops}
         values = (value for op in self.ops for value in op.results)
         return all(use.operation in own for value in values for use in value.uses)
 
@@ -133,10 +138,25 @@ def _channels(value: SSAValue) -> tuple[SSAValue, Expr, Operation] | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """The arms, and what all of them read channels of."""
+    """The arms, what all of them read channels of, and what they compute in the same way."""
 
     arms: Arms
     source: SSAValue
+    values: Alike
+    rest: tuple[CoreOp, ...] = ()
+    """What each arm does else, each op after what it reads."""
+
+
+def _plan(root: ConcatOp, arms: Arms, values: Alike, rest: Sequence[CoreOp]) -> Match[Plan] | None:
+    """The arms as one, if convolutions can be joined and nothing else reads what is inside."""
+    if not all(map(_can_be_joined, arms.convs)) or (found := _takers(arms.convs)) is None:
+        return None
+    if not arms.are_used_only_by([root, *rest]):
+        return None
+    source, takers = found
+    consumed = dict.fromkeys((root, *rest, *arms.ops, *takers))
+    reason = "all channels, in their order"
+    return Match(tuple(consumed), reason, Plan(arms, source, values, tuple(rest)))
 
 
 def _takers(convs: list[Conv]) -> tuple[SSAValue, list[Operation]] | None:
@@ -169,35 +189,118 @@ class FuseGroupedConv(Pattern[Plan]):
     ranked = True
 
     def match(self, op: ConcatOp) -> Match[Plan] | None:
-        arms = Arms()
-        if op.axis.data != 1 or len(op.inputs) < 2 or not arms.computes(tuple(op.inputs)):
+        arms, values = Arms(), tuple(op.inputs)
+        if op.axis.data != 1 or len(values) < 2:
             return None
-        if not all(map(_can_be_joined, arms.convs)) or (found := _takers(arms.convs)) is None:
-            return None
-        if not arms.are_used_only_here(op):
-            return None
-        source, takers = found
-        consumed = dict.fromkeys((op, *arms.ops, *takers))
-        return Match(tuple(consumed), "all channels, in their order", Plan(arms, source))
+        if arms.computes(values):
+            return _plan(op, arms, values, ())
+        return _of_different_maps(op)
 
     def rewrite(self, match: Match[Plan], rewriter: Rewriter) -> None:
-        arms, root = match.data.arms, match.root
-        new = {arms.roots: _joined_conv(arms.convs, match.data.source, rewriter)}
-        for values, operands in arms.maps.items():
-            op = values[0].owner
-            assert isinstance(op, CoreOp)
-            for each in operands:
-                if each in new:
-                    continue
-                if isinstance(op, BatchNormOp):
-                    new[each] = rewriter.add(ConcatOp(each, 0)).result
-                elif (array := arms.numbers.get(each)) is not None:
-                    new[each] = rewriter.add(ConstantOp.of(array)).result
-                else:
-                    new[each] = each[0]
-            joined = op.with_operands([new[each] for each in operands])
-            new[values] = rewriter.add(joined).results[0]
-        rewriter.replace(root, new[tuple(root.operands)])
+        plan, root = match.data, match.root
+        assert isinstance(root, ConcatOp)
+        joined = _joined(plan, rewriter)
+        if not plan.rest:
+            rewriter.replace(root, joined)
+            return
+        sizes = [dims_of(value)[1] for value in plan.values]
+        parts = rewriter.add(SplitOp(joined, 1, sizes)).parts
+        new: dict[SSAValue, SSAValue] = dict(zip(plan.values, parts, strict=True))
+        for op in plan.rest:
+            operands = [new.get(value, value) for value in op.operands]
+            new[op.results[0]] = rewriter.add(op.with_operands(operands)).results[0]
+        rewriter.replace(root, ConcatOp([new[value] for value in root.inputs], 1))
+
+
+def _of_different_maps(root: ConcatOp) -> Match[Plan] | None:
+    """Arms that begin with convolutions, and go on differently."""
+    rest = _maps_to_convs(root.inputs)
+    if rest is None or not all(map(_is_large, rest.convs)):
+        return None
+    values = tuple(conv.result for conv in rest.convs)
+    arms = Arms()
+    if not arms.computes(values):
+        return None
+    # As far as the maps are the same.
+    while (following := _following(values)) is not None and (more := Arms()).computes(following):
+        values, arms = following, more
+    inside = set(arms.ops)
+    maps = [op for op in rest.maps if op not in inside]
+    own = {root, *maps}
+    if any(use.operation not in own for op in maps for use in op.results[0].uses):
+        return None
+    return _plan(root, arms, values, maps) if maps else None
+
+
+def _is_large(conv: Conv) -> bool:
+    """True if the convolution itself takes most of the time, with what comes behind it."""
+    channels, size = dims_of(conv.result)[1].value, product(dims_of(conv.weight)).value
+    if channels is None or size is None or channels < _FEWEST_CHANNELS:
+        return False
+    return size >= _FEWEST_PRODUCTS * channels
+
+
+@dataclass
+class _Tree:
+    """What is between convolutions and a concatenation."""
+
+    convs: list[Conv] = field(default_factory=list["Conv"])
+    maps: list[CoreOp] = field(default_factory=list[CoreOp])
+    """Each after what it reads."""
+
+
+def _maps_to_convs(values: Sequence[SSAValue]) -> _Tree | None:
+    """The maps that compute values, of one convolution each."""
+    tree, seen = _Tree(), set[Operation]()
+
+    def visit(value: SSAValue, dims: Sequence[Expr]) -> bool:
+        op = value.owner
+        if not isinstance(op, (ConvOp, ConvTransposeOp, *ELEMENTWISE, BatchNormOp)) or op in seen:
+            return True
+        if not is_ranked(op) or dims_of(value) != dims:
+            return False
+        seen.add(op)
+        if isinstance(op, Conv):
+            tree.convs.append(op)
+            return True
+        if len(tree.maps) == _MOST_MAPS * len(values):
+            return False
+        found = all(visit(each, dims) for each in op.operands if dims_of(each) == dims)
+        tree.maps.append(op)
+        return found
+
+    for number, value in enumerate(values):
+        if not visit(value, dims_of(value)) or len(tree.convs) != number + 1:
+            return None
+    return tree
+
+
+def _following(values: Alike) -> Alike | None:
+    """The results of the maps that alone read values, one each."""
+    users = [only_user(value) for value in values]
+    maps = [op for op in users if isinstance(op, (*ELEMENTWISE, BatchNormOp))]
+    return tuple(op.results[0] for op in maps) if len({*maps}) == len(values) else None
+
+
+def _joined(plan: Plan, rewriter: Rewriter) -> SSAValue:
+    """What all arms compute in the same way, of all channels."""
+    arms = plan.arms
+    new = {arms.roots: _joined_conv(arms.convs, plan.source, rewriter)}
+    for values, operands in arms.maps.items():
+        op = values[0].owner
+        assert isinstance(op, CoreOp)
+        for each in operands:
+            if each in new:
+                continue
+            if isinstance(op, BatchNormOp):
+                new[each] = rewriter.add(ConcatOp(each, 0)).result
+            elif (array := arms.numbers.get(each)) is not None:
+                new[each] = rewriter.add(ConstantOp.of(array)).result
+            else:
+                new[each] = each[0]
+        joined = op.with_operands([new[each] for each in operands])
+        new[values] = rewriter.add(joined).results[0]
+    return new[plan.values]
 
 
 def _joined_conv(convs: list[Conv], source: SSAValue, rewriter: Rewriter) -> SSAValue:
@@ -230,6 +333,9 @@ class FuseGroupedConvPass(PatternPass):
       and are used only here; likewise for transposed convolutions]
     - likewise with the same maps behind each convolution: elementwise ops and batch normalizations,
       with constants of each arm's own, which become one for all channels
+    - concat(f(conv(x0, w0)), g(conv(x1, w1)), ...) -> concat(f(y0), g(y1), ...), y0, y1, ... the
+      parts of one convolution, and of the maps that all arms begin with [16 channels of 256
+      products each, or more: the maps are a pass of their own then]
 
     The parts are neither cut out nor joined, and there is one loop in place of several.
     """

@@ -98,12 +98,12 @@ def opt() -> list[str]:
         "sink-reshape",
         # After fuse, which leaves filters the products that they are.
         "separate-conv",
-        # After sink-reshape: what is joined is next to what computes it. Before fold, for weights.
-        "merge-duplicates",
         # After fuse: whole formulas are easier to pass, and no batch normalization stands between
         # convolutions; before merge-products, which ties what needs all rows to what may need few.
         "move-stride",
         "hoist-crop",
+        # After sink-reshape: what is joined is next to what computes it. Before fold, for weights.
+        "merge-duplicates",
         # The formulas leave constants to compute and producers that are equal now.
         "fold",
         "simplify",

@@ -144,8 +144,9 @@ class HoistCrop(Pattern[Crop]):
             return None
         if not Search().pays(op.input, parts) or (crop := crop_of(producer, parts)) is None:
             return None
-        # A scalar has no parts.
-        if not crop.properties and not any(parts for _, parts in crop.operands):
+        # A scalar has no parts; of a concatenation just one operand may be left.
+        is_same = not crop.properties and not any(parts for _, parts in crop.operands)
+        if is_same and not isinstance(producer, ConcatOp):
             return None
         return Match((op, producer), "the rest is not needed", crop)
 

@@ -130,8 +130,8 @@ def network(x: SSAValue) -> list[SSAValue]:
 
 def products(x: SSAValue) -> list[SSAValue]:
     """
-    Products with long sums, maps behind one, elements that data and constants choose, and maps that
-    differ in a number.
+    Products with long sums, maps behind one, few columns, elements that data and constants choose,
+    and maps that differ in a number.
     """
     product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
     places = e.CastOp(e.RoundOp(product).result, i64).result
@@ -140,9 +140,10 @@ def products(x: SSAValue) -> list[SSAValue]:
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
     wide = MatmulOp(x, given(2304, 98, seed=8)).result
+    narrow = [MatmulOp(x, given(2304, count, seed=count)).result for count in (1, 3)]
     scales = (ConstantOp.of(np.asarray(number, np.float32)).result for number in (0.3, 0.7))
     scaled = [e.MulOp(x, scale).result for scale in scales]
-    return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *scaled]
+    return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *narrow, *scaled]
 
 
 def opened(x: SSAValue, y: SSAValue) -> list[SSAValue]:

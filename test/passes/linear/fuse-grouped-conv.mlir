@@ -218,3 +218,87 @@ func.func @computed_weight(%x : tensor<1x2x4xf32>, %w : tensor<1x1x1xf32>) -> te
   %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
   func.return %4 : tensor<1x2x4xf32>
 }
+
+// -----
+
+// The sums are of both; then the arms differ, and take their parts. One needs nothing else.
+// CHECK-LABEL: @different_maps
+// CHECK:         %[[Y:.*]] = core.conv %x, %{{.*}} groups 2 : {{.*}}tensor<32x128x2xf32>
+// CHECK:         %[[S:.*]] = core.add %[[Y]], %{{.*}}tensor<1x32x1xf32>
+// CHECK-NEXT:    %[[A:.*]], %[[B:.*]] = core.split %[[S]] axis 1 sizes [16, 16]
+// CHECK-NEXT:    %[[C:.*]] = core.tanh %[[A]]
+// CHECK-NEXT:    %[[D:.*]] = core.exp %[[B]]
+// CHECK-NEXT:    core.concat %[[C]], %[[D]] axis 1
+// CHECK-LABEL: @map_of_one
+// CHECK:         %[[Y:.*]] = core.conv %x, %{{.*}} groups 2
+// CHECK:         %[[A:.*]], %[[B:.*]] = core.split %{{.*}} axis 1 sizes [16, 16]
+// CHECK-NEXT:    %[[C:.*]] = core.tanh %[[A]]
+// CHECK-NEXT:    core.concat %[[C]], %[[B]] axis 1
+func.func @different_maps(%x : tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>> {
+  %u = core.constant dense<1.0> : tensor<16x128x2xf32>
+  %v = core.constant dense<2.0> : tensor<16x128x2xf32>
+  %b = core.constant dense<3.0> : tensor<16x1xf32>
+  %c = core.constant dense<4.0> : tensor<16x1xf32>
+  %p, %q = core.split %x axis 1 sizes [128, 128] : (tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>)
+  %0 = core.conv %p, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<16x128x2xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %1 = core.add %0, %b : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<16x1xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %2 = core.tanh %1 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %3 = core.conv %q, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<16x128x2xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %4 = core.add %3, %c : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<16x1xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %5 = core.exp %4 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %y = core.concat %2, %5 axis 1 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>
+  func.return %y : tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>
+}
+func.func @map_of_one(%x : tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>> {
+  %u = core.constant dense<1.0> : tensor<16x128x2xf32>
+  %v = core.constant dense<2.0> : tensor<16x128x2xf32>
+  %b = core.constant dense<3.0> : tensor<16x1xf32>
+  %c = core.constant dense<4.0> : tensor<16x1xf32>
+  %p, %q = core.split %x axis 1 sizes [128, 128] : (tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>)
+  %0 = core.conv %p, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<16x128x2xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %1 = core.add %0, %b : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<16x1xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %2 = core.tanh %1 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %3 = core.conv %q, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<16x128x2xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %4 = core.add %3, %c : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<16x1xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+
+  %y = core.concat %2, %4 axis 1 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>
+  func.return %y : tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>
+}
+
+// -----
+
+// Few channels are computed where they are read; sums that somebody else reads stay.
+// CHECK-LABEL: @few_channels
+// CHECK:         core.split %x
+// CHECK-LABEL: @read_elsewhere
+// CHECK:         core.split %x
+func.func @few_channels(%x : tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> tensor<?x30x6xf32, #core.tensor<dims = [n, 30, 6]>> {
+  %u = core.constant dense<1.0> : tensor<15x128x2xf32>
+  %v = core.constant dense<2.0> : tensor<15x128x2xf32>
+  %b = core.constant dense<3.0> : tensor<15x1xf32>
+  %c = core.constant dense<4.0> : tensor<15x1xf32>
+  %p, %q = core.split %x axis 1 sizes [128, 128] : (tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>)
+  %0 = core.conv %p, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<15x128x2xf32>) -> tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>
+  %1 = core.add %0, %b : (tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>, tensor<15x1xf32>) -> tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>
+  %2 = core.tanh %1 : (tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>) -> tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>
+  %3 = core.conv %q, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<15x128x2xf32>) -> tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>
+  %4 = core.add %3, %c : (tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>, tensor<15x1xf32>) -> tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>
+  %5 = core.exp %4 : (tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>) -> tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>
+  %y = core.concat %2, %5 axis 1 : (tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>, tensor<?x15x6xf32, #core.tensor<dims = [n, 15, 6]>>) -> tensor<?x30x6xf32, #core.tensor<dims = [n, 30, 6]>>
+  func.return %y : tensor<?x30x6xf32, #core.tensor<dims = [n, 30, 6]>>
+}
+func.func @read_elsewhere(%x : tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> (tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>, tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) {
+  %u = core.constant dense<1.0> : tensor<16x128x2xf32>
+  %v = core.constant dense<2.0> : tensor<16x128x2xf32>
+  %b = core.constant dense<3.0> : tensor<16x1xf32>
+  %c = core.constant dense<4.0> : tensor<16x1xf32>
+  %p, %q = core.split %x axis 1 sizes [128, 128] : (tensor<?x256x7xf32, #core.tensor<dims = [n, 256, 7]>>) -> (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>)
+  %0 = core.conv %p, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<16x128x2xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %1 = core.add %0, %b : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<16x1xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %2 = core.tanh %1 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %3 = core.conv %q, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<?x128x7xf32, #core.tensor<dims = [n, 128, 7]>>, tensor<16x128x2xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %4 = core.add %3, %c : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<16x1xf32>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %5 = core.exp %4 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+  %y = core.concat %2, %5 axis 1 : (tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>, tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>) -> tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>
+  func.return %y, %1 : tensor<?x32x6xf32, #core.tensor<dims = [n, 32, 6]>>, tensor<?x16x6xf32, #core.tensor<dims = [n, 16, 6]>>
+}

@@ -497,3 +497,33 @@ func.func @unread_parts_of_argument(%x : tensor<1x5x4xf32>) -> (tensor<1x1x4xf32
   %1, %2, %3 = core.split %x axis 1 sizes [2, 1, 2] : (tensor<1x5x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4xf32>, tensor<1x2x4xf32>)
   func.return %2, %3 : tensor<1x1x4xf32>, tensor<1x2x4xf32>
 }
+
+// -----
+
+// Just one operand of a concatenation, behind a map: the others are not computed, whatever their
+// sizes; one more element is not that operand, and a part of each would be copied twice.
+// CHECK-LABEL: @one_operand
+// CHECK-NEXT:    %[[Y:.*]] = core.concat %y axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>)
+// CHECK-NEXT:    core.tanh %[[Y]]
+// CHECK-LABEL: @one_operand_static
+// CHECK-NEXT:    %[[Y:.*]] = core.concat %y axis 0 : (tensor<5xf32>)
+// CHECK-NEXT:    core.tanh %[[Y]]
+// CHECK-LABEL: @one_element_more
+// CHECK-NEXT:    core.concat %x, %y axis 0
+func.func @one_operand(%x : tensor<4xf32>, %y : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>> {
+  %0 = core.concat %x, %y axis 0 : (tensor<4xf32>, tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n + 4]>>
+  %1 = core.tanh %0 : (tensor<?xf32, #core.tensor<dims = [n + 4]>>) -> tensor<?xf32, #core.tensor<dims = [n + 4]>>
+  %2 = core.slice %1 [4] [n] [1] : (tensor<?xf32, #core.tensor<dims = [n + 4]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
+  func.return %2 : tensor<?xf32, #core.tensor<dims = [n]>>
+}
+func.func @one_operand_static(%x : tensor<4xf32>, %y : tensor<5xf32>) -> tensor<5xf32> {
+  %0 = core.concat %x, %y axis 0 : (tensor<4xf32>, tensor<5xf32>) -> tensor<9xf32>
+  %1 = core.tanh %0 : (tensor<9xf32>) -> tensor<9xf32>
+  %2 = core.slice %1 [4] [5] [1] : (tensor<9xf32>) -> tensor<5xf32>
+  func.return %2 : tensor<5xf32>
+}
+func.func @one_element_more(%x : tensor<4xf32>, %y : tensor<5xf32>) -> tensor<6xf32> {
+  %0 = core.concat %x, %y axis 0 : (tensor<4xf32>, tensor<5xf32>) -> tensor<9xf32>
+  %2 = core.slice %0 [3] [6] [1] : (tensor<9xf32>) -> tensor<6xf32>
+  func.return %2 : tensor<6xf32>
+}
