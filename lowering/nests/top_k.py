@@ -31,7 +31,10 @@ Item = Sequence[SSAValue]
 """The key of an element, or what is compared like it, and its place."""
 
 MOST_IN_REGISTERS = 8
-"""Elements that are kept in registers at most."""
+"""Elements that are kept in registers at most, however many there are."""
+
+MOST_OF_FEW = 16
+"""The same for slices side by side that have few elements each."""
 
 SHORT = 32
 """So many elements are compared one after the other even if no vectors come of it."""
@@ -52,7 +55,8 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
     dims, axis = dims_of(op.input), op.axis.data
     outer, inner = dims[:axis], dims[axis + 1 :]
     size, count = op.k.data[0].value, dims[axis].value
-    if _are_few(size, count, inner):
+    key = key_type(element_type(op.input))
+    if _are_few(size, count, inner) or _are_few_side_by_side(size, count, inner, key):
         with k.builder.nest(outer, parallel=True) as first:
             # What is where the data says is fetched one by one, after all that is in vectors.
             for part in (_Few.lower, _Few.fetch):
@@ -62,7 +66,7 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
     memory: _Memory | None = None
     if size and count:
         of_heap, of_sort = _steps_of_heap(size, count), _steps_of_sort(size, count)
-        if _steps_of_ranks(size, count, key_type(element_type(op.input))) < min(of_heap, of_sort):
+        if _steps_of_ranks(size, count, key) < min(of_heap, of_sort):
             with k.builder.nest([*outer, *inner], parallel=True) as at:
                 _Ranked(k, op, at).lower()
             return
@@ -83,6 +87,18 @@ def _are_few(size: int | None, count: int | None, inner: Sequence[Expr]) -> bool
     if product(inner) != 1:
         return True
     return count is not None and count <= SHORT and size <= MOST_IN_REGISTERS // 2
+
+
+def _are_few_side_by_side(
+    size: int | None, count: int | None, inner: Sequence[Expr], key: IntegerType
+) -> bool:
+    """True if slices that fill vectors are so short that a heap of each would change all the time."""
+    slices = product(inner).value
+    if not size or count is None or size > MOST_OF_FEW or slices is None or slices < AT_ONCE:
+        return False
+    steps = min(_steps_of_heap(size, count), _steps_of_ranks(size, count, key))
+    # In vectors of eight, of which each element in registers takes part in five operations.
+    return key == i32 and size * count * 2 < steps
 
 
 def _steps_of_heap(size: int, count: int) -> float:

@@ -374,6 +374,15 @@ def test_top_k(suite: Suite) -> None:
     suite.check()
 
 
+def test_top_k_side_by_side(suite: Suite) -> None:
+    """More than a few of each, with equal elements and what is no number."""
+    x = np.rint(4 * values((2, 60, 16)))
+    x[0, 7, 2], x[0, 20, 2], x[1, 30, 5], x[1, 31, 5] = np.nan, np.nan, np.inf, -np.inf
+    for k in (9, 12):
+        suite.on(lambda x, k=k: t.TopKOp(x, k, 1, k == 9).results, x)
+    suite.check()
+
+
 @pytest.mark.parametrize("count", [5, 16, 70, 300])
 def test_top_k_of_many(suite: Suite, count: int) -> None:
     """Sorted, the other way round, all alike, few different ones and random ones."""

@@ -106,3 +106,35 @@ func.func @all(%x: tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xi64>) {
   %v, %i = core.top_k %x [16] axis 1 : (tensor<2x16xf32>) -> (tensor<2x16xf32>, tensor<2x16xi64>)
   func.return %v, %i : tensor<2x16xf32>, tensor<2x16xi64>
 }
+
+// -----
+
+// Sixteen short slices side by side: ten of each are carried, in vectors. Of fifteen slices, and of
+// long ones, each has its heap.
+// CHECK-LABEL: buffer.func @top_k_0
+// CHECK: buffer.for <[0, 16, 1]>
+// CHECK: buffer.for <[10, 100, 1]> carry
+func.func @side_by_side(%x: tensor<100x16xf32>) -> (tensor<10x16xf32>, tensor<10x16xi64>) {
+  %v, %i = core.top_k %x [10] axis 0 : (tensor<100x16xf32>) -> (tensor<10x16xf32>, tensor<10x16xi64>)
+  func.return %v, %i : tensor<10x16xf32>, tensor<10x16xi64>
+}
+
+// -----
+
+// CHECK-LABEL: buffer.func @top_k_0
+// CHECK-NOT: buffer.for <[10, 100, 1]> carry
+// CHECK: buffer.entry
+func.func @fifteen(%x: tensor<100x15xf32>) -> (tensor<10x15xf32>, tensor<10x15xi64>) {
+  %v, %i = core.top_k %x [10] axis 0 : (tensor<100x15xf32>) -> (tensor<10x15xf32>, tensor<10x15xi64>)
+  func.return %v, %i : tensor<10x15xf32>, tensor<10x15xi64>
+}
+
+// -----
+
+// CHECK-LABEL: buffer.func @top_k_0
+// CHECK-NOT: buffer.for <[10, 1000, 1]> carry
+// CHECK: buffer.entry
+func.func @long(%x: tensor<1000x16xf32>) -> (tensor<10x16xf32>, tensor<10x16xi64>) {
+  %v, %i = core.top_k %x [10] axis 0 : (tensor<1000x16xf32>) -> (tensor<10x16xf32>, tensor<10x16xi64>)
+  func.return %v, %i : tensor<10x16xf32>, tensor<10x16xi64>
+}
