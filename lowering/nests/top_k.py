@@ -92,7 +92,7 @@ def _are_few(size: int | None, count: int | None, inner: Sequence[Expr]) -> bool
 def _are_few_side_by_side(
     size: int | None, count: int | None, inner: Sequence[Expr], key: IntegerType
 ) -> bool:
-    """True if slices that fill vectors are so short that a heap of each would change all the time."""
+    """True if slices that fill vectors are so short that heaps would change all the time."""
     slices = product(inner).value
     if not size or count is None or size > MOST_OF_FEW or slices is None or slices < AT_ONCE:
         return False
