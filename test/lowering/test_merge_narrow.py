@@ -70,5 +70,5 @@ def test_when_it_pays() -> None:
     assert not pays([3, 5], 60, 8)
     assert pays([12, 4], 100, 16)
     assert not pays([12, 12], 1000, 8)
-    assert not pays([3, 6], 1000, 8)
+    assert not pays([5, 3, 2], 1000, 8)
     assert not pays([8, 16], 1000, 8)

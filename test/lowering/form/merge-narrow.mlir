@@ -45,14 +45,14 @@ func.func @columns(%x: tensor<?x128xf32, #core.tensor<dims = [n, 128]>>) -> (ten
 
 // -----
 
-// Too few products to pay for the copies; no vector saved; one saved of four; one column left.
+// Too few products to pay for the copies; no vector saved; one saved of four; nine columns, no vector saved.
 // CHECK-LABEL: @few_products
 // CHECK-NOT:     core.split
 // CHECK-LABEL: @whole_vectors
 // CHECK-NOT:     core.split
 // CHECK-LABEL: @one_of_many
 // CHECK-NOT:     core.split
-// CHECK-LABEL: @one_left
+// CHECK-LABEL: @nine_columns
 // CHECK-NOT:     core.split
 func.func @few_products(%x: tensor<6x32xf32>, %y: tensor<6xf32>) -> (tensor<6x3xf32>, tensor<6x5xf32>) {
   %v = core.constant dense<1.0> : tensor<32x3xf32>
@@ -75,7 +75,7 @@ func.func @one_of_many(%x: tensor<6x512xf32>) -> (tensor<6x12xf32>, tensor<6x12x
   %q = core.matmul %x, %w : (tensor<6x512xf32>, tensor<512x12xf32>) -> tensor<6x12xf32>
   func.return %p, %q : tensor<6x12xf32>, tensor<6x12xf32>
 }
-func.func @one_left(%x: tensor<6x512xf32>) -> (tensor<6x3xf32>, tensor<6x6xf32>) {
+func.func @nine_columns(%x: tensor<6x512xf32>) -> (tensor<6x3xf32>, tensor<6x6xf32>) {
   %v = core.constant dense<1.0> : tensor<512x3xf32>
   %w = core.constant dense<2.0> : tensor<512x6xf32>
   %p = core.matmul %x, %v : (tensor<6x512xf32>, tensor<512x3xf32>) -> tensor<6x3xf32>
