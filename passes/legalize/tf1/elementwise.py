@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -65,7 +65,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.dialects.dims import product
+from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.special import apply, erfc, expm1, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -403,11 +403,29 @@ def legalize_sum(builder: Tf1Legalizer) -> Results:
 
 @legalizes("Select")
 def legalize_select(builder: Tf1Legalizer) -> Results:
-    """t where the condition holds, else e; a vector of conditions chooses rows."""
+    """
+    t where the condition holds, else e, which have one shape; a vector of conditions chooses rows.
+
+    The result has the sizes of t, so that a loop that keeps what it carries keeps its sizes.
+    """
     condition, x, y = builder.operand("condition"), builder.operand("t"), builder.operand("e")
+    dims = dims_of(x)
     if rank_of(condition) == 1 and rank_of(x) > 1:
         condition = builder.reshape(condition, [*dims_of(condition), *[1] * (rank_of(x) - 1)])
-    return [builder.select(condition, x, y)]
+        condition = _of_sizes(builder, condition, [dims[0], *[1] * (rank_of(x) - 1)])
+    elif rank_of(condition):
+        condition = _of_sizes(builder, condition, dims)
+    return [builder.select(condition, x, _of_sizes(builder, y, dims))]
+
+
+def _of_sizes(builder: Tf1Legalizer, value: SSAValue, dims: Sequence[ExprLike]) -> SSAValue:
+    """A value of equal sizes, of which one may be known by another name: a run checks that one."""
+    found = dims_of(value)
+    if len(found) != len(dims):
+        return value
+    other = [(size, dim) for size, dim in zip(found, dims, strict=True) if size != dim]
+    is_open = len(other) == 1 and any(Expr.of(each).value is None for each in other[0])
+    return builder.reshape(value, dims) if is_open else value
 
 
 @legalizes("SelectV2")

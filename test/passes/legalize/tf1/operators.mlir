@@ -108,6 +108,22 @@ func.func @select(%c : tensor<3xi1>, %x : tensor<3x3xf32>, %v : tensor<3xf32>) -
 
 // -----
 
+// The three have the same sizes, by whatever names: the result's is that of the first choice. Two that differ may not
+// be told apart by the number of elements, and two numbers have to be equal.
+// CHECK-LABEL: func.func @select_open
+// CHECK:       [[C:%.+]] = core.reshape %c [c, 1]
+// CHECK-NEXT:  [[ROWS:%.+]] = core.reshape [[C]] [n, 1]
+// CHECK-NEXT:  [[M:%.+]] = core.reshape %y [n, 3]
+// CHECK-NEXT:  core.select [[ROWS]], %x, [[M]] : {{.*}} -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+// CHECK-NEXT:  core.select %d, %v, %w : {{.*}}dims = [max(n, p), max(m, q)]
+func.func @select_open(%c : tensor<?xi1, #core.tensor<dims = [c]>>, %x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, %y : tensor<?x3xf32, #core.tensor<dims = [m, 3]>>, %d : tensor<i1>, %v : tensor<?x?xf32, #core.tensor<dims = [n, m]>>, %w : tensor<?x?xf32, #core.tensor<dims = [p, q]>>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %r = tf1.Select %c, %x, %y {T = #tf1.dtype<float>} : (tensor<?xi1, #core.tensor<dims = [c]>>, tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, tensor<?x3xf32, #core.tensor<dims = [m, 3]>>) -> tensor<*xf32>
+  %s = tf1.Select %d, %v, %w {T = #tf1.dtype<float>} : (tensor<i1>, tensor<?x?xf32, #core.tensor<dims = [n, m]>>, tensor<?x?xf32, #core.tensor<dims = [p, q]>>) -> tensor<*xf32>
+  func.return %r, %s : tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
 // A window of one element reaches nothing beyond an image, of whatever size.
 // CHECK-LABEL: func.func @one_tap
 // CHECK:       core.conv %{{.*}} strides [2, 3] dilations [1, 1] pads [0, 0] [0, 0]
