@@ -48,7 +48,7 @@ def _power(a: float, b: float) -> float:
     if abs(b) > 1024 or (isinstance(a, int) and abs(a) > 1 << 63):
         raise ScriptError("a power that is too large")
     try:
-        found = a**b
+        found = float(a) ** b  # of integers, too
     except (ZeroDivisionError, OverflowError) as error:
         raise ScriptError(f"a power: {error}") from None
     if isinstance(found, complex):
@@ -66,6 +66,10 @@ def _shifted_back(a: int, b: int) -> int:
 
 def _truncated(a: int, b: int) -> int:
     return int(_divided(a, b))
+
+
+def _rounded(a: float) -> float:
+    return float(round(a))
 
 
 def _and(a: int, b: int) -> int:
@@ -120,7 +124,7 @@ _UNARY: Mapping[str, tuple[Call, str]] = {
     "abs": (abs, ""),
     "ceil": (math.ceil, ""),
     "floor": (math.floor, ""),
-    "round": (round, ""),
+    "round": (_rounded, ""),
     "trunc": (math.trunc, ""),
     **{
         name: (getattr(math, name), "")
@@ -211,6 +215,8 @@ class Builtins(Caller):
             return name == "ne"
         if not op or not all(isinstance(value, Number | int | float) for value in args):
             return self._through_tensors(name, args)
+        if name == "pow":  # a float, of integers, too
+            args = [self.builtin("float", [args[0]], {}), args[1]]
         kinds = [kind_of(value) for value in args]
         self.located(name)
         if name in ("floordiv", "remainder", "pow") and float in kinds:

@@ -117,6 +117,19 @@ def test_numbers_of_a_trace_do_not_decide_types(tmp_path: Path) -> None:
     assert _run(path).dtype == np.float32
 
 
+def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
+    code = method(
+        "return torch.mul(x, torch.add(torch.pow(n, 2), torch.round(2.5)))", "x: Tensor, n: int"
+    )
+    path = write(tmp_path / "m.pt", code)
+    for fixed in ({"n": 3}, {}):
+        module = load_model(path, input_type=["x=2xi64"], fixed=fixed)
+        inputs = {"x": np.array([1, 2])} | ({} if fixed else {"n": np.array(3)})
+        found = np.asarray(Calls(module)(inputs)["output"])
+        assert found.dtype == np.float32
+        assert found.tolist() == [11, 22]
+
+
 def test_arguments_behind_the_star_need_their_names(tmp_path: Path) -> None:
     code = method("return torch.add(x, torch.prod(torch.arange(1, 7, 2)))")
     assert (_run(write(tmp_path / "m.pt", code)) == X + 15).all()

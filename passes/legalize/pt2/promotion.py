@@ -59,6 +59,8 @@ def promoted(operands: Sequence[Number], symbolic: Sequence[bool] = ()) -> Attri
             levels[2].append(element_type(operand))
         else:
             levels[0 if rank_of(operand) else 1].append(element_type(operand))
+    if levels[0] or levels[1]:  # a float beside tensors is one of PyTorch's default type
+        levels[2] = [f32 if is_float(element) else element for element in levels[2]]
     found: Attribute | None = None
     for level in filter(None, levels):
         best = reduce(promoted_elements, level)
