@@ -101,7 +101,7 @@ class Node:
         """The numbers of the results, and their types."""
         found: Any = self.data.get("O", ())
         listed = cast("Sequence[Json]", found if isinstance(found, list) else [found])
-        return [(_number(entry["%"]), entry.get("TT")) for entry in listed]
+        return [(_number(entry["%"]), _type(entry)) for entry in listed]
 
     @property
     def parameter(self) -> tuple[str, bool]:
@@ -117,6 +117,12 @@ def nodes_of(block: Json, depth: int = 0) -> Iterator[Node]:
         yield Node(data)
         for inner in blocks_of(data):
             yield from nodes_of(inner, depth + 1)
+
+
+def _type(entry: Json) -> Json | None:
+    """The type of a result, or None for one that is not computed."""
+    found: Json | None = entry.get("TT")
+    return None if found is None or found["#"] == "NULL" else found
 
 
 def _number(value: object) -> int:

@@ -339,22 +339,38 @@ def test_a_window_wider_than_the_image_by_less_than_a_stride_has_one_place(
     pool = {**window, "ceil_mode": False, "exclusive": False, "data_format": "NCHW"}
     pool |= {"global_pooling": False, "adaptive": False}
     columns = {"kernel_sizes": [3, 3], "strides": [2, 2], "paddings": [0, 0], "dilations": [1, 1]}
+    turned = {**window, "strides": [5, 4], "dilations": [1, 1], "groups": 1}
+    same = {"padding_algorithm": "SAME", "pooling_type": "avg"}
     one = type_of("float32", [1, 1, 1, 1])
     nodes = [
         parameter("w", 2, type_of("float32", [1, 1, 3, 3])),
         node("1.data", [], {1: image}, name="x", shape=[1, 1, 2, 3], dtype="float32"),
         node("1.conv2d", [1, 2], {3: one}, **window, dilations=[1, 1], groups=1),
         node("1.full_int_array", [], {4: type_of("int64", [2])}, value=[3, 3], dtype="int64"),
+        node("1.full_int_array", [], {10: type_of("int64", [2])}, value=[2, 2], dtype="int64"),
         node("1.pool2d", [1, 4], {5: one}, **pool, pooling_type="max"),
         node("1.pool2d", [1, 4], {6: one}, **pool, pooling_type="avg"),
         node("1.unfold", [1], {7: one}, **columns),
+        # Where the stride is longer than the window, a transposed one keeps its size.
+        node("1.conv2d_transpose", [1, 2], {8: one}, **turned),
+        # Padding at the end counts where there is as much at the beginning.
+        node("1.pool2d", [1, 10], {9: one}, **(pool | same)),
         *(
             node("1.fetch", [k], {20 + k: one}, name=name, col=k)
-            for k, name in ((3, "conv"), (5, "max"), (6, "mean"), (7, "columns"))
+            for k, name in (
+                (3, "conv"),
+                (5, "max"),
+                (6, "mean"),
+                (7, "columns"),
+                (8, "transposed"),
+                (9, "same"),
+            )
         ),
     ]
     path = write_pir(tmp_path / "m.json", nodes, {"w": np.ones((1, 1, 3, 3), np.float32)})
     found = _results(path, {"x": X.reshape(1, 1, 2, 3)})
+    assert found["transposed"].shape == (1, 1, 8, 11)
+    np.testing.assert_allclose(found["same"], floats([[[2, -1.5]]]), rtol=1e-6)
     assert found["conv"].tolist() == [[[[X.sum()]]]]
     assert found["max"].tolist() == [[[[5]]]]
     np.testing.assert_allclose(found["mean"], [[[[X.mean()]]]], rtol=1e-6)

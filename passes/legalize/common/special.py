@@ -127,7 +127,8 @@ def lgamma(x: TensorValue) -> TensorValue:
         total = total + coefficient / (size + number)
     t = size + (len(_LANCZOS) - 0.5)
     large = (size + 0.5) * t.log() - t + total.log() + 0.5 * math.log(2 * math.pi)
-    sine = ((x - x.floor()) * math.pi).sin()
+    # The distance to the nearest integer keeps its digits near one.
+    sine = ((x - x.round()) * math.pi).sin()
     low = math.log(math.pi) - sine.abs().log() - large
     found = x.lt(0.5).where(low, large)
     return x.abs().eq(math.inf).where(x.abs(), found)
@@ -144,7 +145,8 @@ def digamma(x: TensorValue) -> TensorValue:
     square = z * z
     series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240))))
     value = before + (y + 10).log() - z * 0.5 - series
-    part = (x - x.floor()) * math.pi
+    # The distance to the nearest pole keeps its digits near one.
+    part = (x - x.round()) * math.pi
     reflected = value - part.cos() / part.sin() * math.pi
     value = x.eq(math.inf).where(x, value)
     # On both sides of zero it grows without bound, to either side.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
@@ -26,11 +27,7 @@ from lowerdeck.passes.legalize.tf1.applied import applied as tf1
 def window_of(
     builder: PaddleLegalizer, kernel: Sequence[Expr], dims: Sequence[Expr], dilations: list[int]
 ) -> Window:
-    """
-    The window over the spatial dimensions `dims`, with the padding that is asked for. One that is
-    wider than the image by less than a stride has one place, where it hangs over the end:
-    PaddlePaddle's division cuts off.
-    """
+    """The window over the spatial dimensions `dims`, with the padding that is asked for."""
     rank = len(kernel)
     strides = builder.plain("strides") if builder.get("strides") else [1] * rank
     amounts = [Expr.const(k) for k in builder.plain("paddings")]
@@ -42,9 +39,16 @@ def window_of(
             window = Window(tuple(kernel), strides, [1] * rank, none, none, none)
             return same(window, dims, upper=True)
         case "VALID":
-            window = Window(tuple(kernel), strides, dilations, none, none, none)
+            return Window(tuple(kernel), strides, dilations, none, none, none)
         case _:
-            pass
+            return window
+
+
+def with_a_place(window: Window, dims: Sequence[Expr]) -> Window:
+    """
+    A window that is wider than the image by less than a stride has one place, where it hangs over
+    the end: PaddlePaddle's division cuts off.
+    """
     missing = [
         extent - dim - first - last
         for extent, dim, first, last in zip(
@@ -53,10 +57,10 @@ def window_of(
     ]
     over = [
         size if size.value is not None and 0 < size.value < stride else Expr.const(0)
-        for size, stride in zip(missing, strides, strict=True)
+        for size, stride in zip(missing, window.strides, strict=True)
     ]
     ends = [last + more for last, more in zip(window.end, over, strict=True)]
-    return Window(window.kernel, strides, window.dilations, window.begin, ends, over)
+    return replace(window, end=ends, overhang=over)
 
 
 @legalizes("conv2d", "conv3d", "depthwise_conv2d", "fused_conv2d_add_act")
@@ -64,7 +68,8 @@ def legalize_convolution(builder: PaddleLegalizer) -> Results:
     """Images with their channels first or last; `SAME` goes without dilations."""
     x, weight = builder.first(builder.input("input")), builder.input("filter")
     dilations = builder.plain("dilations")
-    window = window_of(builder, dims_of(weight)[2:], dims_of(x)[2:], dilations)
+    dims = dims_of(x)[2:]
+    window = with_a_place(window_of(builder, dims_of(weight)[2:], dims, dilations), dims)
     bias = builder.optional("bias") if builder.has("bias") else None
     groups = builder.integer("groups")
     op = ConvOp(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product as cartesian
 
 from xdsl.ir import SSAValue
@@ -17,7 +18,7 @@ from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.onnx.applied import applied as onnx
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.linear import window_of
+from lowerdeck.passes.legalize.paddle.linear import window_of, with_a_place
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tensor_value import concat as join
@@ -58,24 +59,35 @@ def _adaptive(
 
 
 def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Window:
-    """The window; in ceil mode a last one may hang over the end."""
+    """
+    The window; in ceil mode a last one may hang over the end. As much padding as at the beginning
+    counts at the end, whatever there is.
+    """
     dims = dims_of(x)[2:]
-    window = window_of(builder, kernel, dims, [1] * len(kernel))
-    if not builder.flag("ceil_mode"):
-        return window
+    window = with_a_place(window_of(builder, kernel, dims, [1] * len(kernel)), dims)
+    ends = window.end
+    if builder.flag("ceil_mode"):
+        ends = _ceiled(builder, window, dims)
+    overhang = [
+        builder.symbols.largest(end - begin, Expr.const(0))
+        for begin, end in zip(window.begin, ends, strict=True)
+    ]
+    return replace(window, end=ends, overhang=overhang)
+
+
+def _ceiled(builder: PaddleLegalizer, window: Window, dims: Sequence[Expr]) -> list[Expr]:
+    """The padding at the end with room for a last window."""
     ends: list[Expr] = []
-    asked = [end - over for end, over in zip(window.end, window.overhang, strict=True)]
     for dim, size, stride, begin, end in zip(
-        dims, kernel, window.strides, window.begin, asked, strict=True
+        dims, window.kernel, window.strides, window.begin, window.end, strict=True
     ):
         count = (dim + begin + end - size + stride - 1) // stride + 1
-        ends.append((count - 1) * stride + size - dim - begin)
+        found = (count - 1) * stride + size - dim - begin
         beyond = ((count - 1) * stride - begin - dim).value
         if beyond is not None and beyond >= 0:
             builder.refuse("a window that begins behind the image", "less padding")
-    ends = [builder.symbols.largest(new, old) for new, old in zip(ends, asked, strict=True)]
-    overhang = [new - old for new, old in zip(ends, asked, strict=True)]
-    return Window(window.kernel, window.strides, window.dilations, window.begin, ends, overhang)
+        ends.append(builder.symbols.largest(found, end))
+    return ends
 
 
 @legalizes("max_pool2d_with_index", "max_pool3d_with_index")

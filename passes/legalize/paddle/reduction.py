@@ -341,7 +341,7 @@ def legalize_unique(builder: PaddleLegalizer) -> Results:
     names = ("indices", "inverse", "counts")
     kept = dict(zip(names, (firsts, places, counts), strict=True))
     found = {
-        name: builder.cast(value, builder.element(builder.places(name)[0]))
+        name: builder.cast(value, builder.dtype())
         for name, value in kept.items()
         if builder.places(name)
     }
