@@ -15,7 +15,6 @@ operators; what an operator refuses is tried with another one.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import sys
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from models.paddle_exports import write_case
 
 FLOATS = ("float32",)
 WHOLE = ("int64", "int32")
@@ -805,32 +806,7 @@ def make(paddle: Any, folder: Path, name: str, rng: random.Random) -> bool:
         except Exception as error:
             print(f"{name}: {used}: {str(error)[-200:]!r}", file=sys.stderr)
             return False
-    is_pir = (folder / "model.json").exists()
-    model = "model.json" if is_pir else "model.pdmodel"
-    if is_pir:
-        names = [f"fetch_name_{index}" for index in range(len(results))]
-    else:
-        loaded = paddle.static.load_inference_model(str(folder / "model"), executor)
-        names = [value.name for value in loaded[2]]
-    outputs = [
-        {"name": n, "dtype": str(a.dtype), "shape": list(a.shape)}
-        for n, a in zip(names, expected[0], strict=True)
-    ]
-    listed = []
-    for number, (sample, arrays) in enumerate(zip(samples, expected, strict=True)):
-        np.savez(folder / f"inputs_{number}.npz", **sample)
-        np.savez(folder / f"expected_{number}.npz", **dict(zip(names, arrays, strict=True)))
-        listed.append({"inputs": f"inputs_{number}.npz", "expected": f"expected_{number}.npz"})
-    case = {
-        "name": name,
-        "framework": "paddle",
-        "model": model,
-        "exercises": " ".join(used),
-        "outputs": outputs,
-        "samples": listed,
-        "tolerance": {"rtol": 1e-4, "atol": 1e-5},
-    }
-    (folder / "case.json").write_text(json.dumps(case, indent=1))
+    write_case(paddle, executor, folder, used, samples, expected)
     return True
 
 
