@@ -339,6 +339,26 @@ register(
 
 register(
     Framework(
+        "mxnet",
+        dialect=lambda: lazy("dialects.mxnet", "mxnet_dialect")()(),
+        frontend=lazy("frontends.mxnet.frontend", "FRONTEND"),
+        interpreter=lazy("passes.legalize.mxnet.evaluate", "run_op"),
+        legalization={"legalize-mxnet": lazy("passes.legalize.mxnet", "LegalizeMxnetPass")},
+        support=lazy("passes.legalize.mxnet.support", "support"),
+        infer_types=lazy("passes.legalize.mxnet.framework", "infer_types"),
+        options=(
+            ImportOption(
+                "weights",
+                "FILE",
+                "the .params of a symbol of MXNet, if there is not one beside it",
+                is_path=True,
+            ),
+        ),
+    )
+)
+
+register(
+    Framework(
         "darknet",
         dialect=lambda: lazy("dialects.darknet", "darknet_dialect")()(),
         frontend=lazy("frontends.darknet.frontend", "FRONTEND"),

@@ -100,6 +100,9 @@ def _text_format(text: str) -> str | None:
             if re.match(r"#[\w$.-]+ *= *\S", line):
                 alias = IR_TEXT.name
             continue
+        if line.startswith("{"):
+            key = re.match(r'\{\s*"(\w+)"', text.lstrip())
+            return next((f.name for f in _formats() if key and key[1] in f.first_keys), None)
         field = re.match(r"([a-z_]+)\s*(:|\{|<|$)|\[\s*[a-z]+\s*\]$", line)
         word = "" if field is None else field[1] or re.sub(r"\s", "", line)
         known = (f.name for f in _formats() if word in f.first_fields)

@@ -34,6 +34,8 @@ class FileFormat:
     """The fields with which the text form of its message may begin."""
     begins: tuple[tuple[int, bytes], ...] = ()
     """What its files have near the beginning: offsets, and the bytes there."""
+    first_keys: frozenset[str] = frozenset()
+    """The keys with which its object of JSON may begin."""
     holds: Callable[[Outline], bool] = _never
     """True for the outline of its binary message."""
     archive: Callable[[Collection[str]], bool] | None = None

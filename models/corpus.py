@@ -1,12 +1,12 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python -m models.corpus tf1|caffe|tflite|keras|pt2|paddle|mindir
+    python -m models.corpus tf1|caffe|tflite|keras|pt2|paddle|mindir|mxnet
                            [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
 
 The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite`, `keras`, `pt2` and
-`mindir`: `case.json`, the model, and samples of inputs and expected outputs. It is the one that
+`mxnet` and so on: `case.json`, the model, and samples of inputs and expected outputs. It is the one that
 `--corpus` or LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes
 if all its samples do: shapes and types are equal, floats within the case's tolerance, everything
 else exact; one that has to be refused, if it is. Another refused case is counted as such; a wrong
@@ -62,6 +62,11 @@ class PlainCase:
     def options(self) -> dict[str, Any]:
         """What is said of the model besides its file."""
         return {}
+
+    @property
+    def input_shapes(self) -> Mapping[str, Sequence[int]] | None:
+        """The shapes of inputs that the file does not state."""
+        return None
 
     @property
     def is_stateful(self) -> bool:
@@ -135,6 +140,11 @@ class Case(PlainCase):
         return {} if key is None else {"signature": key}
 
     @property
+    def input_shapes(self) -> dict[str, Sequence[int]] | None:
+        """The shapes of inputs that the file does not state."""
+        return self.data.get("input_shapes")
+
+    @property
     def is_stateful(self) -> bool:
         """True if samples are calls in a row, each from the state that the last one left."""
         return bool(self.data.get("stateful") or self.data.get("state"))
@@ -192,7 +202,12 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
 
     outputs = None if case.is_refused else case.outputs
     model = lowerdeck.compile(
-        case.model, outputs=outputs, disable=disable, cache=False, **case.options
+        case.model,
+        outputs=outputs,
+        input_shapes=case.input_shapes,
+        disable=disable,
+        cache=False,
+        **case.options,
     )
 
     def run(inputs: Arrays) -> Arrays:
@@ -212,7 +227,12 @@ def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
     from lowerdeck.dialects.interpret.calls import Calls
 
     outputs = None if case.is_refused else case.outputs
-    options = CompileOptions(outputs=outputs, disable=disable, import_options=case.options)
+    options = CompileOptions(
+        outputs=outputs,
+        input_shapes=case.input_shapes,
+        disable=disable,
+        import_options=case.options,
+    )
     module, _ = import_and_lower(str(case.model), "legal", options)
     calls = Calls(module)
     function = find_function(module, "main")
@@ -235,7 +255,7 @@ def exported(case: Case, disable: Sequence[str] = ()) -> Model:
     from lowerdeck.compiler import CompileOptions
     from lowerdeck.exporting import export_with
 
-    options = CompileOptions(outputs=case.outputs, disable=disable)
+    options = CompileOptions(outputs=case.outputs, input_shapes=case.input_shapes, disable=disable)
     runtime: Any = onnxruntime
     settings = runtime.SessionOptions()
     settings.log_severity_level = 4
@@ -369,7 +389,7 @@ def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument(
-        "kind", choices=("tf1", "caffe", "tflite", "keras", "pt2", "paddle", "mindir")
+        "kind", choices=("tf1", "caffe", "tflite", "keras", "pt2", "paddle", "mindir", "mxnet")
     )
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")

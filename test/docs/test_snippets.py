@@ -42,6 +42,8 @@ FILES = {
     "loop.json": "test/frontends/paddle_models/loop.json",
     "loop.pdiparams": "test/frontends/paddle_models/loop.pdiparams",
     "counter.mindir": "test/frontends/mindir_models/counter.mindir",
+    "net-symbol.json": "test/frontends/mxnet_models/net-symbol.json",
+    "net-0000.params": "test/frontends/mxnet_models/net-0000.params",
     "tiny.cfg": "test/frontends/darknet_models/tiny.cfg",
     "tiny.weights": "test/frontends/darknet_models/tiny.weights",
     "deploy.prototxt": "examples/digits/digits_lenet.prototxt",

@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
@@ -20,6 +21,9 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 L = TypeVar("L", bound=CoreBuilder)
 State: TypeAlias = "tuple[TensorValue, ...]"
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+"""The cells that are known, and into how many parts their weights fall."""
 
 
 def run_steps(
@@ -88,3 +92,47 @@ def cell(name: str, x: TensorValue, ahead: TensorValue, state: State, hidden: Ex
         return (new + update * (state[0] - new),)
     total = x + ahead
     return (apply(TanhOp, total) if name == "rnn_tanh" else total.maximum(0),)
+
+
+def direction_of(
+    builder: CoreBuilder,
+    kind: str,
+    x: SSAValue,
+    states: Sequence[SSAValue],
+    weights: Sequence[SSAValue],
+    *,
+    is_back: bool,
+    lengths: TensorValue | None = None,
+) -> tuple[list[SSAValue], SSAValue]:
+    """
+    The last states, and the outputs of all steps, of one direction of a layer over x [time, batch,
+    size]. `weights` are those of the input and of the state, [gates * hidden, ...], and their
+    biases. Beyond the `lengths` of sequences (i64 [batch]) nothing changes, and outputs are zero.
+    """
+    w, r = (builder.transpose(weight, [1, 0]) for weight in weights[:2])
+    biases = [TensorValue.of(builder, bias) for bias in weights[2:]]
+    hidden = dims_of(r)[1] // GATES[kind]
+    inputs = times(TensorValue(builder, x), w) + biases[0]
+    length = dims_of(x)[0]
+    column = None if lengths is None else lengths.reshape([dims_of(x)[1], 1])
+
+    def step(inner: CoreBuilder, number: Expr, state: State) -> tuple[State, State]:
+        place = length - 1 - number if is_back else number
+        row = inner.add(GatherOp(inputs.value, inner.dims([place], []), 0, inside=True))
+        ahead = times(TensorValue(inner, state[0].value), r) + biases[1]
+        following = cell(kind, TensorValue(inner, row), ahead, state, hidden)
+        if column is None:
+            return following, (following[0],)
+        is_on = TensorValue(inner, column.value).gt(TensorValue.dim(inner, place))
+        kept = tuple(is_on.where(new, old) for new, old in zip(following, state, strict=True))
+        return kept, (is_on.where(following[0], 0),)
+
+    after, outputs = run_steps(builder, length, states, step)
+    return after, _reversed(builder, outputs[0]) if is_back else outputs[0]
+
+
+def _reversed(builder: CoreBuilder, x: SSAValue) -> SSAValue:
+    """The steps from the last to the first."""
+    dims = dims_of(x)
+    starts = [dims[0] - 1, *[Expr.const(0)] * (len(dims) - 1)]
+    return builder.slice(x, starts, dims, [-1, *[1] * (len(dims) - 1)])

@@ -14,6 +14,14 @@ def apply(function: type[UnaryOp], x: TensorValue) -> TensorValue:
     return TensorValue(x.builder, x.builder.add(function(x.value)))
 
 
+def rounded(x: TensorValue) -> TensorValue:
+    """Halves away from zero."""
+    size = x.abs()
+    whole = size.floor()
+    up = (size - whole).ge(0.5).where(whole + 1, whole)
+    return x.lt(0).where(-up, up)
+
+
 def log1p(x: TensorValue) -> TensorValue:
     """log(1 + x), also where 1 + x rounds x away: what was lost scales with the logarithm"""
     total = x + 1

@@ -140,6 +140,7 @@ def suppressed(
     border: float = 0,
     decay: float = 1,
     must_meet: bool = False,
+    labels: TensorValue | None = None,
 ) -> TensorValue:
     """
     Which boxes are kept (i1): over and over the first one that is left is, and all that overlap it
@@ -147,7 +148,7 @@ def suppressed(
 
     The left, upper, right and lower `corners` and `alive` are [groups, boxes], best boxes first.
     `border` is what is added to widths and heights; boxes that `must_meet` without it share nothing
-    otherwise. At most `most` are kept in each group. The
+    otherwise. At most `most` are kept in each group. Boxes of unlike `labels` share nothing. The
     threshold, as long as it is above 0.5, is multiplied by `decay` for each box that is kept.
     """
     groups, boxes = alive.dims
@@ -170,6 +171,10 @@ def suppressed(
     column = first.reshape([groups, 1])
     chosen = index.eq(column) & left
     overlap = _overlap(inner, whole, column, border, must_meet)
+    if labels is not None:
+        label = TensorValue(inner, labels.value)
+        own = TensorValue(inner, inner.add(GatherElementsOp(label.value, column.value, 1)))
+        overlap = label.eq(own).where(overlap, 0)
     kept = kept | chosen
     if decay < 1:
         candidates, largest, limit = more

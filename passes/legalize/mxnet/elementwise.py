@@ -1,0 +1,547 @@
+"""Functions of single elements, of pairs of them, and of an element and a number."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    element_type,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.passes.legalize.common.special import rounded
+from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
+from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_UNARY = {
+    **{
+        name: name
+        for name in """
+        cos cosh erf erfinv exp expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin sinh sqrt
+        square tan tanh
+        """.split()
+    },
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "gammaln": "lgamma",
+}
+"""Functions that round, which legacy operators compute of integers, too, and cut the result off."""
+
+_EXACT = {
+    "abs": "abs",
+    "negative": "neg",
+    "sign": "sign",
+    "ceil": "ceil",
+    "floor": "floor",
+    "trunc": "trunc",
+    "fix": "trunc",
+    "relu": "relu",
+}
+"""Functions that keep the type."""
+
+_NUMPY_NAMES = {"absolute": "abs", "rint": "rint"}
+
+
+def _plain(name: str) -> str:
+    """The name of a function without the prefix of `mxnet.numpy`."""
+    bare = name.removeprefix("_npi_").removeprefix("_npx_")
+    return _NUMPY_NAMES.get(bare, bare)
+
+
+@legalizes(
+    *_UNARY,
+    *(f"_npi_{name}" for name in _UNARY if name not in ("erf", "erfinv", "rsqrt")),
+    "_npx_sigmoid",
+)
+def legalize_function(builder: MxnetLegalizer) -> Results:
+    """In the type of the tensor; those of numpy give floats for integers."""
+    x = builder.input()
+    target = _UNARY.get(_plain(builder.name), "")
+    if not target:
+        builder.refuse(f"the function {builder.name}")
+    if is_float(element_type(x)) or target == "square":
+        return [builder.torch(f"{target}.default", self=x)]
+    found = builder.torch(f"{target}.default", f32, self=builder.cast(x, f32))
+    return [found if builder.is_numpy else builder.cast(found, x)]
+
+
+@legalizes(
+    *_EXACT,
+    *(f"_npi_{n}" for n in ("absolute", "negative", "sign", "ceil", "floor", "trunc", "fix")),
+    "_npx_relu",
+)
+def legalize_exact_function(builder: MxnetLegalizer) -> Results:
+    """In the type of the tensor."""
+    x = builder.input()
+    target = _EXACT[_plain(builder.name)]
+    if target in ("ceil", "floor", "trunc") and not is_float(element_type(x)):
+        return [x]
+    return [builder.torch(f"{target}.default", self=x)]
+
+
+@legalizes("rint", "_npi_rint", "round", "_npi_around")
+def legalize_round(builder: MxnetLegalizer) -> Results:
+    """`rint` rounds halves down, `round` away from zero."""
+    x = builder.value()
+    if not is_float(x.element):
+        return [x.value]
+    if builder.name == "_npi_around":
+        return _rounded_at(builder, x)
+    if builder.name == "round":
+        return [rounded(x).value]
+    floor, ceil = x.floor(), x.ceil()
+    return [(x - floor).le(ceil - x).where(floor, ceil).value]
+
+
+def _rounded_at(builder: MxnetLegalizer, x: TensorValue) -> Results:
+    """At a number of decimals."""
+    decimals = builder.integer("decimals")
+    if not decimals:
+        return [rounded(x).value]
+    factor = 10.0**decimals
+    return [(rounded(x * factor) / factor).value]
+
+
+@legalizes("cbrt", "_npi_cbrt", "rcbrt")
+def legalize_cube_root(builder: MxnetLegalizer) -> Results:
+    """The real root, of negative numbers too."""
+    root = cube_root(builder, builder.wide(builder.input()))
+    return [builder.narrow(1.0 / root if builder.name == "rcbrt" else root)]
+
+
+def cube_root(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
+    """The real root of floats."""
+    size = builder.torch("pow.Tensor_Scalar", x.element, self=x.abs().value, exponent=1 / 3)
+    return x.lt(0).where(-TensorValue(builder, size), TensorValue(builder, size))
+
+
+@legalizes("degrees", "_npi_degrees", "radians", "_npi_radians")
+def legalize_angle(builder: MxnetLegalizer) -> Results:
+    """From one unit to the other."""
+    x = builder.wide(builder.input())
+    factor = 180 / math.pi if "degrees" in builder.name else math.pi / 180
+    return [(x * factor).value if builder.is_numpy else builder.narrow(x * factor)]
+
+
+@legalizes("gamma")
+def legalize_gamma(builder: MxnetLegalizer) -> Results:
+    """The gamma function, by its logarithm; its sign alternates below zero."""
+    x = builder.wide(builder.input())
+    size = TensorValue(builder, builder.torch("lgamma.default", x.element, self=x.value)).exp()
+    is_odd = (x.floor() % 2.0).ne(0)
+    found = (x.lt(0) & is_odd).where(-size, size)
+    # There is no value at negative integers, and at zero the sign of zero decides.
+    found = (x.lt(0) & x.eq(x.floor())).where(builder.known(math.nan, x.element), found)
+    return [builder.narrow(x.eq(0).where(1.0 / x, found))]
+
+
+@legalizes("softsign")
+def legalize_softsign(builder: MxnetLegalizer) -> Results:
+    """x / (1 + |x|)"""
+    x = builder.value()
+    return [(x / (x.abs() + 1)).value]
+
+
+@legalizes("hard_sigmoid")
+def legalize_hard_sigmoid(builder: MxnetLegalizer) -> Results:
+    """alpha x + beta between 0 and 1."""
+    x = builder.value()
+    return [(x * builder.number("alpha") + builder.number("beta")).clip(0.0, 1.0).value]
+
+
+@legalizes("smooth_l1")
+def legalize_smooth_l1(builder: MxnetLegalizer) -> Results:
+    """A parabola around zero, |x| - 1 / (2 s^2) beyond 1 / s^2."""
+    x, square = builder.value(), builder.number("scalar") ** 2
+    size = x.abs()
+    inner = x * x * (0.5 * square)
+    return [size.gt(1 / square).where(size - 0.5 / square, inner).value]
+
+
+@legalizes("_contrib_quadratic")
+def legalize_quadratic(builder: MxnetLegalizer) -> Results:
+    """a x^2 + b x + c"""
+    x = builder.value()
+    a, b, c = (builder.number(name) for name in "abc")
+    return [(x * x * a + x * b + c).value]
+
+
+@legalizes("_contrib_div_sqrt_dim")
+def legalize_div_sqrt_dim(builder: MxnetLegalizer) -> Results:
+    """x by the root of the size of its last dimension."""
+    x = builder.value()
+    size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
+    root = TensorValue(builder, builder.torch("sqrt.default", self=size.value))
+    return [(x / root).value]
+
+
+@legalizes("clip")
+def legalize_clip(builder: MxnetLegalizer) -> Results:
+    """Between two numbers; NaN stays."""
+    x = builder.value()
+    low, high = (builder.known(builder.number(name), x.element) for name in ("a_min", "a_max"))
+    return [x.maximum(low).minimum(high).value]
+
+
+@legalizes(
+    "BlockGrad",
+    "Dropout",
+    "IdentityAttachKLSparseReg",
+    "LinearRegressionOutput",
+    "MAERegressionOutput",
+    "MakeLoss",
+    "SVMOutput",
+    "_CrossDeviceCopy",
+    "_contrib_gradientmultiplier",
+    "_copy",
+    "_identity_with_attr_like_rhs",
+    "_np_copy",
+    "make_loss",
+    "_npi_share_memory",
+)
+def legalize_identity(builder: MxnetLegalizer) -> Results:
+    """What only training does more with."""
+    if builder.name == "Dropout" and builder.text("mode") == "always":
+        builder.refuse(
+            "dropout at all times", "mode 'training'", "make the random numbers an input"
+        )
+    return [builder.op.operands[0]]
+
+
+@legalizes("LogisticRegressionOutput")
+def legalize_logistic(builder: MxnetLegalizer) -> Results:
+    """The logistic function."""
+    return [builder.torch("sigmoid.default", self=builder.input())]
+
+
+@legalizes("Cast", "amp_cast")
+def legalize_cast(builder: MxnetLegalizer) -> Results:
+    """Another element type."""
+    return [builder.cast(builder.input(), builder.dtype())]
+
+
+@legalizes("amp_multicast")
+def legalize_multicast(builder: MxnetLegalizer) -> Results:
+    """The widest type of all, or the narrowest."""
+    values = builder.inputs("data")
+    by_width = sorted(values, key=lambda value: numpy_dtype(element_type(value)).itemsize)
+    like = by_width[0] if builder.flag("cast_narrow") else by_width[-1]
+    return [builder.cast(value, like) for value in values]
+
+
+@legalizes("zeros_like", "ones_like", "_npi_full_like")
+def legalize_full(builder: MxnetLegalizer) -> Results:
+    """One number for all elements."""
+    x = builder.input()
+    fixed = {"zeros_like": 0, "ones_like": 1}
+    number = fixed[builder.name] if builder.name in fixed else builder.number("fill_value")
+    element = builder.dtype() if builder.has("dtype") else element_type(x)
+    return [builder.broadcast(builder.scalar(number, element), dims_of(x))]
+
+
+@legalizes("_npi_isnan", "_npi_isinf", "_npi_isfinite", "_npi_isposinf", "_npi_isneginf")
+def legalize_test(builder: MxnetLegalizer) -> Results:
+    """Truth values."""
+    name = builder.name.removeprefix("_npi_")
+    return [builder.torch(f"{name}.default", i1, self=builder.input())]
+
+
+@legalizes("_npi_nan_to_num")
+def legalize_nan_to_num(builder: MxnetLegalizer) -> Results:
+    """Numbers for what is none."""
+    given = {
+        name: float(number)
+        for name in ("nan", "posinf", "neginf")
+        if (number := builder.get(name)) is not None
+    }
+    return [builder.torch("nan_to_num.default", self=builder.input(), **given)]
+
+
+# Pairs
+
+_ARITHMETIC = {
+    "add": "add",
+    "plus": "add",
+    "sub": "sub",
+    "subtract": "sub",
+    "minus": "sub",
+    "mul": "mul",
+    "multiply": "mul",
+    "div": "div",
+    "true_divide": "div",
+    "mod": "mod",
+    "power": "power",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "hypot": "hypot",
+    "arctan2": "atan2",
+    "copysign": "copysign",
+    "ldexp": "ldexp",
+    "lcm": "lcm",
+}
+_COMPARISONS = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "lesser": "lt",
+    "lesser_equal": "le",
+    "less": "lt",
+    "less_equal": "le",
+}
+_LOGICAL = ("logical_and", "logical_or", "logical_xor")
+_BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
+
+
+def _bare(name: str) -> tuple[str, bool]:
+    """The name of an operation, and whether its operands are exchanged."""
+    for prefix in ("elemwise_", "broadcast_", "_npi_", "_scatter_", "_"):
+        if name.startswith(prefix):
+            name = name.removeprefix(prefix)
+            break
+    name = name.removesuffix("_scalar").removeprefix("elemwise_")
+    is_known = name in _ARITHMETIC or name in _COMPARISONS or name in (*_LOGICAL, *_BITWISE)
+    return (name, False) if is_known else (name.removeprefix("r"), True)
+
+
+def _combined(builder: MxnetLegalizer, name: str, x: TensorValue, y: TensorValue) -> SSAValue:
+    """Two tensors of one type."""
+    kind = _ARITHMETIC[name]
+    match kind:
+        case "add":
+            return ((x | y) if x.element == i1 else x + y).value
+        case "sub":
+            return (x - y).value
+        case "mul":
+            return ((x & y) if x.element == i1 else x * y).value
+        case "div" if is_float(x.element):
+            return (x / y).value
+        case "mod":
+            is_zero = y.eq(0)
+            one = builder.known(1, y.element)
+            return is_zero.where(builder.known(0, x.element), x % is_zero.where(one, y)).value
+        case "div":
+            return builder.torch(
+                "div.Tensor_mode", x.element, self=x.value, other=y.value, rounding_mode="trunc"
+            )
+        case "power" if is_float(x.element):
+            return builder.torch("pow.Tensor_Tensor", x.element, self=x.value, exponent=y.value)
+        case "power":
+            wide = builder.torch(
+                "pow.Tensor_Tensor", f64, self=x.cast(f64).value, exponent=y.cast(f64).value
+            )
+            return builder.cast(wide, x.element)
+        case "ldexp":
+            power = builder.torch("exp2.default", y.element, self=y.value)
+            return (x * TensorValue(builder, power)).value
+        case "hypot" | "atan2" | "copysign" if not is_float(x.element):
+            wide = builder.torch(
+                f"{kind}.default", f32, self=x.cast(f32).value, other=y.cast(f32).value
+            )
+            return wide if builder.is_numpy else builder.cast(wide, x.element)
+        case "copysign":
+            return builder.torch("copysign.Tensor", x.element, self=x.value, other=y.value)
+        case _:
+            return builder.torch(f"{kind}.default", x.element, self=x.value, other=y.value)
+
+
+def _result(builder: MxnetLegalizer, x: TensorValue, y: TensorValue) -> SSAValue:
+    """The result of an operation for its operands in order."""
+    name, is_swapped = _bare(builder.name)
+    x, y = (y, x) if is_swapped else (x, y)
+    if name in _ARITHMETIC:
+        return _combined(builder, name, x, y)
+    if name in _BITWISE:
+        return builder.torch(f"{name}.Tensor", x.element, self=x.value, other=y.value)
+    if name in _COMPARISONS:
+        compare = getattr(x, _COMPARISONS[name])
+        found: TensorValue = compare(y)
+    else:
+        left, right = x.ne(0), y.ne(0)
+        found = {"and": left & right, "or": left | right, "xor": left.ne(right)}[name[8:]]
+    is_truth = builder.is_numpy
+    return found.value if is_truth else found.cast(x.element).value
+
+
+_PAIR_NAMES = (
+    *(f"elemwise_{name}" for name in ("add", "sub", "mul", "div")),
+    "_scatter_elemwise_div",
+    *(
+        f"broadcast_{name}"
+        for name in (
+            *("add", "sub", "mul", "div", "mod", "power", "maximum", "minimum", "hypot"),
+            *(name for name in _COMPARISONS if "less_" not in name and name != "less"),
+            *_LOGICAL,
+        )
+    ),
+    *(
+        f"_{name}"
+        for name in (
+            *("mod", "power", "maximum", "minimum", "hypot"),
+            *(name for name in _COMPARISONS if "less_" not in name and name != "less"),
+            *_LOGICAL,
+        )
+    ),
+    *(
+        f"_npi_{name}"
+        for name in (
+            *("add", "subtract", "multiply", "true_divide", "mod", "power", "hypot", "arctan2"),
+            *("copysign", "ldexp", "lcm"),
+            *(name for name in _COMPARISONS if not name.startswith("lesser")),
+            *_BITWISE,
+        )
+    ),
+)
+
+
+@legalizes(*_PAIR_NAMES)
+def legalize_pair(builder: MxnetLegalizer) -> Results:
+    """Two tensors, which broadcast; those of numpy in the type that fits both."""
+    names = list(builder.op.schema.arguments)
+    values = [builder.input(name) for name in names[:2]]
+    x, y = builder.promoted(*values)
+    if builder.name in ("_npi_true_divide", "_npi_arctan2", "_npi_ldexp") and not is_float(
+        x.element
+    ):
+        x, y = x.cast(f32), y.cast(f32)
+    return [_result(builder, x, y)]
+
+
+_SCALARS = (
+    *(f"_{name}_scalar" for name in ("plus", "minus", "rminus", "mul", "div", "rdiv", "mod")),
+    *(f"_{name}_scalar" for name in ("rmod", "power", "rpower", "maximum", "minimum", "hypot")),
+    *(f"_{name}_scalar" for name in _COMPARISONS if "less_" not in name and name != "less"),
+    *(f"_{name}_scalar" for name in _LOGICAL),
+    "_scatter_plus_scalar",
+    "_scatter_minus_scalar",
+    *(
+        f"_npi_{name}_scalar"
+        for name in (
+            *("add", "subtract", "rsubtract", "multiply", "true_divide", "rtrue_divide", "mod"),
+            *("rmod", "power", "rpower", "arctan2", "rarctan2", "copysign", "rcopysign", "ldexp"),
+            *("rldexp", "lcm"),
+            *(name for name in _COMPARISONS if not name.startswith("lesser")),
+            *_BITWISE,
+        )
+    ),
+)
+
+
+@legalizes(*_SCALARS)
+def legalize_scalar(builder: MxnetLegalizer) -> Results:
+    """A tensor and a number, in the type of the tensor; those of numpy may give floats."""
+    x, number = builder.value(), builder.number("scalar")
+    if builder.is_numpy and not is_float(x.element):
+        is_quotient = builder.name in (
+            *("_npi_true_divide_scalar", "_npi_rtrue_divide_scalar", "_npi_arctan2_scalar"),
+            *("_npi_rarctan2_scalar", "_npi_ldexp_scalar", "_npi_rldexp_scalar"),
+        )
+        if is_quotient or not builder.flag("is_int"):
+            x = x.cast(f32)
+        elif x.element == i1:
+            x = x.cast(i64)
+    return [_result_of_scalar(builder, x, number, x.element)]
+
+
+def _result_of_scalar(
+    builder: MxnetLegalizer, x: TensorValue, number: float, element: Attribute
+) -> SSAValue:
+    if not is_float(element):
+        number = int(number) if math.isfinite(number) else 0
+    return _result(builder, x, builder.known(number, element))
+
+
+@legalizes("logical_not", "_npi_logical_not")
+def legalize_not(builder: MxnetLegalizer) -> Results:
+    """One for zero, else zero."""
+    found = builder.value().eq(0)
+    return [found.value if builder.is_numpy else builder.narrow(found)]
+
+
+@legalizes("_npi_bitwise_not")
+def legalize_bitwise_not(builder: MxnetLegalizer) -> Results:
+    """All bits turned over."""
+    return [builder.torch("bitwise_not.default", self=builder.input())]
+
+
+@legalizes("add_n")
+def legalize_add_n(builder: MxnetLegalizer) -> Results:
+    """The sum of all."""
+    first, *others = (TensorValue.of(builder, value) for value in builder.inputs("args"))
+    for value in others:
+        first = first + value
+    return [first.value]
+
+
+@legalizes("_grad_add")
+def legalize_grad_add(builder: MxnetLegalizer) -> Results:
+    """The sum of both."""
+    return [(builder.value("lhs") + builder.value("rhs")).value]
+
+
+# Choice
+
+
+@legalizes("where", "_npi_where")
+def legalize_where(builder: MxnetLegalizer) -> Results:
+    """By a condition of the same shape, or one number a row; that of numpy broadcasts."""
+    condition = builder.value("condition").ne(0)
+    x, y = builder.promoted(builder.input("x"), builder.input("y"))
+    rank = len(x.dims)
+    if not builder.is_numpy and len(condition.dims) == 1 and rank > 1:
+        condition = condition.column(rank, 0)
+    return [condition.where(x, y).value]
+
+
+@legalizes("_npi_where_lscalar", "_npi_where_rscalar", "_npi_where_scalar2")
+def legalize_where_numbers(builder: MxnetLegalizer) -> Results:
+    """By a condition, with one or two numbers."""
+    condition = builder.value("condition").ne(0)
+    if builder.name == "_npi_where_scalar2":
+        x, y = (builder.known(builder.number(name), f32) for name in ("x", "y"))
+        return [condition.where(x, y).value]
+    own = next(name for name in ("x", "y") if builder.optional(name) is not None)
+    other = "y" if own == "x" else "x"
+    tensor = builder.value(own)
+    number = builder.known(builder.number("scalar"), tensor.element)
+    pair = (tensor, number) if other == "y" else (number, tensor)
+    return [condition.where(*pair).value]
+
+
+@legalizes("_npi_boolean_mask_assign_scalar", "_npi_boolean_mask_assign_tensor")
+def legalize_mask_assign(builder: MxnetLegalizer) -> Results:
+    """A number, or the elements of a tensor of one element, where a mask holds."""
+    data, mask = builder.value("data"), builder.value("mask").ne(0)
+    rank = len(data.dims)
+    if len(mask.dims) < rank:
+        mask = mask.reshape([*mask.dims, *[1] * (rank - len(mask.dims))])
+    if builder.name.endswith("scalar"):
+        value = builder.known(builder.number("value"), data.element)
+    else:
+        value = builder.value("value").cast(data.element)
+        if any(dim != 1 for dim in value.dims):
+            builder.refuse("several values for a mask", "one", "use where")
+        value = value.reshape([])
+    return [mask.where(value, data).value]
+
+
+@legalizes("_npx_constraint_check")
+def legalize_check(builder: MxnetLegalizer) -> Results:
+    """Whether all elements hold."""
+    x = builder.value().ne(0).cast(i32)
+    found = x.reduce("min", list(range(rank_of(builder.input()))))
+    return [found.ne(0).value]

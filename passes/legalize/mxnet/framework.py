@@ -1,0 +1,60 @@
+"""
+`legalize-mxnet`: the walk over a function.
+
+A handler sees one op whose operands are `core` values with exact types already, builds `core` ops
+before it, and returns a value for each of its results:
+
+    @legalizes("relu")
+    def legalize_relu(builder: MxnetLegalizer) -> Results:
+        return [builder.value().maximum(0).value]
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.mxnet.ops import MxnetOp
+from lowerdeck.passes.legalize.common.walk import StructuredWalk
+from lowerdeck.passes.legalize.inference import annotate
+from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
+from lowerdeck.passes.legalize.mxnet.registry import legalizes
+from lowerdeck.passes.legalize.mxnet.support import next_step
+
+
+class MxnetWalk(StructuredWalk):
+    """The legalization of one function of mxnet ops."""
+
+    kind = MxnetOp
+
+    def legalize(self, op: Operation) -> None:
+        assert isinstance(op, MxnetOp)
+        handler = legalizes.get(op.op_type)
+        if handler is None:
+            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
+        builder = MxnetLegalizer(op, self)
+        self.handle(op, builder, lambda: handler(builder))
+
+
+def infer_types(function: func.FuncOp) -> None:
+    """Set the types in a function of mxnet ops, as far as they can be found."""
+    annotate(function, MxnetWalk)
+
+
+class LegalizeMxnetPass(ModulePass):
+    """
+    Convert every mxnet op to `core` ops with exact types.
+
+    An operator means what it does in inference. All ops that cannot be converted are listed in one
+    LegalizationError.
+    """
+
+    name = "legalize-mxnet"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        del ctx
+        MxnetWalk.run_on(op)

@@ -1,0 +1,323 @@
+"""Convolutions and products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
+from lowerdeck.dialects.dims import Expr, exprs, product
+from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
+from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+
+def _with_bias(builder: MxnetLegalizer, x: SSAValue, axis: int) -> SSAValue:
+    """The sum with the bias, if there is one."""
+    if builder.flag("no_bias"):
+        return x
+    bias = builder.value("bias").cast(element_type(x))
+    return (TensorValue(builder, x) + bias.column(rank_of(x), axis)).value
+
+
+@legalizes("Convolution", "Convolution_v1")
+def legalize_convolution(builder: MxnetLegalizer) -> Results:
+    """[N, C, spatial...] by [O, C / groups, kernel...], or with channels last in both."""
+    x, weight = builder.first(builder.input("data")), builder.first(builder.input("weight"))
+    rank = len(builder.sizes("kernel"))
+    if rank_of(x) != rank + 2 or rank_of(weight) != rank + 2:
+        builder.refuse(f"{x.type} by {weight.type}", f"{rank + 2} dimensions")
+    if [dim.value for dim in dims_of(weight)[2:]] != builder.sizes("kernel"):
+        builder.refuse(f"weights {weight.type}", f"a kernel of {builder.sizes('kernel')}")
+    pads = exprs(builder.spatial("pad", rank, 0))
+    bias = None if builder.flag("no_bias") else builder.cast(builder.input("bias"), x)
+    op = ConvOp(
+        x,
+        builder.cast(weight, x),
+        bias,
+        strides=builder.positive("stride", rank),
+        dilations=builder.positive("dilate", rank),
+        pads_begin=pads,
+        pads_end=pads,
+        groups=builder.integer("num_group"),
+    )
+    return [builder.back(builder.add(op))]
+
+
+@legalizes("Deconvolution")
+def legalize_deconvolution(builder: MxnetLegalizer) -> Results:
+    """The gradient of a convolution by [C, O / groups, kernel...]."""
+    x, weight = builder.first(builder.input("data")), builder.first(builder.input("weight"))
+    kernel = builder.sizes("kernel")
+    rank = len(kernel)
+    if rank_of(x) != rank + 2 or [dim.value for dim in dims_of(weight)[2:]] != kernel:
+        builder.refuse(f"{x.type} by {weight.type}", f"a kernel of {kernel}")
+    strides, dilations = builder.positive("stride", rank), builder.positive("dilate", rank)
+    pads, more = builder.spatial("pad", rank, 0), builder.spatial("adj", rank, 0)
+    if any(target := builder.spatial("target_shape", rank, 0)):
+        pads, more = _for_target(builder, x, kernel, strides, dilations, target)
+    found = transposed_convolution(
+        builder,
+        x,
+        builder.cast(weight, x),
+        None,
+        strides=strides,
+        dilations=dilations,
+        pads_begin=pads,
+        pads_end=pads,
+        output_padding=more,
+        groups=builder.integer("num_group"),
+    )
+    return [builder.back(_with_bias(builder, found, 1))]
+
+
+def _for_target(
+    builder: MxnetLegalizer,
+    x: SSAValue,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    target: Sequence[int],
+) -> tuple[list[int], list[int]]:
+    """The padding, and what is added at the end, with which the result has a size."""
+    pads: list[int] = []
+    more: list[int] = []
+    spatial = zip(dims_of(x)[2:], kernel, strides, dilations, target, strict=True)
+    for dim, size, stride, dilation, wanted in spatial:
+        if dim.value is None:
+            builder.refuse("'target_shape' with an open size", "a known one", "give its shape")
+        whole = stride * (dim.value - 1) + dilation * (size - 1) + 1 - wanted
+        if whole < 0:
+            builder.refuse(f"'target_shape' {list(target)}", "a smaller one")
+        pads.append((whole + 1) // 2)
+        more.append(whole % 2)
+    return pads, more
+
+
+@legalizes("FullyConnected")
+def legalize_fully_connected(builder: MxnetLegalizer) -> Results:
+    """Rows, or what the last dimension has, by [O, I] transposed."""
+    x, weight = builder.input("data"), builder.input("weight")
+    weight = builder.transpose(builder.cast(weight, x), [1, 0])
+    dims = dims_of(x)
+    builder.axis(0, len(dims))
+    if builder.flag("flatten"):
+        rows, lead = builder.flatten(x, 1), [dims[0]]
+    else:
+        rows, lead = builder.reshape(x, [product(dims[:-1]), dims[-1]]), list(dims[:-1])
+    found = builder.reshape(builder.add(MatmulOp(rows, weight)), [*lead, dims_of(weight)[1]])
+    return [_with_bias(builder, found, rank_of(found) - 1)]
+
+
+# Products of matrices
+
+
+def _turned(builder: MxnetLegalizer, x: SSAValue, flag: str) -> SSAValue:
+    """A matrix, or a stack of them, transposed if an argument says so."""
+    if not builder.flag(flag):
+        return x
+    rank = rank_of(x)
+    return builder.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@legalizes("dot")
+def legalize_dot(builder: MxnetLegalizer) -> Results:
+    """The last axis of the first tensor with the first axis of the second one."""
+    x, y = builder.input("lhs"), builder.input("rhs")
+    if builder.flag("transpose_a") and rank_of(x) > 1:
+        x = builder.transpose(x, [*range(1, rank_of(x)), 0])
+    if builder.flag("transpose_b") and rank_of(y) > 1:
+        y = builder.transpose(y, [rank_of(y) - 1, *range(rank_of(y) - 1)])
+    found = _contracted(builder, x, y)
+    return [builder.reshape(found, [1]) if not rank_of(found) else found]
+
+
+def _contracted(builder: MxnetLegalizer, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The sum over the last axis of one tensor and the first axis of another."""
+    left, right = dims_of(x), dims_of(y)
+    if not left or not right:
+        builder.refuse(f"{x.type} by {y.type}", "tensors")
+    rows = builder.reshape(x, [product(left[:-1]), left[-1]])
+    columns = builder.reshape(y, [right[0], product(right[1:])])
+    return builder.reshape(builder.add(MatmulOp(rows, columns)), [*left[:-1], *right[1:]])
+
+
+@legalizes("_np_dot")
+def legalize_numpy_dot(builder: MxnetLegalizer) -> Results:
+    """As numpy's `dot`: the last axis with the last but one."""
+    x, y = builder.promoted(builder.input("a"), builder.input("b"))
+    if not x.dims or not y.dims:
+        return [(x * y).value]
+    rank = len(y.dims)
+    if rank > 1:
+        y = y.transpose([rank - 2, *range(rank - 2), rank - 1])
+    return [_contracted(builder, x.value, y.value)]
+
+
+@legalizes("batch_dot")
+def legalize_batch_dot(builder: MxnetLegalizer) -> Results:
+    """Products of stacks of matrices."""
+    x = _turned(builder, builder.input("lhs"), "transpose_a")
+    y = _turned(builder, builder.input("rhs"), "transpose_b")
+    return [matmul(builder, x, y)]
+
+
+@legalizes("_npi_matmul")
+def legalize_matmul(builder: MxnetLegalizer) -> Results:
+    """As numpy's `matmul`."""
+    x, y = builder.promoted(builder.input("a"), builder.input("b"))
+    return [matmul(builder, x.value, y.value)]
+
+
+@legalizes("_linalg_gemm", "_linalg_gemm2")
+def legalize_gemm(builder: MxnetLegalizer) -> Results:
+    """alpha A B + beta C, along any axis for the rows."""
+    names = ("A", "B", "C") if builder.name == "_linalg_gemm" else ("A", "B")
+    values = [builder.input(name) for name in names]
+    rank = rank_of(values[0])
+    axis = builder.along(values[0])
+    order = [k for k in range(rank - 1) if k != axis] + [axis, rank - 1]
+    values = [builder.transpose(value, order) for value in values]
+    x, y = _turned(builder, values[0], "transpose_a"), _turned(builder, values[1], "transpose_b")
+    found = TensorValue(builder, matmul(builder, x, y)) * builder.number("alpha")
+    if len(values) == 3:
+        found = found + TensorValue.of(builder, values[2]) * builder.number("beta")
+    back = [order.index(k) for k in range(rank)]
+    return [builder.transpose(found.value, back)]
+
+
+@legalizes("_linalg_syrk", "_linalg_trmm")
+def legalize_products(builder: MxnetLegalizer) -> Results:
+    """A with its transpose, or a triangle with a matrix."""
+    a = builder.input("A")
+    rank = rank_of(a)
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    if builder.name == "_linalg_syrk":
+        pair = (a, builder.transpose(a, order))
+        pair = pair[::-1] if builder.flag("transpose") else pair
+    else:
+        name = "tril" if builder.flag("lower") else "triu"
+        triangle = builder.torch(f"{name}.default", self=a)
+        triangle = builder.transpose(triangle, order) if builder.flag("transpose") else triangle
+        b = builder.input("B")
+        pair = (b, triangle) if builder.flag("rightside") else (triangle, b)
+    found = TensorValue(builder, matmul(builder, pair[0], pair[1])) * builder.number("alpha")
+    return [found.value]
+
+
+@legalizes("_linalg_extractdiag", "_linalg_makediag", "_linalg_sumlogdiag")
+def legalize_diagonals(builder: MxnetLegalizer) -> Results:
+    """The diagonal of matrices, matrices of a diagonal, or the sum of logarithms of one."""
+    a = builder.input("A")
+    if builder.name == "_linalg_makediag":
+        return [builder.torch("diag_embed.default", self=a, offset=builder.integer("offset"))]
+    offset = builder.integer("offset") if builder.has("offset") else 0
+    found = builder.torch("diagonal.default", self=a, offset=offset, dim1=-2, dim2=-1)
+    if builder.name == "_linalg_extractdiag":
+        return [found]
+    total = TensorValue(builder, found).log().reduce("sum", [rank_of(found) - 1])
+    return [total.value if total.dims else total.reshape([1]).value]
+
+
+@legalizes("khatri_rao")
+def legalize_khatri_rao(builder: MxnetLegalizer) -> Results:
+    """Kronecker's products of columns."""
+    first, *others = (TensorValue.of(builder, value) for value in builder.inputs("args"))
+    for other in others:
+        rows, columns = first.dims
+        wide = first.reshape([rows, 1, columns]) * other.reshape([1, *other.dims])
+        first = wide.reshape([rows * other.dims[0], columns])
+    return [first.value]
+
+
+@legalizes("_npi_einsum")
+def legalize_einsum(builder: MxnetLegalizer) -> Results:
+    """Sums of products by labels."""
+    values = builder.promoted(*builder.inputs("data"))
+    equation = builder.text("subscripts").replace(" ", "")
+    return [einsum(builder, equation, [value.value for value in values])]
+
+
+@legalizes("_npi_tensordot", "_npi_tensordot_int_axes")
+def legalize_tensordot(builder: MxnetLegalizer) -> Results:
+    """Sums over pairs of axes."""
+    x, y = builder.promoted(builder.input("a"), builder.input("b"))
+    if builder.name == "_npi_tensordot":
+        own = builder.axes(builder.sizes("a_axes_summed"), len(x.dims))
+        others = builder.axes(builder.sizes("b_axes_summed"), len(y.dims))
+    else:
+        count = builder.integer("axes")
+        if not 0 <= count <= min(len(x.dims), len(y.dims)):
+            builder.refuse(f"{count} axes", "as many as there are")
+        own, others = list(range(len(x.dims) - count, len(x.dims))), list(range(count))
+    left = [k for k in range(len(x.dims)) if k not in own]
+    right = [k for k in range(len(y.dims)) if k not in others]
+    size: Expr = product(x.dims[k] for k in own)
+    rows = x.transpose([*left, *own]).reshape([product(x.dims[k] for k in left), size])
+    columns = y.transpose([*others, *right]).reshape([size, product(y.dims[k] for k in right)])
+    dims = [*(x.dims[k] for k in left), *(y.dims[k] for k in right)]
+    return [builder.reshape(builder.add(MatmulOp(rows.value, columns.value)), dims)]
+
+
+# Attention
+
+
+def _heads(builder: MxnetLegalizer, x: SSAValue, parts: int) -> list[SSAValue]:
+    """[length, batch, heads * parts * size] as `parts` of [batch * heads, length, size]."""
+    length, batch, width = dims_of(x)
+    heads = builder.integer("heads")
+    size = width // (heads * parts)
+    wide = builder.reshape(x, [length, batch * heads, parts, size])
+    return [
+        builder.transpose(builder.squeeze(builder.slice_axis(wide, 2, k, 1), [2]), [1, 0, 2])
+        for k in range(parts)
+    ]
+
+
+def _scores(builder: MxnetLegalizer, queries: SSAValue, keys: SSAValue) -> SSAValue:
+    """Products of queries and keys, by the root of their size."""
+    size = dims_of(queries)[-1]
+    if size.value is None:
+        builder.refuse("queries of an open size", "a known one")
+    scaled = TensorValue.of(builder, queries) * (1.0 / size.value**0.5)
+    return matmul(builder, scaled.value, builder.transpose(keys, [0, 2, 1]))
+
+
+def _mixed(builder: MxnetLegalizer, attention: SSAValue, values: SSAValue) -> SSAValue:
+    """Values by their weights, as [length, batch, heads * size]."""
+    heads = builder.integer("heads")
+    found = builder.transpose(matmul(builder, attention, values), [1, 0, 2])
+    length, groups, size = dims_of(found)
+    return builder.reshape(found, [length, groups // heads, size * heads])
+
+
+@legalizes("_contrib_interleaved_matmul_selfatt_qk")
+def legalize_self_scores(builder: MxnetLegalizer) -> Results:
+    """Queries, keys and values lie side by side for each head."""
+    queries, keys, _ = _heads(builder, builder.input("queries_keys_values"), 3)
+    return [_scores(builder, queries, keys)]
+
+
+@legalizes("_contrib_interleaved_matmul_selfatt_valatt")
+def legalize_self_values(builder: MxnetLegalizer) -> Results:
+    """The values of each head, weighted."""
+    _, _, values = _heads(builder, builder.input("queries_keys_values"), 3)
+    return [_mixed(builder, builder.input("attention"), values)]
+
+
+@legalizes("_contrib_interleaved_matmul_encdec_qk")
+def legalize_other_scores(builder: MxnetLegalizer) -> Results:
+    """Queries of one sequence, keys of another."""
+    (queries,) = _heads(builder, builder.input("queries"), 1)
+    keys, _ = _heads(builder, builder.input("keys_values"), 2)
+    return [_scores(builder, queries, keys)]
+
+
+@legalizes("_contrib_interleaved_matmul_encdec_valatt")
+def legalize_other_values(builder: MxnetLegalizer) -> Results:
+    """The values of another sequence, weighted."""
+    _, values = _heads(builder, builder.input("keys_values"), 2)
+    return [_mixed(builder, builder.input("attention"), values)]

@@ -1,0 +1,662 @@
+"""Reshapes, transposes, parts, concatenation and padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, rank_of
+from lowerdeck.dialects.dims import Expr, ExprLike, exprs, product
+from lowerdeck.passes.legalize.common.generators import diagonals
+from lowerdeck.passes.legalize.common.movement import concat, pad, sliced, tile
+from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
+from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+# Reshape
+
+
+@legalizes("Reshape")
+def legalize_reshape(builder: MxnetLegalizer) -> Results:
+    """
+    Sizes of the result, or: 0 the size there, -1 what is left, -2 all sizes from there on, -3 two
+    sizes as one, -4 one size as the next two.
+    """
+    x = builder.input()
+    codes = builder.sizes("shape")
+    if not codes:
+        codes = builder.sizes("target_shape")
+        if builder.flag("keep_highest"):
+            codes = [0, *codes[1:]]
+        else:
+            # An older form, in which 0 is what is left.
+            codes = [size or -1 for size in codes]
+    if not codes:
+        builder.refuse("no shape", "one")
+    dims = list(dims_of(x))
+    if builder.flag("reverse"):
+        found = _reshaped(builder, dims[::-1], codes[::-1])[::-1]
+    else:
+        found = _reshaped(builder, dims, codes)
+    return [builder.reshape(x, _completed(builder, dims, found))]
+
+
+def _reshaped(
+    builder: MxnetLegalizer, dims: Sequence[Expr], codes: Sequence[int]
+) -> list[Expr | None]:
+    """The sizes that codes stand for; None for what is left."""
+    found: list[Expr | None] = []
+    place = 0
+
+    def take(count: int) -> Sequence[Expr]:
+        nonlocal place
+        place += count
+        if place > len(dims):
+            builder.refuse(f"'shape' {list(codes)} for {len(dims)} dimensions", "fewer")
+        return dims[place - count : place]
+
+    rest = list(codes)
+    while rest:
+        code, rest = rest[0], rest[1:]
+        match code:
+            case 0:
+                found += take(1)
+            case -1:
+                found.append(None)
+                place += 1
+            case -2:
+                found += take(max(len(dims) - place, 0))
+            case -3:
+                found.append(product(take(2)))
+            case -4:
+                (dim,) = take(1)
+                first, second = _split(builder, dim, rest[:2])
+                found += [first, second]
+                rest = rest[2:]
+            case _:
+                found.append(Expr.const(_size(builder, code)))
+                place += 1
+    return found
+
+
+def _size(builder: MxnetLegalizer, code: int) -> int:
+    if code < 0:
+        builder.refuse(f"{code} in 'shape'", "sizes and codes from -4 on")
+    return code
+
+
+def _split(builder: MxnetLegalizer, dim: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
+    """A dimension as two, of which one may be -1."""
+    if len(sizes) != 2 or list(sizes) == [-1, -1]:
+        builder.refuse(f"-4 with {list(sizes)}", "two sizes after it")
+    first, second = sizes
+    if first == -1:
+        return dim // _size(builder, second), Expr.const(second)
+    if second == -1:
+        return Expr.const(first), dim // _size(builder, first)
+    return Expr.const(_size(builder, first)), Expr.const(_size(builder, second))
+
+
+def _completed(
+    builder: MxnetLegalizer, dims: Sequence[Expr], sizes: Sequence[Expr | None]
+) -> list[Expr]:
+    """Sizes with that which is left."""
+    known = [size for size in sizes if size is not None]
+    missing = len(sizes) - len(known)
+    if missing > 1:
+        builder.refuse("two sizes of -1", "one")
+    if not missing:
+        return known
+    shared = list(dims)
+    divisor: list[Expr] = []
+    for size in known:
+        if size.value != 1 and size in shared:
+            shared.remove(size)
+        else:
+            divisor.append(size)
+    if product(divisor) == 0:
+        builder.refuse("a size of -1 beside one of 0", "sizes")
+    left = product(shared) // product(divisor)
+    return [left if size is None else size for size in sizes]
+
+
+@legalizes("_np_reshape")
+def legalize_numpy_reshape(builder: MxnetLegalizer) -> Results:
+    """As numpy reshapes."""
+    if builder.text("order") != "C":
+        builder.refuse(f"the order {builder.text('order')}", "C")
+    x = builder.input("a")
+    sizes = [None if size == -1 else Expr.const(size) for size in builder.sizes("newshape")]
+    return [builder.reshape(x, _completed(builder, dims_of(x), sizes))]
+
+
+@legalizes("_npx_reshape")
+def legalize_npx_reshape(builder: MxnetLegalizer) -> Results:
+    """
+    -1 is what is left, -2 the size there, -3 leaves out a size of one, -4 all sizes from there on,
+    -5 two sizes as one, -6 one size as the next two.
+    """
+    x = builder.input("a")
+    if builder.text("order") != "C":
+        builder.refuse(f"the order {builder.text('order')}", "C")
+    codes = builder.sizes("newshape")
+    swapped = {-2: 0, -4: -2, -5: -3, -6: -4}
+    dims = list(dims_of(x))
+    is_back = builder.flag("reverse")
+    legacy: list[int] = []
+    place, rest = 0, list(codes)
+    source = dims[::-1] if is_back else dims
+    order = _npx_groups(rest)
+    order = order[::-1] if is_back else order
+    kept: list[Expr] = []
+    for group in order:
+        code = group[0]
+        if code == -3:
+            place += 1
+            continue
+        legacy += [swapped.get(code, code), *(group[:0:-1] if is_back else group[1:])]
+        step = {-5: 2}.get(code, 1)
+        step = len(source) - place if code == -4 else step
+        kept += source[place : place + step]
+        place += step
+    if any(code == 0 for code in codes):
+        builder.refuse(f"'newshape' {codes}", "no size of 0")
+    found = _reshaped(builder, kept, legacy)
+    found = found[::-1] if is_back else found
+    return [builder.reshape(x, _completed(builder, dims, found))]
+
+
+def _npx_groups(codes: Sequence[int]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    rest = list(codes)
+    while rest:
+        length = 3 if rest[0] == -6 else 1
+        groups.append(rest[:length])
+        rest = rest[length:]
+    return groups
+
+
+@legalizes("reshape_like")
+def legalize_reshape_like(builder: MxnetLegalizer) -> Results:
+    """Some dimensions of one tensor as some of another."""
+    x, like = builder.input("lhs"), builder.input("rhs")
+    bounds: list[int] = []
+    for name, value in (("lhs", x), ("rhs", like)):
+        rank = rank_of(value)
+        for end, default in (("begin", 0), ("end", rank)):
+            given = builder.get(f"{name}_{end}")
+            place = default if given is None else int(given)
+            bounds.append(min(max(place + rank if place < 0 else place, 0), rank))
+    dims, other = dims_of(x), dims_of(like)
+    sizes = [*dims[: bounds[0]], *other[bounds[2] : bounds[3]], *dims[bounds[1] :]]
+    return [builder.reshape(x, sizes)]
+
+
+@legalizes("Flatten")
+def legalize_flatten(builder: MxnetLegalizer) -> Results:
+    """A matrix with a row for each element of the first dimension."""
+    x = builder.input()
+    builder.axis(0, rank_of(x))
+    return [builder.flatten(x, 1)]
+
+
+@legalizes("expand_dims")
+def legalize_expand_dims(builder: MxnetLegalizer) -> Results:
+    """A dimension of one."""
+    x = builder.input()
+    return [builder.unsqueeze(x, [builder.axis(builder.integer("axis"), rank_of(x) + 1)])]
+
+
+@legalizes("squeeze", "_np_squeeze")
+def legalize_squeeze(builder: MxnetLegalizer) -> Results:
+    """Without dimensions of one; what is left of older operators has one dimension at least."""
+    x = builder.input()
+    dims = dims_of(x)
+    if builder.get("axis") is None:
+        axes = [axis for axis, dim in enumerate(dims) if dim == 1]
+    else:
+        axes = builder.axes(builder.sizes("axis"), len(dims))
+    if any(dims[axis] != 1 for axis in axes):
+        builder.refuse(f"axes {axes} of {x.type}", "dimensions of one")
+    if len(axes) == len(dims) and axes and not builder.is_numpy:
+        axes = axes[:-1]
+    return [builder.squeeze(x, axes)]
+
+
+@legalizes("_np_atleast_1d", "_np_atleast_2d", "_np_atleast_3d")
+def legalize_at_least(builder: MxnetLegalizer) -> Results:
+    """With dimensions of one, if there are too few."""
+    name = builder.name.removeprefix("_np_")
+    return [
+        builder.torch(f"{name}.default", element_type(x), self=x) for x in builder.inputs("arys")
+    ]
+
+
+# Transposes
+
+
+@legalizes("transpose", "_np_transpose")
+def legalize_transpose(builder: MxnetLegalizer) -> Results:
+    """Dimensions in another order, by default the opposite one."""
+    x = builder.input()
+    rank = rank_of(x)
+    order = builder.axes(builder.sizes("axes"), rank) or list(range(rank))[::-1]
+    if len(order) != rank:
+        builder.refuse(f"axes {order}", f"{rank} of them")
+    return [builder.transpose(x, order)]
+
+
+@legalizes("SwapAxis")
+def legalize_swap(builder: MxnetLegalizer) -> Results:
+    """Two dimensions exchanged."""
+    x = builder.input()
+    order = list(range(rank_of(x)))
+    first, second = builder.along(x, "dim1"), builder.along(x, "dim2")
+    order[first], order[second] = second, first
+    return [builder.transpose(x, order)]
+
+
+@legalizes("_np_moveaxis")
+def legalize_move(builder: MxnetLegalizer) -> Results:
+    """Dimensions at other places."""
+    x = builder.input("a")
+    source, destination = builder.sizes("source"), builder.sizes("destination")
+    return [builder.torch("movedim.intlist", self=x, source=source, destination=destination)]
+
+
+@legalizes("_npi_rot90")
+def legalize_rotation(builder: MxnetLegalizer) -> Results:
+    """Turned by quarters in the plane of two dimensions."""
+    x = builder.input()
+    first, second = builder.axes(builder.sizes("axes") or [0, 1], rank_of(x))
+    order = list(range(rank_of(x)))
+    order[first], order[second] = second, first
+    match builder.integer("k") % 4:
+        case 0:
+            return [x]
+        case 1:
+            return [builder.transpose(_flipped(builder, x, [second]), order)]
+        case 2:
+            return [_flipped(builder, x, [first, second])]
+        case _:
+            return [_flipped(builder, builder.transpose(x, order), [second])]
+
+
+@legalizes("reverse", "_npi_flip")
+def legalize_reverse(builder: MxnetLegalizer) -> Results:
+    """The elements along axes from the last to the first."""
+    x = builder.input()
+    return [_flipped(builder, x, builder.axes(builder.sizes("axis"), rank_of(x)))]
+
+
+def _flipped(builder: MxnetLegalizer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
+    dims = dims_of(x)
+    starts: list[ExprLike] = [dim - 1 if k in axes else 0 for k, dim in enumerate(dims)]
+    steps = [-1 if k in axes else 1 for k in range(len(dims))]
+    return builder.slice(x, starts, dims, steps)
+
+
+@legalizes("_np_roll")
+def legalize_roll(builder: MxnetLegalizer) -> Results:
+    """Elements moved along axes, those at the end to the front."""
+    x = builder.input()
+    shifts, axes = builder.sizes("shift"), builder.sizes("axis")
+    shifts = shifts * len(axes) if len(shifts) == 1 and axes else shifts
+    return [builder.torch("roll.default", self=x, shifts=shifts, dims=axes)]
+
+
+@legalizes("depth_to_space", "space_to_depth")
+def legalize_blocks(builder: MxnetLegalizer) -> Results:
+    """Blocks of channels as places, or the other way round."""
+    target = "DepthToSpace" if builder.name == "depth_to_space" else "SpaceToDepth"
+    return [builder.onnx(target, builder.input(), blocksize=builder.integer("block_size"))]
+
+
+# Parts
+
+
+def _bounds(builder: MxnetLegalizer, x: SSAValue) -> tuple[list[int], list[list[Expr]]]:
+    """The axes of a slice, and its starts, ends and steps."""
+    begin, end = (cast("list[int | None]", builder.get(name) or []) for name in ("begin", "end"))
+    steps = cast("list[int | None]", builder.get("step") or [None] * len(begin))
+    if not len(begin) == len(end) == len(steps) <= rank_of(x):
+        builder.refuse(f"{len(begin)} begins, {len(end)} ends", f"up to {rank_of(x)} of each")
+    most = (1 << 63) - 1
+    found: list[list[Expr]] = [[], [], []]
+    for first, last, step in zip(begin, end, steps, strict=True):
+        step = 1 if step is None else step
+        if step == 0:
+            builder.refuse("a step of 0", "another number")
+        whole = (0, most) if step > 0 else (-1, -most)
+        numbers = (whole[0] if first is None else first, whole[1] if last is None else last, step)
+        for listed, number in zip(found, numbers, strict=True):
+            listed.append(Expr.const(number))
+    return list(range(len(begin))), found
+
+
+@legalizes("slice")
+def legalize_slice(builder: MxnetLegalizer) -> Results:
+    """As numpy slices the first axes."""
+    x = builder.input()
+    axes, (starts, ends, steps) = _bounds(builder, x)
+    return [sliced(builder, x, axes, starts, ends, steps)]
+
+
+@legalizes("slice_axis")
+def legalize_slice_axis(builder: MxnetLegalizer) -> Results:
+    """As numpy slices one axis."""
+    x = builder.input()
+    end = builder.get("end")
+    last = Expr.const((1 << 63) - 1 if end is None else int(end))
+    first = Expr.const(builder.integer("begin"))
+    return [sliced(builder, x, [builder.along(x)], [first], [last], [Expr.const(1)])]
+
+
+@legalizes("slice_like")
+def legalize_slice_like(builder: MxnetLegalizer) -> Results:
+    """As many elements from the front as another tensor has."""
+    x, like = builder.input(), builder.input("shape_like")
+    rank = rank_of(x)
+    axes = builder.axes(builder.sizes("axes"), rank) or list(range(rank))
+    if any(axis >= rank_of(like) for axis in axes):
+        builder.refuse(f"axes {axes}", f"those of {like.type}")
+    sizes = [dims_of(like)[k] if k in axes else dim for k, dim in enumerate(dims_of(x))]
+    return [builder.slice(x, [0] * rank, sizes)]
+
+
+@legalizes("Crop")
+def legalize_crop(builder: MxnetLegalizer) -> Results:
+    """A part of an image, of the size of another one or of a given size."""
+    x, *others = builder.inputs("data")
+    dims = dims_of(x)
+    size = list(dims_of(others[0])[2:]) if others else exprs(builder.sizes("h_w"))
+    offset: list[Expr] = list(exprs(builder.sizes("offset") or [0, 0]))
+    if builder.flag("center_crop"):
+        offset = [(dim - n) // 2 for dim, n in zip(dims[2:], size, strict=True)]
+    return [builder.slice(x, [0, 0, *offset], [*dims[:2], *size])]
+
+
+@legalizes("SliceChannel")
+def legalize_slice_channel(builder: MxnetLegalizer) -> Results:
+    """Parts of one size."""
+    x = builder.input()
+    axis, count = builder.along(x), builder.integer("num_outputs")
+    if count < 1:
+        builder.refuse(f"{count} parts", "one or more")
+    parts = builder.split(x, axis, [dims_of(x)[axis] // count] * count)
+    return [_part(builder, part, axis) for part in parts]
+
+
+def _part(builder: MxnetLegalizer, part: SSAValue, axis: int) -> SSAValue:
+    return builder.squeeze(part, [axis]) if builder.flag("squeeze_axis") else part
+
+
+@legalizes("_split_v2", "_npi_hsplit", "_npi_dsplit")
+def legalize_split(builder: MxnetLegalizer) -> Results:
+    """Parts of one size, or between indices."""
+    x = builder.input()
+    rank = rank_of(x)
+    if builder.name == "_split_v2":
+        axis = builder.along(x)
+    else:
+        axis = 2 if builder.name == "_npi_dsplit" else min(1, rank - 1)
+    dim = dims_of(x)[axis]
+    if count := builder.integer("sections"):
+        sizes: list[Expr] = [dim // count] * count
+    else:
+        places = [Expr.const(place) for place in builder.sizes("indices")]
+        places = places if places and places[0] == 0 else [Expr.const(0), *places]
+        sizes = [b - a for a, b in zip(places, [*places[1:], dim], strict=True)]
+    return [_part(builder, part, axis) for part in builder.split(x, axis, sizes)]
+
+
+@legalizes("_slice_assign", "_slice_assign_scalar")
+def legalize_slice_assign(builder: MxnetLegalizer) -> Results:
+    """A part of a tensor replaced."""
+    from lowerdeck.dialects.core.tensor import ScatterNdOp
+
+    is_scalar = builder.name.endswith("scalar")
+    x = builder.input("data" if is_scalar else "lhs")
+    axes, (starts, ends, steps) = _bounds(builder, x)
+    places = TensorValue.iota(builder, product(dims_of(x))).reshape(dims_of(x)).value
+    chosen = sliced(builder, places, axes, starts, ends, steps)
+    count = product(dims_of(chosen))
+    if is_scalar:
+        value = builder.broadcast(builder.scalar(builder.number("scalar"), x), [count])
+    else:
+        value = builder.broadcast(builder.cast(builder.input("rhs"), x), dims_of(chosen))
+        value = builder.reshape(value, [count])
+    flat = builder.reshape(x, [product(dims_of(x))])
+    op = ScatterNdOp(flat, builder.reshape(chosen, [count, 1]), value)
+    return [builder.reshape(builder.add(op), dims_of(x))]
+
+
+# Concatenation
+
+
+@legalizes("Concat", "_npi_concatenate", "_rnn_param_concat")
+def legalize_concat(builder: MxnetLegalizer) -> Results:
+    """Joined along an axis."""
+    values = builder.inputs("data")
+    return [concat(builder, values, builder.axis(builder.integer("dim"), rank_of(values[0])))]
+
+
+@legalizes("stack", "_npi_stack")
+def legalize_stack(builder: MxnetLegalizer) -> Results:
+    """Joined along a new axis."""
+    values = builder.inputs("data")
+    axis = builder.axis(builder.integer("axis"), rank_of(values[0]) + 1)
+    return [concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)]
+
+
+@legalizes("_npi_vstack", "_npi_hstack", "_npi_dstack", "_npi_column_stack")
+def legalize_stacks(builder: MxnetLegalizer) -> Results:
+    """As numpy's functions join."""
+    values = builder.inputs("data")
+    if builder.name == "_npi_column_stack":
+        columns = [
+            builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
+            for value in values
+        ]
+        return [concat(builder, columns, 1)]
+    name = builder.name.removeprefix("_npi_")
+    return [builder.torch(f"{name}.default", element_type(values[0]), tensors=values)]
+
+
+# Repetition
+
+
+@legalizes("tile")
+def legalize_tile(builder: MxnetLegalizer) -> Results:
+    """Repeated along all dimensions, whose numbers are filled up with ones."""
+    x, repeats = builder.input(), builder.sizes("reps")
+    rank = max(len(repeats), rank_of(x))
+    x = builder.reshape(x, [*[1] * (rank - rank_of(x)), *dims_of(x)])
+    counts = [1] * (rank - len(repeats)) + repeats
+    return [tile(builder, x, exprs(counts))]
+
+
+@legalizes("repeat")
+def legalize_repeat(builder: MxnetLegalizer) -> Results:
+    """Each element several times in a row."""
+    x, count = builder.input(), builder.integer("repeats")
+    axis = builder.get("axis")
+    if axis is None:
+        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
+    axis = builder.axis(int(axis), rank_of(x))
+    dims = list(dims_of(x))
+    wide = builder.unsqueeze(x, [axis + 1])
+    wide = builder.broadcast(wide, [*dims[: axis + 1], count, *dims[axis + 1 :]])
+    return [builder.reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])]
+
+
+@legalizes("broadcast_axis", "broadcast_to", "_npi_broadcast_to", "broadcast_like")
+def legalize_broadcast(builder: MxnetLegalizer) -> Results:
+    """Dimensions of one repeated."""
+    x = builder.input()
+    dims = list(dims_of(x))
+    match builder.name:
+        case "broadcast_axis":
+            axes = builder.axes(builder.sizes("axis"), len(dims))
+            sizes = builder.sizes("size")
+            if len(axes) != len(sizes):
+                builder.refuse(f"{len(sizes)} sizes", f"{len(axes)}")
+            for axis, size in zip(axes, sizes, strict=True):
+                dims[axis] = Expr.const(size)
+        case "broadcast_like":
+            like = builder.input("rhs")
+            left, right = builder.sizes("lhs_axes"), builder.sizes("rhs_axes")
+            if not left and not right:
+                dims = list(dims_of(like))
+            for axis, other in zip(left, right, strict=True):
+                size = dims_of(like)[builder.axis(other, rank_of(like))]
+                dims[builder.axis(axis, len(dims))] = size
+        case "broadcast_to":
+            sizes = builder.sizes("shape")
+            if len(sizes) != len(dims):
+                builder.refuse(f"'shape' {sizes}", f"{len(dims)} sizes")
+            dims = [Expr.const(n) if n else dim for n, dim in zip(sizes, dims, strict=True)]
+        case _:
+            sizes = builder.sizes("shape")
+            own = [Expr.const(1)] * (len(sizes) - len(dims)) + dims
+            dims = [
+                dim if n in (-1, -2) else Expr.const(n) for n, dim in zip(sizes, own, strict=True)
+            ]
+    return [builder.broadcast(x, dims)]
+
+
+# Padding
+
+
+@legalizes("Pad")
+def legalize_pad(builder: MxnetLegalizer) -> Results:
+    """With a number, the edge, or what lies opposite of it."""
+    x = builder.input()
+    return [_padded(builder, x, exprs(builder.sizes("pad_width")))]
+
+
+@legalizes("_npi_pad")
+def legalize_numpy_pad(builder: MxnetLegalizer) -> Results:
+    """As numpy pads."""
+    x = builder.input()
+    pairs = cast("list[list[int]]", builder.get("pad_width"))
+    pairs = pairs * rank_of(x) if len(pairs) == 1 else pairs
+    if any(len(pair) != 2 for pair in pairs):
+        builder.refuse(f"'pad_width' {pairs}", "pairs")
+    return [_padded(builder, x, exprs([n for pair in pairs for n in pair]))]
+
+
+def _padded(builder: MxnetLegalizer, x: SSAValue, amounts: Sequence[Expr]) -> SSAValue:
+    mode = builder.choice("mode", "constant", "edge", "reflect")
+    if builder.has("reflect_type") and builder.text("reflect_type") != "even":
+        builder.refuse(f"the reflection {builder.text('reflect_type')}", "even")
+    value = builder.scalar(builder.number("constant_value"), x) if mode == "constant" else None
+    return pad(builder, x, amounts[::2], amounts[1::2], value, mode)
+
+
+# Sizes
+
+
+@legalizes("shape_array", "size_array")
+def legalize_shape(builder: MxnetLegalizer) -> Results:
+    """The sizes, or the number of elements, as i64."""
+    dims = dims_of(builder.input())
+    return [builder.dims(dims if builder.name == "shape_array" else [product(dims)])]
+
+
+# Diagonals
+
+
+@legalizes("diag", "_np_diag", "_np_diagonal", "_np_diagflat", "_np_trace")
+def legalize_diagonal(builder: MxnetLegalizer) -> Results:
+    """A diagonal, the matrix with a vector as its diagonal, or the sum of a diagonal."""
+    x = builder.input()
+    if builder.name == "_np_diagflat":
+        x = builder.reshape(x, [product(dims_of(x))])
+    offset = builder.integer("offset" if builder.has("offset") else "k")
+    if rank_of(x) == 1:
+        return [builder.torch("diag_embed.default", self=x, offset=offset)]
+    given: dict[str, Any] = {"dim1": 0, "dim2": 1}
+    if builder.has("axis1"):
+        given = {"dim1": builder.integer("axis1"), "dim2": builder.integer("axis2")}
+    found = builder.torch("diagonal.default", self=x, offset=offset, **given)
+    if builder.name == "_np_trace":
+        return [builder.reduce("sum", found, [rank_of(found) - 1])]
+    return [found]
+
+
+@legalizes("_npi_tril")
+def legalize_triangle(builder: MxnetLegalizer) -> Results:
+    """Zeros above a diagonal."""
+    x = builder.value()
+    if len(x.dims) < 2:
+        builder.refuse("a vector", "a matrix")
+    below = diagonals(builder, builder.input()).le(builder.integer("k"))
+    return [below.where(x, 0).value]
+
+
+@legalizes("im2col", "col2im")
+def legalize_columns(builder: MxnetLegalizer) -> Results:
+    """Windows as columns, or the sum of columns where they lie in the image."""
+    rank = len(builder.sizes("kernel"))
+    given: dict[str, Any] = {
+        "self": builder.input(),
+        "kernel_size": builder.sizes("kernel"),
+        "dilation": builder.positive("dilate", rank),
+        "padding": builder.spatial("pad", rank, 0),
+        "stride": builder.positive("stride", rank),
+    }
+    if builder.name == "col2im":
+        given["output_size"] = builder.sizes("output_size")
+    return [builder.torch(f"{builder.name}.default", **given)]
+
+
+@legalizes("_image_to_tensor", "_image_normalize", "_image_crop")
+@legalizes("_image_flip_left_right", "_image_flip_top_bottom")
+def legalize_image(builder: MxnetLegalizer) -> Results:
+    """What prepares images: [H, W, C] or, to be normalized, [C, H, W], with a batch or without."""
+    x = builder.input()
+    rank = rank_of(x)
+    if rank not in (3, 4):
+        builder.refuse(f"an image of {rank} dimensions", "3 or 4")
+    rows = rank - 3
+    match builder.name:
+        case "_image_to_tensor":
+            order = [*range(rows), rank - 1, rows, rows + 1]
+            wide = builder.cast(builder.transpose(x, order), f32)
+            return [(TensorValue(builder, wide) / 255.0).value]
+        case "_image_normalize":
+            mean, deviation = (_per_channel(builder, name, x) for name in ("mean", "std"))
+            return [((TensorValue.of(builder, x) - mean) / deviation).value]
+        case "_image_crop":
+            starts: list[ExprLike] = [*[0] * rows, builder.integer("y"), builder.integer("x"), 0]
+            sizes: list[ExprLike] = [*dims_of(x)[:rows]]
+            sizes += [builder.integer("height"), builder.integer("width"), dims_of(x)[-1]]
+            return [builder.slice(x, starts, sizes)]
+        case "_image_flip_left_right":
+            return [_flipped(builder, x, [rows + 1])]
+        case _:
+            return [_flipped(builder, x, [rows])]
+
+
+def _per_channel(builder: MxnetLegalizer, name: str, x: SSAValue) -> TensorValue:
+    """Numbers for the channels of [C, H, W]; one stands for all."""
+    numbers = builder.get(name)
+    count = dims_of(x)[-3].value
+    if len(numbers) not in (1, count):
+        numbers = numbers[:count]
+    array = builder.cast(builder.constant_of(numbers, "float64"), element_type(x))
+    return TensorValue.of(builder, array).reshape([len(numbers), 1, 1])
+
+
+@legalizes("fill_element_0index")
+def legalize_fill_element(builder: MxnetLegalizer) -> Results:
+    """An element of each row replaced."""
+    from lowerdeck.dialects.core.tensor import ScatterElementsOp
+
+    x, value, place = (builder.input(name) for name in ("lhs", "mhs", "rhs"))
+    rows = dims_of(x)[0]
+    index = builder.reshape(builder.cast(place, i64), [rows, 1])
+    return [builder.add(ScatterElementsOp(x, index, builder.reshape(value, [rows, 1]), 1))]
