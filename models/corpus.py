@@ -5,8 +5,8 @@ Models of other frameworks, with the answers that the frameworks gave, through C
                            [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
 
-The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite`, `keras`, `pt2` and
-`mxnet` and so on: `case.json`, the model, and samples of inputs and expected outputs. It is the one that
+The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite` and so on: `case.json`,
+the model, and samples of inputs and expected outputs. It is the one that
 `--corpus` or LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes
 if all its samples do: shapes and types are equal, floats within the case's tolerance, everything
 else exact; one that has to be refused, if it is. Another refused case is counted as such; a wrong
