@@ -16,6 +16,18 @@ from typing import Any
 
 _LEFT_OUT = re.compile(r"_backward|_update|^_NDArray$|^_Native$|^Custom|^_set_value|_copyto")
 _UNDOCUMENTED = {
+    "_npi_concatenate": [
+        ("data", "NDArray-or-Symbol[]"),
+        ("num_args", "int, required"),
+        ("axis", "int or None, optional, default='0'"),
+    ],
+    "_npi_norm": [
+        ("data", "NDArray-or-Symbol"),
+        ("ord", "double, optional, default=2"),
+        ("axis", "Shape or None, optional, default=None"),
+        ("keepdims", "boolean, optional, default=0"),
+        ("flag", "int, optional, default=-1"),
+    ],
     "_linspace": [
         ("start", "double, required"),
         ("stop", "double, required"),

@@ -58,13 +58,22 @@ _UNTYPED = UnrankedTensorType(UNKNOWN)
 _LABELS = ("label",)
 """Inputs that only training reads."""
 
-_WITH_NAMES = frozenset(
-    """
-    BatchNorm BatchNorm_v1 BilinearSampler Correlation Dropout GridGenerator GroupNorm InstanceNorm
-    L2Normalization LRN LayerNorm LeakyReLU Pooling RNN ROIPooling SpatialTransformer
-    """.split()
-)
-"""Operators whose results have names, the first one `output`; those of others have numbers."""
+_RESULTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        """
+        BilinearSampler Correlation Dropout GridGenerator InstanceNorm L2Normalization LRN LeakyReLU
+        Pooling ROIPooling SpatialTransformer
+        """.split(),
+        ("output",),
+    ),
+    **dict.fromkeys(("BatchNorm", "BatchNorm_v1"), ("output", "mean", "var")),
+    **dict.fromkeys(("GroupNorm", "LayerNorm"), ("output", "mean", "std")),
+    **dict.fromkeys(("_npi_concatenate", "_npi_dstack", "_npi_hstack", "_npi_matmul"), ("out",)),
+    "_npi_std": ("std",),
+    "_npi_var": ("var",),
+    "RNN": ("output", "state_output", "statecell_output"),
+}
+"""Operators whose results have names; those of others have numbers, if there are several."""
 
 _WEIGHTS = frozenset(
     "weight bias gamma beta moving_mean moving_var running_mean running_var parameters".split()
@@ -372,8 +381,9 @@ class _Importer:
             if node.is_variable:
                 yield node.name, (number, index)
                 continue
-            is_only = most[number] == 1 or (node.op_type in _WITH_NAMES and not index)
-            yield f"{node.name}_output{'' if is_only else index}", (number, index)
+            names = _RESULTS.get(node.op_type, ("output",) if most[number] == 1 else ())
+            suffix = names[index] if index < len(names) else f"output{index}"
+            yield f"{node.name}_{suffix}", (number, index)
 
     def _all_names(self) -> dict[str, Entry]:
         """The first result of each node by its name, and by that of its output."""

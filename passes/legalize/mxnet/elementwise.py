@@ -68,7 +68,7 @@ def _plain(name: str) -> str:
     "_npx_sigmoid",
 )
 def legalize_function(builder: MxnetLegalizer) -> Results:
-    """In the type of the tensor; those of numpy give floats for integers."""
+    """In the type of the tensor; of integers the result is cut off."""
     x = builder.input()
     target = _UNARY.get(_plain(builder.name), "")
     if not target:
@@ -76,7 +76,7 @@ def legalize_function(builder: MxnetLegalizer) -> Results:
     if is_float(element_type(x)) or target == "square":
         return [builder.torch(f"{target}.default", self=x)]
     found = builder.torch(f"{target}.default", f32, self=builder.cast(x, f32))
-    return [found if builder.is_numpy else builder.cast(found, x)]
+    return [builder.cast(found, x)]
 
 
 @legalizes(
@@ -95,7 +95,7 @@ def legalize_exact_function(builder: MxnetLegalizer) -> Results:
 
 @legalizes("rint", "_npi_rint", "round", "_npi_around")
 def legalize_round(builder: MxnetLegalizer) -> Results:
-    """`rint` rounds halves down, `round` away from zero."""
+    """`rint` rounds halves down, `round` away from zero, that of numpy to even."""
     x = builder.value()
     if not is_float(x.element):
         return [x.value]
@@ -111,9 +111,9 @@ def _rounded_at(builder: MxnetLegalizer, x: TensorValue) -> Results:
     """At a number of decimals."""
     decimals = builder.integer("decimals")
     if not decimals:
-        return [rounded(x).value]
+        return [x.round().value]
     factor = 10.0**decimals
-    return [(rounded(x * factor) / factor).value]
+    return [((x * factor).round() / factor).value]
 
 
 @legalizes("cbrt", "_npi_cbrt", "rcbrt")
@@ -134,7 +134,7 @@ def legalize_angle(builder: MxnetLegalizer) -> Results:
     """From one unit to the other."""
     x = builder.wide(builder.input())
     factor = 180 / math.pi if "degrees" in builder.name else math.pi / 180
-    return [(x * factor).value if builder.is_numpy else builder.narrow(x * factor)]
+    return [builder.narrow(x * factor)]
 
 
 @legalizes("gamma")
@@ -443,17 +443,22 @@ _SCALARS = (
 
 @legalizes(*_SCALARS)
 def legalize_scalar(builder: MxnetLegalizer) -> Results:
-    """A tensor and a number, in the type of the tensor; those of numpy may give floats."""
+    """
+    A tensor and a number, in the type of the tensor; integers and a number that is said to be none
+    are f64.
+    """
     x, number = builder.value(), builder.number("scalar")
     if builder.is_numpy and not is_float(x.element):
         is_quotient = builder.name in (
             *("_npi_true_divide_scalar", "_npi_rtrue_divide_scalar", "_npi_arctan2_scalar"),
             *("_npi_rarctan2_scalar", "_npi_ldexp_scalar", "_npi_rldexp_scalar"),
         )
-        if is_quotient or not builder.flag("is_int"):
+        if is_quotient:
             x = x.cast(f32)
         elif x.element == i1:
             x = x.cast(i64)
+    if not is_float(x.element) and not builder.flag("is_int"):
+        x = x.cast(f64)
     return [_result_of_scalar(builder, x, number, x.element)]
 
 
@@ -514,11 +519,10 @@ def legalize_where_numbers(builder: MxnetLegalizer) -> Results:
     if builder.name == "_npi_where_scalar2":
         x, y = (builder.known(builder.number(name), f32) for name in ("x", "y"))
         return [condition.where(x, y).value]
-    own = next(name for name in ("x", "y") if builder.optional(name) is not None)
-    other = "y" if own == "x" else "x"
+    own = "x" if builder.has("x") else "y"
     tensor = builder.value(own)
     number = builder.known(builder.number("scalar"), tensor.element)
-    pair = (tensor, number) if other == "y" else (number, tensor)
+    pair = (tensor, number) if builder.name == "_npi_where_rscalar" else (number, tensor)
     return [condition.where(*pair).value]
 
 

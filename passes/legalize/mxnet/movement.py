@@ -436,7 +436,17 @@ def legalize_slice_assign(builder: MxnetLegalizer) -> Results:
 # Concatenation
 
 
-@legalizes("Concat", "_npi_concatenate", "_rnn_param_concat")
+@legalizes("_npi_concatenate")
+def legalize_numpy_concat(builder: MxnetLegalizer) -> Results:
+    """Joined along an axis; without one, as vectors."""
+    values = builder.inputs("data")
+    if builder.get("axis") is None:
+        values = [builder.reshape(value, [product(dims_of(value))]) for value in values]
+        return [concat(builder, values, 0)]
+    return [concat(builder, values, builder.along(values[0]))]
+
+
+@legalizes("Concat", "_rnn_param_concat")
 def legalize_concat(builder: MxnetLegalizer) -> Results:
     """Joined along an axis."""
     values = builder.inputs("data")

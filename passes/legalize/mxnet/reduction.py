@@ -96,9 +96,7 @@ def _result_element(builder: MxnetLegalizer, kind: str, element: Attribute) -> A
         return element
     if kind == "mean":
         return f32 if builder.is_numpy else element
-    if builder.is_numpy:
-        return i64 if element in (i1, i32, i64) else element
-    return element
+    return i64 if element == i1 else element
 
 
 @legalizes("_np_any", "_np_all")
@@ -128,13 +126,25 @@ def legalize_norm(builder: MxnetLegalizer) -> Results:
     return [builder.cast(_shaped(builder, x, axes, total.value), element)]
 
 
-@legalizes("_npi_norm", "multi_sum_sq")
+@legalizes("_npi_norm")
+def legalize_numpy_norm(builder: MxnetLegalizer) -> Results:
+    """Of vectors: the root of the sum of squares, or the sum of absolute values."""
+    x = builder.input()
+    value, order = builder.wide(x), builder.number("ord")
+    axes = _axes(builder, x)
+    is_vector = builder.get("axis") is None or len(axes) == 1
+    if order not in (1, 2) or not is_vector or (order == 1 and len(axes) > 1):
+        builder.refuse(f"a norm of order {order} of axes {axes}", "one of vectors, of order 1 or 2")
+    terms = value.abs() if order == 1 else value * value
+    total = terms.reduce("sum", axes, keep_dims=True)
+    if order == 2:
+        total = TensorValue(builder, builder.torch("sqrt.default", total.element, self=total.value))
+    return [_shaped(builder, x, axes, total.value)]
+
+
+@legalizes("multi_sum_sq")
 def legalize_sums_of_squares(builder: MxnetLegalizer) -> Results:
-    """The sum of squares, of each tensor, or its root."""
-    if builder.name == "_npi_norm":
-        value = builder.wide(builder.input())
-        total = (value * value).reduce("sum", list(range(len(value.dims))))
-        return [builder.torch("sqrt.default", total.element, self=total.value)]
+    """The sum of squares of each tensor."""
     parts: list[SSAValue] = []
     for value in builder.inputs("data"):
         wide = builder.wide(value)

@@ -1,0 +1,391 @@
+"""Boxes of detectors: priors, decoding, suppression, proposals, and pools over regions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lowerdeck.dialects.core.tensor import GatherElementsOp, TopKOp
+from lowerdeck.dialects.core.types import dims_of, f32, i64, rank_of
+from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.passes.legalize.common.regions import largest_of_bins, means_of_bins
+from lowerdeck.passes.legalize.common.suppression import suppressed
+from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
+from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
+
+
+def _picked(values: TensorValue, places: TensorValue) -> TensorValue:
+    """The elements of rows [groups, n] at places [groups, k]."""
+    builder = values.builder
+    return TensorValue(builder, builder.add(GatherElementsOp(values.value, places.value, 1)))
+
+
+def _best(x: TensorValue, count: Expr) -> tuple[TensorValue, TensorValue]:
+    """The largest elements of rows, best first, and their places."""
+    values, places = x.builder.insert(TopKOp(x.value, count, 1))
+    return TensorValue(x.builder, values), TensorValue(x.builder, places)
+
+
+def _columns(boxes: TensorValue, first: int = 0) -> list[TensorValue]:
+    """Four neighbors of the last dimension."""
+    return [boxes.pick(len(boxes.dims) - 1, first + k) for k in range(4)]
+
+
+def _corners(sides: Sequence[TensorValue]) -> list[TensorValue]:
+    """Left, upper, right and lower sides of boxes of centers and sizes."""
+    x, y, width, height = sides
+    return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
+
+
+def _centers(sides: Sequence[TensorValue]) -> list[TensorValue]:
+    """Centers and sizes of boxes of corners."""
+    left, top, right, bottom = sides
+    return [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top]
+
+
+# Priors
+
+
+@legalizes("_contrib_MultiBoxPrior")
+def legalize_priors(builder: MxnetLegalizer) -> Results:
+    """Boxes around all places of an image: one for each size, then for each other ratio."""
+    space = [dim.value for dim in dims_of(builder.input())[2:]]
+    if len(space) != 2 or None in space:
+        builder.refuse("places of unknown number", "numbers", "give the shape of the input")
+    rows, columns = (int(size or 0) for size in space)
+    sizes, ratios = builder.get("sizes"), builder.get("ratios")
+    steps, offsets = builder.get("steps"), builder.get("offsets")
+    if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2:
+        builder.refuse("no sizes or ratios", "at least one of each")
+    step_y, step_x = (
+        step if step > 0 else 1 / count for step, count in zip(steps, (rows, columns), strict=True)
+    )
+    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    reach = [
+        (size * rows / columns * math.sqrt(ratio) / 2, size / math.sqrt(ratio) / 2)
+        for size, ratio in shapes
+    ]
+    y, x = np.mgrid[:rows, :columns].astype(np.float32)
+    center_y, center_x = (y + offsets[0]) * step_y, (x + offsets[1]) * step_x
+    boxes = np.stack(
+        [np.stack([center_x - w, center_y - h, center_x + w, center_y + h], -1) for w, h in reach],
+        2,
+    )
+    boxes = np.clip(boxes, 0, 1) if builder.flag("clip") else boxes
+    return [builder.tensor(np.ascontiguousarray(boxes.reshape(1, -1, 4), np.float32))]
+
+
+# Detections
+
+
+@legalizes("_contrib_MultiBoxDetection")
+def legalize_detection(builder: MxnetLegalizer) -> Results:
+    """
+    Rows [class, score, left, top, right, bottom], best ones first; the class of those that lie over
+    better ones is -1, and rows without a box are -1.
+    """
+    scores, deltas, anchors = (builder.value(name) for name in ("cls_prob", "loc_pred", "anchor"))
+    images, _, count = scores.dims
+    if builder.integer("background_id") != 0:
+        builder.refuse(f"'background_id' is {builder.integer('background_id')}", "0")
+    foreground = TensorValue(builder, builder.slice_axis(scores.value, 1, 1, scores.dims[1] - 1))
+    score = foreground.reduce("max", [1])
+    place = builder.torch("argmax.default", i64, self=foreground.value, dim=1)
+    is_valid = score.ge(builder.number("threshold")) & score.gt(-1.0)
+    sides = _located(builder, deltas.reshape([images, count, 4]), anchors.reshape([1, count, 4]))
+    # What is valid comes first, by its score or, without suppression, in the order of anchors.
+    threshold = builder.number("nms_threshold")
+    is_sorted = 0 < threshold <= 1
+    key = score if is_sorted else TensorValue(builder, builder.scalar(0, f32)).broadcast(score.dims)
+    _, order = _best(is_valid.where(key, -math.inf), count)
+    most = builder.integer("nms_topk")
+    is_considered = TensorValue.iota(builder, count).reshape([1, count]).lt(most)
+    if is_sorted and most > 0:
+        # Only these are put in order.
+        zero = builder.known(0.0, f32).broadcast(score.dims)
+        _, other = _best(is_valid.where(zero, -math.inf), count)
+        order = is_considered.where(order, other)
+    label = TensorValue(builder, builder.cast(place, f32))
+    parts = [_picked(part, order) for part in (label, score, *sides)]
+    alive = _picked(is_valid.cast(i64), order).ne(0)
+    kept = alive
+    if is_sorted:
+        kept = alive & is_considered if most > 0 else alive
+        labels = None if builder.flag("force_suppress") else parts[0]
+        below = float(np.nextafter(np.float32(threshold), np.float32(0)))
+        kept = suppressed(builder, parts[2:], kept, below, labels=labels)
+    label = kept.where(parts[0], -1.0)
+    rows = [label, *(alive.where(part, -1.0) for part in parts[1:])]
+    return [stack(rows, 2).value]
+
+
+def _located(
+    builder: MxnetLegalizer, deltas: TensorValue, anchors: TensorValue
+) -> list[TensorValue]:
+    """Boxes whose centers are moved and whose sizes are scaled, within 0 and 1 if it says so."""
+    x, y, width, height = _centers(_columns(anchors))
+    variances = builder.get("variances")
+    if len(variances) != 4:
+        builder.refuse(f"'variances' is {variances}", "four numbers")
+    dx, dy, dw, dh = (d * v for d, v in zip(_columns(deltas), variances, strict=True))
+    sides = _corners([dx * width + x, dy * height + y, dw.exp() * width, dh.exp() * height])
+    if builder.flag("clip"):
+        return [side.maximum(0.0).minimum(1.0) for side in sides]
+    return sides
+
+
+@legalizes("_contrib_box_decode")
+def legalize_decode(builder: MxnetLegalizer) -> Results:
+    """Boxes whose centers are moved and whose sizes are scaled by others."""
+    deltas, anchors = _columns(builder.value("data")), _columns(builder.value("anchors"))
+    kind = builder.choice("format", "corner", "center")
+    x, y, width, height = _centers(anchors) if kind == "corner" else anchors
+    dx, dy, dw, dh = (d * builder.number(f"std{k}") for k, d in enumerate(deltas))
+    if (most := builder.number("clip")) > 0:
+        dw, dh = dw.minimum(most), dh.minimum(most)
+    sides = _corners([dx * width + x, dy * height + y, dw.exp() * width, dh.exp() * height])
+    return [stack(sides, 2).value]
+
+
+@legalizes("_contrib_box_iou")
+def legalize_overlap(builder: MxnetLegalizer) -> Results:
+    """The area that two boxes share by that of both, for each pair of boxes."""
+    boxes = [builder.value(name) for name in ("lhs", "rhs")]
+    outer = [list(each.dims[:-1]) for each in boxes]
+    sides: list[list[TensorValue]] = []
+    for k, each in enumerate(boxes):
+        count = product(each.dims[:-1])
+        own = _columns(each.reshape([count, 4]))
+        own = _corners(own) if builder.choice("format", "corner", "center") == "center" else own
+        sides.append([side.reshape([count, 1] if k == 0 else [1, count]) for side in own])
+    left, right = sides
+    lengths = [
+        (left[k + 2].minimum(right[k + 2]) - left[k].maximum(right[k])).maximum(0.0) for k in (0, 1)
+    ]
+    shared = lengths[0] * lengths[1]
+    areas = [(s[2] - s[0]).maximum(0.0) * (s[3] - s[1]).maximum(0.0) for s in sides]
+    union = areas[0] + areas[1] - shared
+    has_area = union.gt(0.0)
+    found = has_area.where(shared / has_area.where(union, 1.0), 0.0)
+    return [found.reshape([*outer[0], *outer[1]]).value]
+
+
+@legalizes("_contrib_box_nms")
+def legalize_suppression(builder: MxnetLegalizer) -> Results:
+    """
+    Rows of boxes that are kept, best ones first, then rows of -1; and the numbers of the rows that
+    they were, -1 for none.
+    """
+    x = builder.value("data")
+    rank = len(x.dims)
+    if rank < 2:
+        builder.refuse(f"boxes of {rank} dimensions", "2 or more")
+    if builder.integer("topk") == 0:
+        return [x.value]
+    groups, count, width = product(x.dims[:-2]), x.dims[-2], x.dims[-1]
+    rows = x.reshape([groups, count, width])
+    score = rows.pick(2, builder.integer("score_index"))
+    is_valid = score.gt(builder.number("valid_thresh"))
+    label_place = builder.integer("id_index")
+    label = None if label_place < 0 else rows.pick(2, label_place)
+    if label is not None and builder.integer("background_id") >= 0:
+        is_valid = is_valid & label.ne(float(builder.integer("background_id")))
+    most = builder.integer("topk")
+    considered = count if most < 0 else minimum(count, most)
+    _, order = _best(is_valid.where(score, -math.inf), considered)
+    alive = _picked(is_valid.cast(i64), order).ne(0)
+    sides = [_picked(side, order) for side in _columns(rows, builder.integer("coord_start"))]
+    in_format = builder.choice("in_format", "corner", "center")
+    corners = _corners(sides) if in_format == "center" else sides
+    labels = None
+    if label is not None and not builder.flag("force_suppress"):
+        labels = _picked(label, order)
+    kept = suppressed(
+        builder, corners, alive, float(builder.number("overlap_thresh")), labels=labels
+    )
+    # Those that are kept first, in their order.
+    _, place = _best(kept.cast(i64), considered)
+    is_kept = _picked(kept.cast(i64), place).ne(0)
+    source = _picked(order, place)
+    column = source.reshape([groups, considered, 1]).broadcast([groups, considered, width])
+    found = TensorValue(builder, builder.add(GatherElementsOp(rows.value, column.value, 1)))
+    found = _in_format(builder, found, in_format)
+    found = is_kept.reshape([groups, considered, 1]).where(found, -1.0)
+    number = is_kept.where(source, -1).cast(x.element).reshape([groups, considered, 1])
+    rest = count - considered
+    outputs = [_filled(each, rest) for each in (found, number)]
+    return [outputs[0].reshape(x.dims).value, outputs[1].reshape([*x.dims[:-1], 1]).value]
+
+
+def _filled(x: TensorValue, rest: Expr) -> TensorValue:
+    """Rows [groups, n, width] with more rows of -1."""
+    if rest == 0:
+        return x
+    builder = x.builder
+    more = builder.broadcast(builder.scalar(-1, x.element), [x.dims[0], rest, x.dims[2]])
+    return concat([x, TensorValue(builder, more)], 1)
+
+
+def _in_format(builder: MxnetLegalizer, rows: TensorValue, given: str) -> TensorValue:
+    """Rows whose boxes are of centers and sizes, or of corners, as the result is to be."""
+    wanted = builder.choice("out_format", "corner", "center")
+    if wanted == given:
+        return rows
+    first = builder.integer("coord_start")
+    sides = _columns(rows, first)
+    sides = _corners(sides) if wanted == "corner" else _centers(sides)
+    width = rows.dims[2]
+    before = TensorValue(builder, builder.slice_axis(rows.value, 2, 0, first))
+    after = builder.slice_axis(rows.value, 2, first + 4, width - first - 4)
+    return concat([before, stack(sides, 2), TensorValue(builder, after)], 2)
+
+
+# Proposals
+
+
+@legalizes("_contrib_Proposal", "_contrib_MultiProposal")
+def legalize_proposal(builder: MxnetLegalizer) -> Results:
+    """
+    Regions [image, left, top, right, bottom] and their scores: boxes around all places, moved and
+    scaled, within the image, the best ones that do not overlap; fewer are repeated.
+    """
+    if builder.flag("iou_loss"):
+        builder.refuse("'iou_loss'", "none")
+    scores, deltas, info = (builder.value(name) for name in ("cls_prob", "bbox_pred", "im_info"))
+    sizes = [dim.value for dim in scores.dims]
+    images, _, rows, columns = sizes
+    if images is None or rows is None or columns is None:
+        builder.refuse("places of unknown number", "numbers", "give the shape of the input")
+    stride = builder.integer("feature_stride")
+    anchors = _anchors(stride, builder.get("ratios"), builder.get("scales"))
+    count, total = len(anchors), rows * columns * len(anchors)
+    y, x = np.mgrid[:rows, :columns].astype(np.float32) * np.float32(stride)
+    boxes = (np.stack([x, y, x, y], -1)[:, :, None] + anchors).reshape(-1, 4)
+    front = builder.slice_axis(scores.value, 1, count, count)
+    score = TensorValue(builder, builder.transpose(front, [0, 2, 3, 1])).reshape([images, total])
+    moved = deltas.reshape([images, count, 4, rows, columns]).transpose([0, 3, 4, 1, 2])
+    moved = moved.reshape([images, total, 4])
+    facts = [info.pick(1, k).reshape([images, 1]) for k in range(3)]
+    sides = _moved(boxes, _columns(moved), facts)
+    number = np.arange(total) // count
+    tall, wide = ((fact / float(stride)).floor() for fact in facts[:2])
+    down, across = (
+        TensorValue(builder, part.astype(np.float32).reshape(1, total))
+        for part in (number // columns, number % columns)
+    )
+    is_outside = down.ge(tall) | across.ge(wide)
+    score = is_outside.where(builder.known(-1.0, f32), score)
+    least = facts[2] * float(builder.integer("rpn_min_size"))
+    width, height = sides[2] - sides[0] + 1.0, sides[3] - sides[1] + 1.0
+    is_small = width.lt(least) | height.lt(least)
+    grown = [side - least / 2.0 if k < 2 else side + least / 2.0 for k, side in enumerate(sides)]
+    sides = [is_small.where(a, b) for a, b in zip(grown, sides, strict=True)]
+    score = is_small.where(builder.known(-1.0, f32), score)
+    before, after = builder.integer("rpn_pre_nms_top_n"), builder.integer("rpn_post_nms_top_n")
+    considered = min(before, total) if before > 0 else total
+    best, order = _best(score, Expr.const(considered))
+    sides = [_picked(side, order) for side in sides]
+    alive = best.eq(best) | best.ne(best)
+    wanted = min(after, considered)
+    kept = suppressed(
+        builder,
+        sides,
+        alive,
+        float(builder.number("threshold")),
+        most=Expr.const(wanted),
+        border=1,
+    )
+    _, place = _best(kept.cast(i64), Expr.const(wanted))
+    found = kept.cast(i64).reduce("sum", [1], keep_dims=True).minimum(wanted)
+    cycle = TensorValue.iota(builder, after).reshape([1, after]) % found.maximum(1)
+    place = _picked(place, cycle)
+    image = TensorValue.iota(builder, images).cast(f32).reshape([images, 1])
+    table = [image.broadcast([images, after]), *(_picked(side, place) for side in sides)]
+    regions = stack(table, 2).reshape([images * after, 5])
+    return [regions.value, _picked(best, place).reshape([images * after, 1]).value]
+
+
+def _anchors(stride: int, ratios: Sequence[float], scales: Sequence[float]) -> np.ndarray:
+    """Boxes around a cell of an image: sizes of whole numbers for each ratio, times each scale."""
+    center = 0.5 * (stride - 1)
+    found: list[list[float]] = []
+    for ratio in ratios:
+        width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
+        height = math.floor(width * ratio + 0.5)
+        for scale in scales:
+            reach = 0.5 * (width * scale - 1), 0.5 * (height * scale - 1)
+            found.append(
+                [center - reach[0], center - reach[1], center + reach[0], center + reach[1]]
+            )
+    return np.array(found, np.float32)
+
+
+def _moved(
+    boxes: np.ndarray, deltas: Sequence[TensorValue], facts: Sequence[TensorValue]
+) -> list[TensorValue]:
+    """Boxes whose centers are moved and whose sizes are scaled, within the image."""
+    builder = deltas[0].builder
+    lows: list[TensorValue] = []
+    highs: list[TensorValue] = []
+    for axis, limit in ((0, facts[1]), (1, facts[0])):
+        size = boxes[None, :, axis + 2] - boxes[None, :, axis] + np.float32(1)
+        middle = boxes[None, :, axis] + np.float32(0.5) * (size - np.float32(1))
+        extent = TensorValue(builder, size)
+        center = deltas[axis] * extent + TensorValue(builder, middle)
+        reach = (deltas[axis + 2].exp() * extent - 1.0) * 0.5
+        lows.append((center - reach).minimum(limit - 1.0).maximum(0.0))
+        highs.append((center + reach).minimum(limit - 1.0).maximum(0.0))
+    return [*lows, *highs]
+
+
+# Pools over regions
+
+
+@legalizes("ROIPooling")
+def legalize_roi_pooling(builder: MxnetLegalizer) -> Results:
+    """The maximum over each bin."""
+    size = builder.spatial("pooled_size", 2, 1)
+    x, rois = builder.input("data"), builder.input("rois")
+    return [largest_of_bins(builder, x, rois, builder.number("spatial_scale"), size)]
+
+
+@legalizes("_contrib_PSROIPooling")
+def legalize_psroi_pooling(builder: MxnetLegalizer) -> Results:
+    """The average over each bin, of the channel that belongs to it."""
+    size = builder.integer("pooled_size")
+    if builder.integer("group_size") not in (0, size):
+        builder.refuse(f"{builder.integer('group_size')} groups", f"{size}")
+    x, rois = builder.input("data"), builder.input("rois")
+    scale, channels = builder.number("spatial_scale"), builder.integer("output_dim")
+    return [means_of_bins(builder, x, rois, scale, channels, size)]
+
+
+@legalizes("_contrib_ROIAlign")
+def legalize_roi_align(builder: MxnetLegalizer) -> Results:
+    """The mean of samples of each bin; regions of no image are zero."""
+    builder.absent("position_sensitive")
+    x, rois = builder.input("data"), builder.input("rois")
+    if rank_of(rois) != 2:
+        builder.refuse(f"regions {rois.type}", "a matrix")
+    image = builder.squeeze(builder.slice_axis(rois, 1, 0, 1), [1])
+    number = TensorValue.of(builder, image)
+    height, width = builder.spatial("pooled_size", 2, 1)
+    found = builder.onnx(
+        "RoiAlign",
+        x,
+        builder.slice_axis(rois, 1, 1, 4),
+        number.maximum(0.0).cast(i64).value,
+        mode="avg",
+        output_height=height,
+        output_width=width,
+        sampling_ratio=max(builder.integer("sample_ratio"), 0),
+        spatial_scale=float(builder.number("spatial_scale")),
+        coordinate_transformation_mode="half_pixel"
+        if builder.flag("aligned")
+        else "output_half_pixel",
+    )
+    pooled = TensorValue(builder, found)
+    return [number.lt(0.0).column(4, 0).where(builder.known(0.0, f32), pooled).value]
