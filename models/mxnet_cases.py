@@ -999,8 +999,9 @@ def _recurrent() -> dict[str, Form]:
 def _numpy() -> dict[str, Form]:
     forms: dict[str, Form] = {}
     for name in (
-        "absolute arccos arcsin arctan arcsinh arctanh cbrt ceil cos cosh degrees exp expm1 fix floor "
-        "log1p negative radians reciprocal rint sign sin sinh square tan tanh trunc logical_not"
+        "absolute arccos arcsin arctan arcsinh arctanh cbrt ceil cos cosh degrees exp expm1 fix "
+        "floor log1p negative radians reciprocal rint sign sin sinh square tan tanh trunc "
+        "logical_not"
     ).split():
         forms[name] = lambda F, v, n=name: getattr(F.np, n)(v.u)
         if name not in ("arctanh", "arccos", "arcsin"):

@@ -69,6 +69,7 @@ _RESULTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("BatchNorm", "BatchNorm_v1"), ("output", "mean", "var")),
     **dict.fromkeys(("GroupNorm", "LayerNorm"), ("output", "mean", "std")),
     **dict.fromkeys(("_npi_concatenate", "_npi_dstack", "_npi_hstack", "_npi_matmul"), ("out",)),
+    **dict.fromkeys(("_contrib_MultiProposal", "_contrib_Proposal"), ("output", "score")),
     "_npi_std": ("std",),
     "_npi_var": ("var",),
     "RNN": ("output", "state_output", "statecell_output"),
