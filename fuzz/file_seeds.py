@@ -5,6 +5,7 @@ and the corpus if it is there.
 
 from __future__ import annotations
 
+import json
 import math
 import tempfile
 import warnings
@@ -34,6 +35,7 @@ FORMATS = (
     "caffe",
     "darknet",
     "torchscript",
+    "mxnet",
     "mlir",
     "compiled",
 )
@@ -72,6 +74,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "caffe": _caffe_seeds,
         "darknet": _darknet_seeds,
         "torchscript": _torchscript_seeds,
+        "mxnet": _mxnet_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
     }
@@ -394,6 +397,40 @@ def _darknet_seeds() -> Iterator[Seed]:
             }
             for _ in range(40):
                 yield Seed(name, "darknet", files, "net.cfg")
+
+
+def _mxnet_seeds() -> Iterator[Seed]:
+    """A net with weights, and the single results of symbols of many."""
+    folder = ROOT / "test/frontends/mxnet_models"
+    entry = "net-symbol.json"
+    net = json.loads((folder / entry).read_text())
+    net["nodes"][0]["attrs"] = {"__shape__": "(1, 3, 8, 8)"}
+    weights = (folder / "net-0000.params").read_bytes()
+    files = {entry: json.dumps(net).encode(), "net-0000.params": weights}
+    for _ in range(40):
+        yield Seed("net", "mxnet", files, entry)
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as held:
+            symbol = json.loads(held["symbol"].tobytes())
+        for head in symbol["heads"]:
+            data = json.dumps(_one_result(symbol, head)).encode()
+            yield Seed(f"{path.stem}/{head}", "mxnet", {entry: data}, entry)
+
+
+def _one_result(symbol: dict[str, Any], head: list[int]) -> dict[str, Any]:
+    """A symbol of one of the results, with the nodes that it needs."""
+    nodes: list[dict[str, Any]] = symbol["nodes"]
+    needed, pending = set[int](), [head[0]]
+    while pending:
+        if (number := pending.pop()) not in needed:
+            needed.add(number)
+            pending += [entry[0] for entry in nodes[number]["inputs"]]
+    places = {number: place for place, number in enumerate(sorted(needed))}
+    kept = [
+        {**nodes[number], "inputs": [[places[e[0]], e[1], 0] for e in nodes[number]["inputs"]]}
+        for number in places
+    ]
+    return {"nodes": kept, "heads": [[places[head[0]], head[1], 0]], "attrs": symbol["attrs"]}
 
 
 def _mlir_seeds(*, quick: bool) -> Iterator[Seed]:

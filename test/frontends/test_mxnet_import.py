@@ -201,6 +201,22 @@ def test_a_broken_symbol_is_told(tmp_path: Path, change: dict[str, Any]) -> None
         load_model(path)
 
 
+def test_inputs_of_another_rank_are_told(tmp_path: Path) -> None:
+    nodes = [
+        variable("x", **SHAPE),
+        variable("image", __shape__="(1, 2, 3, 4)"),
+        node("ROIPooling", "pool", 0, 0, pooled_size="(2, 2)", spatial_scale="1"),
+        node("SequenceLast", "last", 0, 0, use_sequence_length="True"),
+        node("batch_take", "take", 1, 0),
+        node("Concat", "all", dim="0"),
+    ]
+    heads = [[number, 0, 0] for number in range(2, 6)]
+    with pytest.raises(LegalizationError) as error:
+        _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
+    assert len(str(error.value).splitlines()) == 4
+    assert "'all' (Concat): found inputs that do not fit" in str(error.value)
+
+
 def test_broken_weights_are_told(tmp_path: Path) -> None:
     path = _layer(tmp_path)
     arrays = {"fc_weight": dense(WEIGHT, V2), "fc_bias": dense(BIAS, V2)}

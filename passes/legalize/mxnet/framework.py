@@ -22,7 +22,7 @@ from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
-from lowerdeck.passes.legalize.mxnet.registry import legalizes
+from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.mxnet.support import next_step
 
 
@@ -37,7 +37,16 @@ class MxnetWalk(StructuredWalk):
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
         builder = MxnetLegalizer(op, self)
-        self.handle(op, builder, lambda: handler(builder))
+
+        def results() -> Results:
+            try:
+                return handler(builder)
+            except (IndexError, ValueError) as error:
+                # Handlers take shapes and lists apart as they are in every symbol that MXNet binds.
+                types = ", ".join(str(value.type) for value in op.operands) or "none"
+                builder.refuse(f"inputs that do not fit the operator: {types} ({error})")
+
+        self.handle(op, builder, results)
 
 
 def infer_types(function: func.FuncOp) -> None:
