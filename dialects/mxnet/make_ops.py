@@ -78,7 +78,7 @@ def _line(names: list[str], arguments: list[tuple[str, str]]) -> str:
 
 def _operators() -> dict[int, tuple[list[str], list[tuple[str, str]]]]:
     """Names, the one that files have first, and arguments of each operator."""
-    base: Any = import_module("mxnet.base")
+    base: Any = import_module("mxnet").base
     library, check = base._LIB, base.check_call
     count, listed = base.mx_uint(), ctypes.POINTER(ctypes.c_char_p)()
     check(library.MXListAllOpNames(ctypes.byref(count), ctypes.byref(listed)))
