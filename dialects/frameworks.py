@@ -159,6 +159,21 @@ def exports() -> dict[str, Export]:
     return {name: export for name, export in found.items() if export is not None}
 
 
+def _register(name: str, **given: Any) -> None:
+    """Register a framework whose parts are where those of all are, but for what is given."""
+    rooms = f"passes.legalize.{name}"
+    passes = {f"legalize-{name}": lazy(rooms, f"Legalize{name.capitalize()}Pass")}
+    usual: dict[str, Any] = {
+        "dialect": lambda: lazy(f"dialects.{name}", f"{name}_dialect")()(),
+        "frontend": lazy(f"frontends.{name}.frontend", "FRONTEND"),
+        "interpreter": lazy(f"{rooms}.evaluate", "run_op"),
+        "legalization": passes,
+        "support": lazy(f"{rooms}.support", "support"),
+        "infer_types": lazy(f"{rooms}.framework", "infer_types"),
+    }
+    register(Framework(name, **{**usual, **given}))
+
+
 IMPORT_WEIGHTS = ImportOption(
     "import_weights",
     "FILE",
@@ -180,229 +195,149 @@ def declared_options() -> dict[str, ImportOption]:
     return found
 
 
-register(
-    Framework(
-        "onnx",
-        dialect=lambda: lazy("dialects.onnx", "onnx_dialect")()(),
-        frontend=lazy("frontends.onnx.frontend", "FRONTEND"),
-        interpreter=lazy("dialects.interpret.onnx", "run_op"),
-        legalization={"legalize-onnx": lazy("passes.legalize.onnx", "LegalizeOnnxPass")},
-        support=lazy("passes.legalize.onnx.support", "support"),
-        infer_types=lazy("passes.legalize.onnx.framework", "infer_types"),
-        options=(
-            ImportOption(
-                "optional",
-                "A,B",
-                "inputs that may be left out, for they have an initializer; those that are not "
-                "named are constants (default: all of them, unless one is a weight by its role)",
-                is_list=True,
+_register(
+    "onnx",
+    interpreter=lazy("dialects.interpret.onnx", "run_op"),
+    options=(
+        ImportOption(
+            "optional",
+            "A,B",
+            "inputs that may be left out, for they have an initializer; those that are not "
+            "named are constants (default: all of them, unless one is a weight by its role)",
+            is_list=True,
+        ),
+    ),
+    export=Export(
+        ".onnx",
+        passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
+        write=lazy("exporters.onnx", "write_model"),
+        simplification={
+            "simplify-onnx": lazy("exporters.onnx.simplify.simplify_onnx", "SimplifyOnnxPass"),
+            "recover-operators": lazy(
+                "exporters.onnx.simplify.recover_operators", "RecoverOperatorsPass"
             ),
-        ),
-        export=Export(
-            ".onnx",
-            passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
-            write=lazy("exporters.onnx", "write_model"),
-            simplification={
-                "simplify-onnx": lazy("exporters.onnx.simplify.simplify_onnx", "SimplifyOnnxPass"),
-                "recover-operators": lazy(
-                    "exporters.onnx.simplify.recover_operators", "RecoverOperatorsPass"
-                ),
-            },
-        ),
-    )
-)
-
-register(
-    Framework(
-        "tf1",
-        dialect=lambda: lazy("dialects.tf1", "tf1_dialect")()(),
-        frontend=lazy("frontends.tf1.frontend", "FRONTEND"),
-        interpreter=lazy("dialects.interpret.tf1", "run_op"),
-        graphs=lazy("dialects.interpret.tf1.graph", "GRAPHS"),
-        legalization={
-            "raise-tf1-control-flow": lazy("passes.control_flow", "RaiseTf1ControlFlowPass"),
-            "legalize-tf1": lazy("passes.legalize.tf1", "LegalizeTf1Pass"),
         },
-        support=lazy("passes.legalize.tf1.support", "support"),
-        infer_types=lazy("passes.legalize.tf1.framework", "infer_types"),
-        options=(
-            ImportOption("weights", "FILE", "a graph's checkpoint", is_path=True),
-            ImportOption(
-                "optional",
-                "A,B",
-                "placeholders with a default, instead of those of floats that decide no branch",
-                is_list=True,
-            ),
-            ImportOption(
-                "tags",
-                "A,B",
-                "tags of the graph in a SavedModel (default: serve)",
-                is_list=True,
-                formats=("saved-model",),
-                refusal="tags choose among the graphs of a SavedModel only",
-            ),
-            ImportOption(
-                "signature",
-                "NAME",
-                "signature of a SavedModel (default: serving_default)",
-                formats=("saved-model", "meta-graph"),
-                refusal="it has no signatures, which a SavedModel has",
-            ),
-        ),
-    )
+    ),
 )
 
-register(
-    Framework(
-        "tflite",
-        dialect=lambda: lazy("dialects.tflite", "tflite_dialect")()(),
-        frontend=lazy("frontends.tflite.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.tflite.evaluate", "run_op"),
-        legalization={"legalize-tflite": lazy("passes.legalize.tflite", "LegalizeTflitePass")},
-        support=lazy("passes.legalize.tflite.support", "support"),
-        infer_types=lazy("passes.legalize.tflite.framework", "infer_types"),
-        options=(
-            ImportOption(
-                "signature", "NAME", "signature of a .tflite file (default: the first subgraph)"
-            ),
+_register(
+    "tf1",
+    interpreter=lazy("dialects.interpret.tf1", "run_op"),
+    graphs=lazy("dialects.interpret.tf1.graph", "GRAPHS"),
+    legalization={
+        "raise-tf1-control-flow": lazy("passes.control_flow", "RaiseTf1ControlFlowPass"),
+        "legalize-tf1": lazy("passes.legalize.tf1", "LegalizeTf1Pass"),
+    },
+    options=(
+        ImportOption("weights", "FILE", "a graph's checkpoint", is_path=True),
+        ImportOption(
+            "optional",
+            "A,B",
+            "placeholders with a default, instead of those of floats that decide no branch",
+            is_list=True,
         ),
-    )
+        ImportOption(
+            "tags",
+            "A,B",
+            "tags of the graph in a SavedModel (default: serve)",
+            is_list=True,
+            formats=("saved-model",),
+            refusal="tags choose among the graphs of a SavedModel only",
+        ),
+        ImportOption(
+            "signature",
+            "NAME",
+            "signature of a SavedModel (default: serving_default)",
+            formats=("saved-model", "meta-graph"),
+            refusal="it has no signatures, which a SavedModel has",
+        ),
+    ),
 )
 
-register(
-    Framework(
-        "keras",
-        dialect=lambda: lazy("dialects.keras", "keras_dialect")()(),
-        frontend=lazy("frontends.keras.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.keras.evaluate", "run_op"),
-        legalization={"legalize-keras": lazy("passes.legalize.keras", "LegalizeKerasPass")},
-        support=lazy("passes.legalize.keras.support", "support"),
-        infer_types=lazy("passes.legalize.keras.framework", "infer_types"),
-    )
+_register(
+    "tflite",
+    options=(
+        ImportOption(
+            "signature", "NAME", "signature of a .tflite file (default: the first subgraph)"
+        ),
+    ),
 )
 
-register(
-    Framework(
-        "pt2",
-        dialect=lambda: lazy("dialects.pt2", "pt2_dialect")()(),
-        frontend=lazy("frontends.pt2.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.pt2.evaluate", "run_op"),
-        legalization={"legalize-pt2": lazy("passes.legalize.pt2", "LegalizePt2Pass")},
-        support=lazy("passes.legalize.pt2.support", "support"),
-        infer_types=lazy("passes.legalize.pt2.framework", "infer_types"),
-        follower=lazy("passes.legalize.pt2.follower", "Follower"),
-        options=(
-            ImportOption(
-                "input_type",
-                "x=1x3xnxf32,...",
-                "types of the inputs of a TorchScript file: sizes with x between them, names for "
-                "open ones, and the element type (default: f32)",
-                is_list=True,
-                formats=("torchscript",),
-                refusal="types of inputs are in every file but those of TorchScript",
-            ),
+_register("keras")
+
+_register(
+    "pt2",
+    follower=lazy("passes.legalize.pt2.follower", "Follower"),
+    options=(
+        ImportOption(
+            "input_type",
+            "x=1x3xnxf32,...",
+            "types of the inputs of a TorchScript file: sizes with x between them, names for "
+            "open ones, and the element type (default: f32)",
+            is_list=True,
+            formats=("torchscript",),
+            refusal="types of inputs are in every file but those of TorchScript",
         ),
-    )
+    ),
 )
 
-register(
-    Framework(
-        "mindir",
-        dialect=lambda: lazy("dialects.mindir", "mindir_dialect")()(),
-        frontend=lazy("frontends.mindir.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.mindir.evaluate", "run_op"),
-        legalization={"legalize-mindir": lazy("passes.legalize.mindir", "LegalizeMindirPass")},
-        support=lazy("passes.legalize.mindir.support", "support"),
-        infer_types=lazy("passes.legalize.mindir.framework", "infer_types"),
-    )
+_register("mindir")
+
+_register(
+    "paddle",
+    options=(
+        ImportOption(
+            "weights",
+            "FILE",
+            "the weights of a program of PaddlePaddle that are not beside it",
+            is_path=True,
+        ),
+    ),
 )
 
-register(
-    Framework(
-        "paddle",
-        dialect=lambda: lazy("dialects.paddle", "paddle_dialect")()(),
-        frontend=lazy("frontends.paddle.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.paddle.evaluate", "run_op"),
-        legalization={"legalize-paddle": lazy("passes.legalize.paddle", "LegalizePaddlePass")},
-        support=lazy("passes.legalize.paddle.support", "support"),
-        infer_types=lazy("passes.legalize.paddle.framework", "infer_types"),
-        options=(
-            ImportOption(
-                "weights",
-                "FILE",
-                "the weights of a program of PaddlePaddle that are not beside it",
-                is_path=True,
-            ),
+_register(
+    "mxnet",
+    options=(
+        ImportOption(
+            "weights",
+            "FILE",
+            "the .params of a symbol of MXNet, if there is not one beside it",
+            is_path=True,
         ),
-    )
+    ),
 )
 
-register(
-    Framework(
-        "mxnet",
-        dialect=lambda: lazy("dialects.mxnet", "mxnet_dialect")()(),
-        frontend=lazy("frontends.mxnet.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.mxnet.evaluate", "run_op"),
-        legalization={"legalize-mxnet": lazy("passes.legalize.mxnet", "LegalizeMxnetPass")},
-        support=lazy("passes.legalize.mxnet.support", "support"),
-        infer_types=lazy("passes.legalize.mxnet.framework", "infer_types"),
-        options=(
-            ImportOption(
-                "weights",
-                "FILE",
-                "the .params of a symbol of MXNet, if there is not one beside it",
-                is_path=True,
-            ),
+_register(
+    "darknet",
+    options=(
+        ImportOption("weights", "FILE", "the .weights of a .cfg", is_path=True),
+        ImportOption(
+            "raw_heads",
+            "",
+            "results of a .cfg are what its heads get, not boxes",
+            is_flag=True,
         ),
-    )
+    ),
 )
 
-register(
-    Framework(
-        "darknet",
-        dialect=lambda: lazy("dialects.darknet", "darknet_dialect")()(),
-        frontend=lazy("frontends.darknet.frontend", "FRONTEND"),
-        interpreter=lazy("passes.legalize.darknet.evaluate", "run_op"),
-        legalization={"legalize-darknet": lazy("passes.legalize.darknet", "LegalizeDarknetPass")},
-        support=lazy("passes.legalize.darknet.support", "support"),
-        infer_types=lazy("passes.legalize.darknet.framework", "infer_types"),
-        options=(
-            ImportOption("weights", "FILE", "the .weights of a .cfg", is_path=True),
-            ImportOption(
-                "raw_heads",
-                "",
-                "results of a .cfg are what its heads get, not boxes",
-                is_flag=True,
-            ),
+_register(
+    "caffe",
+    interpreter=lazy("dialects.interpret.caffe", "run_op"),
+    options=(
+        ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),
+        ImportOption("stages", "A,B", "stages of a .prototxt's net", is_list=True),
+        ImportOption(
+            "transform",
+            "INPUT,...",
+            "inputs of a .prototxt to which their transform_param is applied",
+            is_list=True,
         ),
-    )
-)
-
-register(
-    Framework(
-        "caffe",
-        dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
-        frontend=lazy("frontends.caffe.frontend", "FRONTEND"),
-        interpreter=lazy("dialects.interpret.caffe", "run_op"),
-        legalization={"legalize-caffe": lazy("passes.legalize.caffe", "LegalizeCaffePass")},
-        support=lazy("passes.legalize.caffe.support", "support"),
-        infer_types=lazy("passes.legalize.caffe.framework", "infer_types"),
-        options=(
-            ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),
-            ImportOption("stages", "A,B", "stages of a .prototxt's net", is_list=True),
-            ImportOption(
-                "transform",
-                "INPUT,...",
-                "inputs of a .prototxt to which their transform_param is applied",
-                is_list=True,
-            ),
-        ),
-        export=Export(
-            ".prototxt",
-            passes={"convert-to-caffe": lazy("exporters.caffe.convert", "ConvertToCaffePass")},
-            write=lazy("exporters.caffe", "write_model"),
-            after="legal",
-            weights=lazy("dialects.core.constant", "ConstantOp"),
-        ),
-    )
+    ),
+    export=Export(
+        ".prototxt",
+        passes={"convert-to-caffe": lazy("exporters.caffe.convert", "ConvertToCaffePass")},
+        write=lazy("exporters.caffe", "write_model"),
+        after="legal",
+        weights=lazy("dialects.core.constant", "ConstantOp"),
+    ),
 )
