@@ -288,7 +288,7 @@ class Program(Builtins):
         function = self.expression(node.func, env)
         args, keywords = self._arguments(node, env)
         if isinstance(function, Function):
-            return self.call_function(self.code.functions[function.name], args, keywords)
+            return self.call_function(self.code.functions[function.qualified], args, keywords)
         raise ScriptError("a call of what is no function")
 
     def _arguments(self, node: ast.Call, env: Env) -> tuple[list[Any], dict[str, Any]]:

@@ -72,9 +72,10 @@ class Instance:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the program, by its qualified name."""
+    """A function of the program."""
 
-    name: str
+    qualified: str
+    """Its qualified name."""
 
 
 @dataclass(eq=False)
