@@ -250,7 +250,10 @@ def test_an_option_of_a_plugin_has_no_flag(
         with np.load(tmp_path / "out.npz") as file:
             np.testing.assert_array_equal(file["0"], 2 * (X + 5))
         assert lowerdeck_main([*command, "--import-option", "amuont=5"]) == 1
-        assert "expected NAME=VALUE, NAME one of optional, weights" in capsys.readouterr().err
+        assert (
+            "expected NAME=VALUE, NAME one of import_weights, optional, weights"
+            in capsys.readouterr().err
+        )
         assert opt_tool([str(model), *command[-2:], "-p", "legalize-toy"]) == 0
         assert "core.add" in capsys.readouterr().out
 
