@@ -1,19 +1,12 @@
 """
 Primitives that mean what an operator of PyTorch means: the overload, and what its arguments are.
-
-An argument is one of the primitive's under its own name, `name=other` under another one, and
-`name:value` something plain.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
-
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.applied import overloads, pairs
 
 _UNARY = """
     ACos=acos Abs=abs AcosExt=acos Acosh=acosh AcoshExt=acosh Asin=asin AsinExt=asin Asinh=asinh
@@ -175,30 +168,7 @@ _OPERATORS = """
 """Others, a line each."""
 
 
-def _pairs(text: str) -> dict[str, str]:
-    return dict(pair.split("=") for pair in text.split())
-
-
-@cache
-def _operators() -> Mapping[str, tuple[str, Mapping[str, str]]]:
-    """By the primitive: the overload, and for each of its arguments where it comes from."""
-    found: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for line in filter(None, map(str.strip, _OPERATORS.splitlines())):
-        name, _, rest = line.partition(": ")
-        target, *arguments = rest.split()
-        found[name] = (target, dict(map(_argument, arguments)))
-    return found
-
-
-def _argument(text: str) -> tuple[str, str]:
-    if ":" in text:
-        name, _, value = text.partition(":")
-        return name, f":{value}"
-    name, _, source = text.partition("=")
-    return name, source or name
-
-
-_UNARY_TARGETS, _BINARY_TARGETS, _SCALAR_TARGETS = map(_pairs, (_UNARY, _BINARY, _SCALAR))
+_UNARY_TARGETS, _BINARY_TARGETS, _SCALAR_TARGETS = map(pairs, (_UNARY, _BINARY, _SCALAR))
 
 
 @legalizes(*_UNARY_TARGETS)
@@ -227,14 +197,8 @@ def legalize_with_number(builder: MindirLegalizer) -> Results:
     return builder.torch(target, self=builder.input(), **{name: builder.number(other)})
 
 
-@legalizes(*_operators())
+@legalizes(*overloads(_OPERATORS))
 def legalize_as_torch(builder: MindirLegalizer) -> Results:
     """One of the table."""
-    target, sources = _operators()[builder.name]
-    arguments: dict[str, Any] = {}
-    for name, source in sources.items():
-        if source.startswith(":"):
-            arguments[name] = ast.literal_eval(source[1:])
-        elif (value := builder.get(source)) is not None:
-            arguments[name] = value
-    return builder.torch(target, **arguments)
+    overload = overloads(_OPERATORS)[builder.name]
+    return builder.torch(overload.target, **overload.arguments(builder))

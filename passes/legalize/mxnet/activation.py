@@ -34,6 +34,12 @@ def legalize_activation(builder: MxnetLegalizer) -> Results:
             return [softsign(x).value]
 
 
+@legalizes("softsign")
+def legalize_softsign(builder: MxnetLegalizer) -> Results:
+    """x / (1 + |x|)"""
+    return [softsign(builder.value()).value]
+
+
 @legalizes("LeakyReLU")
 def legalize_leaky_relu(builder: MxnetLegalizer) -> Results:
     """Functions that are linear, or the identity, above zero."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import (
     dims_of,
@@ -18,39 +18,24 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.dialects.mxnet.schema import schemas
 from lowerdeck.passes.legalize.common.special import rounded
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.applied import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
-_UNARY = {
-    **{
-        name: name
-        for name in """
-        cos cosh erf erfinv exp expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin sinh sqrt
-        square tan tanh
-        """.split()
-    },
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "gammaln": "lgamma",
-}
+_UNARY = pairs("""
+    arccos=acos arccosh=acosh arcsin=asin arcsinh=asinh arctan=atan arctanh=atanh cos=cos cosh=cosh
+    erf=erf erfinv=erfinv exp=exp expm1=expm1 gammaln=lgamma log=log log10=log10 log1p=log1p
+    log2=log2 reciprocal=reciprocal rsqrt=rsqrt sigmoid=sigmoid sin=sin sinh=sinh sqrt=sqrt
+    square=square tan=tan tanh=tanh
+""")
 """Functions that round, which legacy operators compute of integers, too, and cut the result off."""
 
-_EXACT = {
-    "abs": "abs",
-    "negative": "neg",
-    "sign": "sign",
-    "ceil": "ceil",
-    "floor": "floor",
-    "trunc": "trunc",
-    "fix": "trunc",
-    "relu": "relu",
-}
+_EXACT = pairs(
+    "abs=abs ceil=ceil fix=trunc floor=floor negative=neg relu=relu sign=sign trunc=trunc"
+)
 """Functions that keep the type."""
 
 _NUMPY_NAMES = {"absolute": "abs", "rint": "rint"}
@@ -149,13 +134,6 @@ def legalize_gamma(builder: MxnetLegalizer) -> Results:
     return [builder.narrow(x.eq(0).where(1.0 / x, found))]
 
 
-@legalizes("softsign")
-def legalize_softsign(builder: MxnetLegalizer) -> Results:
-    """x / (1 + |x|)"""
-    x = builder.value()
-    return [(x / (x.abs() + 1)).value]
-
-
 @legalizes("hard_sigmoid")
 def legalize_hard_sigmoid(builder: MxnetLegalizer) -> Results:
     """alpha x + beta between 0 and 1."""
@@ -222,12 +200,6 @@ def legalize_identity(builder: MxnetLegalizer) -> Results:
     return [builder.op.operands[0]]
 
 
-@legalizes("LogisticRegressionOutput")
-def legalize_logistic(builder: MxnetLegalizer) -> Results:
-    """The logistic function."""
-    return [builder.torch("sigmoid.default", self=builder.input())]
-
-
 @legalizes("Cast", "amp_cast")
 def legalize_cast(builder: MxnetLegalizer) -> Results:
     """Another element type."""
@@ -253,56 +225,17 @@ def legalize_full(builder: MxnetLegalizer) -> Results:
     return [builder.broadcast(builder.scalar(number, element), dims_of(x))]
 
 
-@legalizes("_npi_isnan", "_npi_isinf", "_npi_isfinite", "_npi_isposinf", "_npi_isneginf")
-def legalize_test(builder: MxnetLegalizer) -> Results:
-    """Truth values."""
-    name = builder.name.removeprefix("_npi_")
-    return [builder.torch(f"{name}.default", i1, self=builder.input())]
-
-
-@legalizes("_npi_nan_to_num")
-def legalize_nan_to_num(builder: MxnetLegalizer) -> Results:
-    """Numbers for what is none."""
-    given = {
-        name: float(number)
-        for name in ("nan", "posinf", "neginf")
-        if (number := builder.get(name)) is not None
-    }
-    return [builder.torch("nan_to_num.default", self=builder.input(), **given)]
-
-
 # Pairs
 
-_ARITHMETIC = {
-    "add": "add",
-    "plus": "add",
-    "sub": "sub",
-    "subtract": "sub",
-    "minus": "sub",
-    "mul": "mul",
-    "multiply": "mul",
-    "div": "div",
-    "true_divide": "div",
-    "mod": "mod",
-    "power": "power",
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "hypot": "hypot",
-    "arctan2": "atan2",
-    "copysign": "copysign",
-    "ldexp": "ldexp",
-    "lcm": "lcm",
-}
-_COMPARISONS = {
-    "equal": "eq",
-    "not_equal": "ne",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "lesser": "lt",
-    "lesser_equal": "le",
-    "less": "lt",
-    "less_equal": "le",
-}
+_ARITHMETIC = pairs("""
+    add=add arctan2=atan2 copysign=copysign div=div hypot=hypot lcm=lcm ldexp=ldexp maximum=maximum
+    minimum=minimum minus=sub mod=mod mul=mul multiply=mul plus=add power=power sub=sub
+    subtract=sub true_divide=div
+""")
+_COMPARISONS = pairs("""
+    equal=eq greater=gt greater_equal=ge less=lt less_equal=le lesser=lt lesser_equal=le
+    not_equal=ne
+""")
 _LOGICAL = ("logical_and", "logical_or", "logical_xor")
 _BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
@@ -377,71 +310,33 @@ def _result(builder: MxnetLegalizer, x: TensorValue, y: TensorValue) -> SSAValue
     return found.value if is_truth else found.cast(x.element).value
 
 
-_PAIR_NAMES = (
-    *(f"elemwise_{name}" for name in ("add", "sub", "mul", "div")),
-    "_scatter_elemwise_div",
-    *(
-        f"broadcast_{name}"
-        for name in (
-            *("add", "sub", "mul", "div", "mod", "power", "maximum", "minimum", "hypot"),
-            *(name for name in _COMPARISONS if "less_" not in name and name != "less"),
-            *_LOGICAL,
-        )
-    ),
-    *(
-        f"_{name}"
-        for name in (
-            *("mod", "power", "maximum", "minimum", "hypot"),
-            *(name for name in _COMPARISONS if "less_" not in name and name != "less"),
-            *_LOGICAL,
-        )
-    ),
-    *(
-        f"_npi_{name}"
-        for name in (
-            *("add", "subtract", "multiply", "true_divide", "mod", "power", "hypot", "arctan2"),
-            *("copysign", "ldexp", "lcm"),
-            *(name for name in _COMPARISONS if not name.startswith("lesser")),
-            *_BITWISE,
-        )
-    ),
-)
+def _named(count: int, suffix: str) -> list[str]:
+    """The operators of so many tensors whose names are those of an operation and a suffix."""
+    known = {*_ARITHMETIC, *_COMPARISONS, *_LOGICAL, *_BITWISE}
+    return [
+        name
+        for name, schema in schemas().items()
+        if name.endswith(suffix) and len(schema.inputs) == count and _bare(name)[0] in known
+    ]
 
 
-@legalizes(*_PAIR_NAMES)
+def _is_of_floats(builder: MxnetLegalizer) -> bool:
+    """True for operators of numpy whose results are floats, those of integers, too."""
+    return builder.is_numpy and _bare(builder.name)[0] in ("true_divide", "arctan2", "ldexp")
+
+
+@legalizes(*_named(2, ""))
 def legalize_pair(builder: MxnetLegalizer) -> Results:
     """Two tensors, which broadcast; those of numpy in the type that fits both."""
     names = list(builder.op.schema.arguments)
     values = [builder.input(name) for name in names[:2]]
     x, y = builder.promoted(*values)
-    if builder.name in ("_npi_true_divide", "_npi_arctan2", "_npi_ldexp") and not is_float(
-        x.element
-    ):
+    if _is_of_floats(builder) and not is_float(x.element):
         x, y = x.cast(f32), y.cast(f32)
     return [_result(builder, x, y)]
 
 
-_SCALARS = (
-    *(f"_{name}_scalar" for name in ("plus", "minus", "rminus", "mul", "div", "rdiv", "mod")),
-    *(f"_{name}_scalar" for name in ("rmod", "power", "rpower", "maximum", "minimum", "hypot")),
-    *(f"_{name}_scalar" for name in _COMPARISONS if "less_" not in name and name != "less"),
-    *(f"_{name}_scalar" for name in _LOGICAL),
-    "_scatter_plus_scalar",
-    "_scatter_minus_scalar",
-    *(
-        f"_npi_{name}_scalar"
-        for name in (
-            *("add", "subtract", "rsubtract", "multiply", "true_divide", "rtrue_divide", "mod"),
-            *("rmod", "power", "rpower", "arctan2", "rarctan2", "copysign", "rcopysign", "ldexp"),
-            *("rldexp", "lcm"),
-            *(name for name in _COMPARISONS if not name.startswith("lesser")),
-            *_BITWISE,
-        )
-    ),
-)
-
-
-@legalizes(*_SCALARS)
+@legalizes(*_named(1, "_scalar"))
 def legalize_scalar(builder: MxnetLegalizer) -> Results:
     """
     A tensor and a number, in the type of the tensor; integers and a number that is said to be none
@@ -449,25 +344,15 @@ def legalize_scalar(builder: MxnetLegalizer) -> Results:
     """
     x, number = builder.value(), builder.number("scalar")
     if builder.is_numpy and not is_float(x.element):
-        is_quotient = builder.name in (
-            *("_npi_true_divide_scalar", "_npi_rtrue_divide_scalar", "_npi_arctan2_scalar"),
-            *("_npi_rarctan2_scalar", "_npi_ldexp_scalar", "_npi_rldexp_scalar"),
-        )
-        if is_quotient:
+        if _is_of_floats(builder):
             x = x.cast(f32)
         elif x.element == i1:
             x = x.cast(i64)
     if not is_float(x.element) and not builder.flag("is_int"):
         x = x.cast(f64)
-    return [_result_of_scalar(builder, x, number, x.element)]
-
-
-def _result_of_scalar(
-    builder: MxnetLegalizer, x: TensorValue, number: float, element: Attribute
-) -> SSAValue:
-    if not is_float(element):
+    if not is_float(x.element):
         number = int(number) if math.isfinite(number) else 0
-    return _result(builder, x, builder.known(number, element))
+    return [_result(builder, x, builder.known(number, x.element))]
 
 
 @legalizes("logical_not", "_npi_logical_not")
@@ -477,12 +362,6 @@ def legalize_not(builder: MxnetLegalizer) -> Results:
     return [found.value if builder.is_numpy else builder.narrow(found)]
 
 
-@legalizes("_npi_bitwise_not")
-def legalize_bitwise_not(builder: MxnetLegalizer) -> Results:
-    """All bits turned over."""
-    return [builder.torch("bitwise_not.default", self=builder.input())]
-
-
 @legalizes("add_n")
 def legalize_add_n(builder: MxnetLegalizer) -> Results:
     """The sum of all."""
@@ -490,12 +369,6 @@ def legalize_add_n(builder: MxnetLegalizer) -> Results:
     for value in others:
         first = first + value
     return [first.value]
-
-
-@legalizes("_grad_add")
-def legalize_grad_add(builder: MxnetLegalizer) -> Results:
-    """The sum of both."""
-    return [(builder.value("lhs") + builder.value("rhs")).value]
 
 
 # Choice

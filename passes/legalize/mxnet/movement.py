@@ -9,8 +9,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, exprs, product
-from lowerdeck.passes.legalize.common.generators import diagonals
-from lowerdeck.passes.legalize.common.movement import concat, pad, sliced, tile
+from lowerdeck.passes.legalize.common.movement import concat, pad, sliced
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -202,13 +201,6 @@ def legalize_flatten(builder: MxnetLegalizer) -> Results:
     return [builder.flatten(x, 1)]
 
 
-@legalizes("expand_dims")
-def legalize_expand_dims(builder: MxnetLegalizer) -> Results:
-    """A dimension of one."""
-    x = builder.input()
-    return [builder.unsqueeze(x, [builder.axis(builder.integer("axis"), rank_of(x) + 1)])]
-
-
 @legalizes("squeeze", "_np_squeeze")
 def legalize_squeeze(builder: MxnetLegalizer) -> Results:
     """Without dimensions of one; what is left of older operators has one dimension at least."""
@@ -225,15 +217,6 @@ def legalize_squeeze(builder: MxnetLegalizer) -> Results:
     return [builder.squeeze(x, axes)]
 
 
-@legalizes("_np_atleast_1d", "_np_atleast_2d", "_np_atleast_3d")
-def legalize_at_least(builder: MxnetLegalizer) -> Results:
-    """With dimensions of one, if there are too few."""
-    name = builder.name.removeprefix("_np_")
-    return [
-        builder.torch(f"{name}.default", element_type(x), self=x) for x in builder.inputs("arys")
-    ]
-
-
 # Transposes
 
 
@@ -248,24 +231,6 @@ def legalize_transpose(builder: MxnetLegalizer) -> Results:
     return [builder.transpose(x, order)]
 
 
-@legalizes("SwapAxis")
-def legalize_swap(builder: MxnetLegalizer) -> Results:
-    """Two dimensions exchanged."""
-    x = builder.input()
-    order = list(range(rank_of(x)))
-    first, second = builder.along(x, "dim1"), builder.along(x, "dim2")
-    order[first], order[second] = second, first
-    return [builder.transpose(x, order)]
-
-
-@legalizes("_np_moveaxis")
-def legalize_move(builder: MxnetLegalizer) -> Results:
-    """Dimensions at other places."""
-    x = builder.input("a")
-    source, destination = builder.sizes("source"), builder.sizes("destination")
-    return [builder.torch("movedim.intlist", self=x, source=source, destination=destination)]
-
-
 @legalizes("_npi_rot90")
 def legalize_rotation(builder: MxnetLegalizer) -> Results:
     """Turned by quarters in the plane of two dimensions."""
@@ -277,25 +242,11 @@ def legalize_rotation(builder: MxnetLegalizer) -> Results:
         case 0:
             return [x]
         case 1:
-            return [builder.transpose(_flipped(builder, x, [second]), order)]
+            return [builder.transpose(builder.torch("flip.default", self=x, dims=[second]), order)]
         case 2:
-            return [_flipped(builder, x, [first, second])]
+            return [builder.torch("flip.default", self=x, dims=[first, second])]
         case _:
-            return [_flipped(builder, builder.transpose(x, order), [second])]
-
-
-@legalizes("reverse", "_npi_flip")
-def legalize_reverse(builder: MxnetLegalizer) -> Results:
-    """The elements along axes from the last to the first."""
-    x = builder.input()
-    return [_flipped(builder, x, builder.axes(builder.sizes("axis"), rank_of(x)))]
-
-
-def _flipped(builder: MxnetLegalizer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    dims = dims_of(x)
-    starts: list[ExprLike] = [dim - 1 if k in axes else 0 for k, dim in enumerate(dims)]
-    steps = [-1 if k in axes else 1 for k in range(len(dims))]
-    return builder.slice(x, starts, dims, steps)
+            return [builder.torch("flip.default", self=builder.transpose(x, order), dims=[second])]
 
 
 @legalizes("_np_roll")
@@ -446,60 +397,17 @@ def legalize_numpy_concat(builder: MxnetLegalizer) -> Results:
     return [concat(builder, values, builder.along(values[0]))]
 
 
-@legalizes("Concat", "_rnn_param_concat")
-def legalize_concat(builder: MxnetLegalizer) -> Results:
-    """Joined along an axis."""
-    values = builder.inputs("data")
-    return [concat(builder, values, builder.axis(builder.integer("dim"), rank_of(values[0])))]
-
-
-@legalizes("stack", "_npi_stack")
-def legalize_stack(builder: MxnetLegalizer) -> Results:
-    """Joined along a new axis."""
-    values = builder.inputs("data")
-    axis = builder.axis(builder.integer("axis"), rank_of(values[0]) + 1)
-    return [concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)]
-
-
-@legalizes("_npi_vstack", "_npi_hstack", "_npi_dstack", "_npi_column_stack")
-def legalize_stacks(builder: MxnetLegalizer) -> Results:
-    """As numpy's functions join."""
-    values = builder.inputs("data")
-    if builder.name == "_npi_column_stack":
-        columns = [
-            builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
-            for value in values
-        ]
-        return [concat(builder, columns, 1)]
-    name = builder.name.removeprefix("_npi_")
-    return [builder.torch(f"{name}.default", element_type(values[0]), tensors=values)]
+@legalizes("_npi_column_stack")
+def legalize_columns_joined(builder: MxnetLegalizer) -> Results:
+    """As columns of a matrix."""
+    columns = [
+        builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
+        for value in builder.inputs("data")
+    ]
+    return [concat(builder, columns, 1)]
 
 
 # Repetition
-
-
-@legalizes("tile")
-def legalize_tile(builder: MxnetLegalizer) -> Results:
-    """Repeated along all dimensions, whose numbers are filled up with ones."""
-    x, repeats = builder.input(), builder.sizes("reps")
-    rank = max(len(repeats), rank_of(x))
-    x = builder.reshape(x, [*[1] * (rank - rank_of(x)), *dims_of(x)])
-    counts = [1] * (rank - len(repeats)) + repeats
-    return [tile(builder, x, exprs(counts))]
-
-
-@legalizes("repeat")
-def legalize_repeat(builder: MxnetLegalizer) -> Results:
-    """Each element several times in a row."""
-    x, count = builder.input(), builder.integer("repeats")
-    axis = builder.get("axis")
-    if axis is None:
-        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
-    axis = builder.axis(int(axis), rank_of(x))
-    dims = list(dims_of(x))
-    wide = builder.unsqueeze(x, [axis + 1])
-    wide = builder.broadcast(wide, [*dims[: axis + 1], count, *dims[axis + 1 :]])
-    return [builder.reshape(wide, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])]
 
 
 @legalizes("broadcast_axis", "broadcast_to", "_npi_broadcast_to", "broadcast_like")
@@ -597,16 +505,6 @@ def legalize_diagonal(builder: MxnetLegalizer) -> Results:
     return [found]
 
 
-@legalizes("_npi_tril")
-def legalize_triangle(builder: MxnetLegalizer) -> Results:
-    """Zeros above a diagonal."""
-    x = builder.value()
-    if len(x.dims) < 2:
-        builder.refuse("a vector", "a matrix")
-    below = diagonals(builder, builder.input()).le(builder.integer("k"))
-    return [below.where(x, 0).value]
-
-
 @legalizes("im2col", "col2im")
 def legalize_columns(builder: MxnetLegalizer) -> Results:
     """Windows as columns, or the sum of columns where they lie in the image."""
@@ -646,9 +544,9 @@ def legalize_image(builder: MxnetLegalizer) -> Results:
             sizes += [builder.integer("height"), builder.integer("width"), dims_of(x)[-1]]
             return [builder.slice(x, starts, sizes)]
         case "_image_flip_left_right":
-            return [_flipped(builder, x, [rows + 1])]
+            return [builder.torch("flip.default", self=x, dims=[rows + 1])]
         case _:
-            return [_flipped(builder, x, [rows])]
+            return [builder.torch("flip.default", self=x, dims=[rows])]
 
 
 def _per_channel(builder: MxnetLegalizer, name: str, x: SSAValue) -> TensorValue:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UnrankedTensorType
@@ -64,3 +67,53 @@ def _given(builder: Legalizer, value: Any) -> Given:
                 for item in items
             ]
     return plain_attribute(value)
+
+
+# Tables of operators that mean what one of PyTorch means
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Names of operators and of functions: `name=function`, separated by spaces."""
+    return dict(pair.split("=") for pair in text.split())
+
+
+@dataclass(frozen=True)
+class Overload:
+    """What an operator means: an overload, and what its arguments are."""
+
+    target: str
+    sources: Mapping[str, str]
+    """For each argument of the overload the operator's, or a plain value after a colon."""
+
+    def arguments(self, builder: ArgumentsLegalizer) -> dict[str, Any]:
+        """The arguments for one op; those that are left out are none."""
+        found: dict[str, Any] = {}
+        for name, source in self.sources.items():
+            if source.startswith(":"):
+                found[name] = ast.literal_eval(source[1:])
+            elif (value := builder.get(source)) is not None:
+                found[name] = value
+        return found
+
+
+@cache
+def overloads(table: str) -> Mapping[str, Overload]:
+    """
+    By the operator, of which each has a line `name: overload argument ...`. An argument is one of
+    the operator's under its own name, `name=other` under another one, and `name:value` something
+    plain.
+    """
+    found: dict[str, Overload] = {}
+    for line in filter(None, map(str.strip, table.splitlines())):
+        name, _, rest = line.partition(": ")
+        target, *arguments = rest.split()
+        found[name] = Overload(target, dict(map(_argument, arguments)))
+    return found
+
+
+def _argument(text: str) -> tuple[str, str]:
+    if ":" in text:
+        name, _, value = text.partition(":")
+        return name, f":{value}"
+    name, _, source = text.partition("=")
+    return name, source or name
