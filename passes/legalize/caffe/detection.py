@@ -10,33 +10,17 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.caffe.caffe_pb2 import DetectionOutputParameter, PriorBoxParameter
 from lowerdeck.dialects.caffe.fork_shapes import detection_classes, proposals_of
 from lowerdeck.dialects.core.tensor import (
-    GatherElementsOp,
     GatherOp,
     ScatterElementsOp,
-    TopKOp,
 )
 from lowerdeck.dialects.core.types import dims_of, f32, i1, i64
-from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
+from lowerdeck.passes.legalize.common.boxes import best_of, centers_of, decoded, picked
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
-
-
-def _picked(builder: CaffeLegalizer, values: TensorValue, places: TensorValue) -> TensorValue:
-    """The elements at places along the last dimension."""
-    axis = len(values.dims) - 1
-    op = GatherElementsOp(values.value, places.value, axis)
-    return TensorValue(builder, builder.add(op))
-
-
-def _best(x: TensorValue, count: Expr) -> tuple[TensorValue, TensorValue]:
-    """The largest elements along the last dimension, and their places."""
-    op = TopKOp(x.value, minimum(count, x.dims[-1]), len(x.dims) - 1)
-    values, places = x.builder.insert(op)
-    return TensorValue(x.builder, values), TensorValue(x.builder, places)
-
 
 # Proposals
 
@@ -74,9 +58,9 @@ def legalize_proposal(builder: CaffeLegalizer) -> Results:
         corners[3] - corners[1] + 1
     ).ge(scale * p.least)
     score = is_large.where(score, -np.inf) if p.drops_small else score * is_large.cast(f32)
-    best, order = _best(score, Expr.const(p.candidates if p.candidates > 0 else total))
-    corners = [_picked(builder, corner, order) for corner in corners]
-    alive = _picked(builder, is_large.cast(i64), order).cast(i1) if p.drops_small else best.eq(best)
+    best, order = best_of(score, Expr.const(p.candidates if p.candidates > 0 else total))
+    corners = [picked(corner, order) for corner in corners]
+    alive = picked(is_large.cast(i64), order).cast(i1) if p.drops_small else best.eq(best)
     kept = suppressed(
         builder,
         corners,
@@ -137,12 +121,11 @@ def legalize_detection_output(builder: CaffeLegalizer) -> Results:
     least = p.confidence_threshold if p.HasField("confidence_threshold") else LOWEST
     ranked = scores.gt(least).where(scores, -np.inf)
     top = p.nms_param.top_k if p.nms_param.HasField("top_k") else -1
-    values, places = _best(ranked, Expr.const(top) if top > 0 else count)
+    values, places = best_of(ranked, Expr.const(top) if top > 0 else count)
     shape = values.dims
     whole = [images, len(labels), count]
     corners = [
-        _picked(
-            builder,
+        picked(
             _of_classes(corner, labels) if own > 1 else corner.broadcast(whole),
             places,
         )
@@ -198,20 +181,13 @@ def _decoded(
     sizes = [corners[2] - corners[0], corners[3] - corners[1]]
     if p.code_type == PriorBoxParameter.CORNER_SIZE:
         return [corners[k] + deltas[k] * sizes[k % 2] for k in range(4)]
-    lows: list[TensorValue] = []
-    highs: list[TensorValue] = []
-    for k, size in enumerate(sizes):
-        center = deltas[k] * size + (corners[k] + corners[k + 2]) / 2
-        reach = deltas[k + 2].exp() * size / 2
-        lows.append(center - reach)
-        highs.append(center + reach)
-    return [*lows, *highs]
+    return decoded(centers_of(corners), deltas)
 
 
 def _best_of_image(kept: TensorValue, scores: TensorValue, count: int) -> TensorValue:
     """Which boxes [images, boxes] are among the `count` best kept ones of their image."""
     builder = kept.builder
-    values, places = _best(kept.where(scores, -np.inf), Expr.const(count))
+    values, places = best_of(kept.where(scores, -np.inf), Expr.const(count))
     zeros = builder.broadcast(builder.scalar(0, f32), kept.dims)
     op = ScatterElementsOp(zeros, places.value, values.gt(-np.inf).cast(f32).value, 1)
     return TensorValue(builder, builder.add(op)).ne(0)

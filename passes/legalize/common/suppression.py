@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp
 from lowerdeck.dialects.core.types import f32, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.passes.legalize.common.boxes import similarity
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -210,17 +211,4 @@ def _overlap(
         TensorValue(builder, builder.add(GatherElementsOp(corner, column.value, 1)))
         for corner in corners
     ]
-    shared: TensorValue | None = None
-    areas: list[TensorValue] = []
-    for low, high in ((0, 2), (1, 3)):
-        length = chosen[high].minimum(ends[high]) - chosen[low].maximum(ends[low])
-        wide = (length + border if border else length).maximum(0)
-        length = length.ge(0).where(wide, 0) if must_meet else wide
-        shared = length if shared is None else shared * length
-        sides = [end[high] - end[low] for end in (chosen, ends)]
-        sides = [side + border if border else side for side in sides]
-        areas = [area * side for area, side in zip(areas, sides, strict=True)] if areas else sides
-    assert shared is not None
-    overlaps = shared.gt(0)
-    union = areas[0] + areas[1] - shared
-    return overlaps.where(shared / overlaps.where(union, 1), 0)
+    return similarity(chosen, ends, border, must_meet)

@@ -7,44 +7,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lowerdeck.dialects.core.tensor import GatherElementsOp, TopKOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.passes.legalize.common.boxes import (
+    best_of,
+    centers_of,
+    columns_of,
+    corners_of,
+    decoded,
+    picked,
+    shared_and_union,
+)
 from lowerdeck.passes.legalize.common.regions import largest_of_bins, means_of_bins
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
-
-
-def _picked(values: TensorValue, places: TensorValue) -> TensorValue:
-    """The elements of rows [groups, n] at places [groups, k]."""
-    builder = values.builder
-    return TensorValue(builder, builder.add(GatherElementsOp(values.value, places.value, 1)))
-
-
-def _best(x: TensorValue, count: Expr) -> tuple[TensorValue, TensorValue]:
-    """The largest elements of rows, best first, and their places."""
-    values, places = x.builder.insert(TopKOp(x.value, count, 1))
-    return TensorValue(x.builder, values), TensorValue(x.builder, places)
-
-
-def _columns(boxes: TensorValue, first: int = 0) -> list[TensorValue]:
-    """Four neighbors of the last dimension."""
-    return [boxes.pick(len(boxes.dims) - 1, first + k) for k in range(4)]
-
-
-def _corners(sides: Sequence[TensorValue]) -> list[TensorValue]:
-    """Left, upper, right and lower sides of boxes of centers and sizes."""
-    x, y, width, height = sides
-    return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
-
-
-def _centers(sides: Sequence[TensorValue]) -> list[TensorValue]:
-    """Centers and sizes of boxes of corners."""
-    left, top, right, bottom = sides
-    return [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top]
-
 
 # Priors
 
@@ -100,17 +79,17 @@ def legalize_detection(builder: MxnetLegalizer) -> Results:
     threshold = builder.number("nms_threshold")
     is_sorted = 0 < threshold <= 1
     key = score if is_sorted else TensorValue(builder, builder.scalar(0, f32)).broadcast(score.dims)
-    _, order = _best(is_valid.where(key, -math.inf), count)
+    _, order = best_of(is_valid.where(key, -math.inf), count)
     most = builder.integer("nms_topk")
     is_considered = TensorValue.iota(builder, count).reshape([1, count]).lt(most)
     if is_sorted and most > 0:
         # Only these are put in order.
         zero = builder.known(0.0, f32).broadcast(score.dims)
-        _, other = _best(is_valid.where(zero, -math.inf), count)
+        _, other = best_of(is_valid.where(zero, -math.inf), count)
         order = is_considered.where(order, other)
     label = TensorValue(builder, builder.cast(place, f32))
-    parts = [_picked(part, order) for part in (label, score, *sides)]
-    alive = _picked(is_valid.cast(i64), order).ne(0)
+    parts = [picked(part, order) for part in (label, score, *sides)]
+    alive = picked(is_valid.cast(i64), order).ne(0)
     kept = alive
     if is_sorted:
         kept = alive & is_considered if most > 0 else alive
@@ -126,12 +105,11 @@ def _located(
     builder: MxnetLegalizer, deltas: TensorValue, anchors: TensorValue
 ) -> list[TensorValue]:
     """Boxes whose centers are moved and whose sizes are scaled, within 0 and 1 if it says so."""
-    x, y, width, height = _centers(_columns(anchors))
     variances = builder.get("variances")
     if len(variances) != 4:
         builder.refuse(f"'variances' is {variances}", "four numbers")
-    dx, dy, dw, dh = (d * v for d, v in zip(_columns(deltas), variances, strict=True))
-    sides = _corners([dx * width + x, dy * height + y, dw.exp() * width, dh.exp() * height])
+    moves = [d * v for d, v in zip(columns_of(deltas), variances, strict=True)]
+    sides = decoded(centers_of(columns_of(anchors)), moves)
     if builder.flag("clip"):
         return [side.maximum(0.0).minimum(1.0) for side in sides]
     return sides
@@ -140,14 +118,13 @@ def _located(
 @legalizes("_contrib_box_decode")
 def legalize_decode(builder: MxnetLegalizer) -> Results:
     """Boxes whose centers are moved and whose sizes are scaled by others."""
-    deltas, anchors = _columns(builder.value("data")), _columns(builder.value("anchors"))
+    deltas, anchors = columns_of(builder.value("data")), columns_of(builder.value("anchors"))
     kind = builder.choice("format", "corner", "center")
-    x, y, width, height = _centers(anchors) if kind == "corner" else anchors
+    priors = centers_of(anchors) if kind == "corner" else anchors
     dx, dy, dw, dh = (d * builder.number(f"std{k}") for k, d in enumerate(deltas))
     if (most := builder.number("clip")) > 0:
         dw, dh = dw.minimum(most), dh.minimum(most)
-    sides = _corners([dx * width + x, dy * height + y, dw.exp() * width, dh.exp() * height])
-    return [stack(sides, 2).value]
+    return [stack(decoded(priors, [dx, dy, dw, dh]), 2).value]
 
 
 @legalizes("_contrib_box_iou")
@@ -158,16 +135,10 @@ def legalize_overlap(builder: MxnetLegalizer) -> Results:
     sides: list[list[TensorValue]] = []
     for k, each in enumerate(boxes):
         count = product(each.dims[:-1])
-        own = _columns(each.reshape([count, 4]))
-        own = _corners(own) if builder.choice("format", "corner", "center") == "center" else own
+        own = columns_of(each.reshape([count, 4]))
+        own = corners_of(own) if builder.choice("format", "corner", "center") == "center" else own
         sides.append([side.reshape([count, 1] if k == 0 else [1, count]) for side in own])
-    left, right = sides
-    lengths = [
-        (left[k + 2].minimum(right[k + 2]) - left[k].maximum(right[k])).maximum(0.0) for k in (0, 1)
-    ]
-    shared = lengths[0] * lengths[1]
-    areas = [(s[2] - s[0]).maximum(0.0) * (s[3] - s[1]).maximum(0.0) for s in sides]
-    union = areas[0] + areas[1] - shared
+    shared, union = shared_and_union(sides[0], sides[1])
     has_area = union.gt(0.0)
     found = has_area.where(shared / has_area.where(union, 1.0), 0.0)
     return [found.reshape([*outer[0], *outer[1]]).value]
@@ -195,21 +166,21 @@ def legalize_suppression(builder: MxnetLegalizer) -> Results:
         is_valid = is_valid & label.ne(float(builder.integer("background_id")))
     most = builder.integer("topk")
     considered = count if most < 0 else minimum(count, most)
-    _, order = _best(is_valid.where(score, -math.inf), considered)
-    alive = _picked(is_valid.cast(i64), order).ne(0)
-    sides = [_picked(side, order) for side in _columns(rows, builder.integer("coord_start"))]
+    _, order = best_of(is_valid.where(score, -math.inf), considered)
+    alive = picked(is_valid.cast(i64), order).ne(0)
+    sides = [picked(side, order) for side in columns_of(rows, builder.integer("coord_start"))]
     in_format = builder.choice("in_format", "corner", "center")
-    corners = _corners(sides) if in_format == "center" else sides
+    corners = corners_of(sides) if in_format == "center" else sides
     labels = None
     if label is not None and not builder.flag("force_suppress"):
-        labels = _picked(label, order)
+        labels = picked(label, order)
     kept = suppressed(
         builder, corners, alive, float(builder.number("overlap_thresh")), labels=labels
     )
     # Those that are kept first, in their order.
-    _, place = _best(kept.cast(i64), considered)
-    is_kept = _picked(kept.cast(i64), place).ne(0)
-    source = _picked(order, place)
+    _, place = best_of(kept.cast(i64), considered)
+    is_kept = picked(kept.cast(i64), place).ne(0)
+    source = picked(order, place)
     column = source.reshape([groups, considered, 1]).broadcast([groups, considered, width])
     found = TensorValue(builder, builder.add(GatherElementsOp(rows.value, column.value, 1)))
     found = _in_format(builder, found, in_format)
@@ -235,8 +206,8 @@ def _in_format(builder: MxnetLegalizer, rows: TensorValue, given: str) -> Tensor
     if wanted == given:
         return rows
     first = builder.integer("coord_start")
-    sides = _columns(rows, first)
-    sides = _corners(sides) if wanted == "corner" else _centers(sides)
+    sides = columns_of(rows, first)
+    sides = corners_of(sides) if wanted == "corner" else centers_of(sides)
     width = rows.dims[2]
     before = TensorValue(builder, builder.slice_axis(rows.value, 2, 0, first))
     after = builder.slice_axis(rows.value, 2, first + 4, width - first - 4)
@@ -269,7 +240,7 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     moved = deltas.reshape([images, count, 4, rows, columns]).transpose([0, 3, 4, 1, 2])
     moved = moved.reshape([images, total, 4])
     facts = [info.pick(1, k).reshape([images, 1]) for k in range(3)]
-    sides = _moved(boxes, _columns(moved), facts)
+    sides = _moved(boxes, columns_of(moved), facts)
     number = np.arange(total) // count
     tall, wide = ((fact / float(stride)).floor() for fact in facts[:2])
     down, across = (
@@ -286,8 +257,8 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     score = is_small.where(builder.known(-1.0, f32), score)
     before, after = builder.integer("rpn_pre_nms_top_n"), builder.integer("rpn_post_nms_top_n")
     considered = min(before, total) if before > 0 else total
-    best, order = _best(score, Expr.const(considered))
-    sides = [_picked(side, order) for side in sides]
+    best, order = best_of(score, Expr.const(considered))
+    sides = [picked(side, order) for side in sides]
     alive = best.eq(best) | best.ne(best)
     wanted = min(after, considered)
     kept = suppressed(
@@ -298,14 +269,14 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
         most=Expr.const(wanted),
         border=1,
     )
-    _, place = _best(kept.cast(i64), Expr.const(wanted))
+    _, place = best_of(kept.cast(i64), Expr.const(wanted))
     found = kept.cast(i64).reduce("sum", [1], keep_dims=True).minimum(wanted)
     cycle = TensorValue.iota(builder, after).reshape([1, after]) % found.maximum(1)
-    place = _picked(place, cycle)
+    place = picked(place, cycle)
     image = TensorValue.iota(builder, images).cast(f32).reshape([images, 1])
-    table = [image.broadcast([images, after]), *(_picked(side, place) for side in sides)]
+    table = [image.broadcast([images, after]), *(picked(side, place) for side in sides)]
     regions = stack(table, 2).reshape([images * after, 5])
-    return [regions.value, _picked(best, place).reshape([images * after, 1]).value]
+    return [regions.value, picked(best, place).reshape([images * after, 1]).value]
 
 
 def _anchors(stride: int, ratios: Sequence[float], scales: Sequence[float]) -> np.ndarray:

@@ -10,13 +10,12 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp, SqrtOp
 from lowerdeck.dialects.core.reduce import CumulativeOp
 from lowerdeck.dialects.core.tensor import (
-    GatherElementsOp,
     GatherOp,
     ScatterElementsOp,
-    TopKOp,
 )
 from lowerdeck.dialects.core.types import dims_of, f32, i32, i64
-from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.boxes import best_of, columns_of, decoded, picked, similarity
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.common.special import apply
@@ -113,14 +112,8 @@ def legalize_box_coder(builder: PaddleLegalizer) -> Results:
     parts = [target.pick(2, k) for k in range(4)]
     if factors is not None:
         parts = [part * factor for part, factor in zip(parts, factors, strict=True)]
-    lows: list[TensorValue] = []
-    highs: list[TensorValue] = []
-    for k in (0, 1):
-        middle = parts[k] * sides[k] + middles[k]
-        half = parts[2 + k].exp() * sides[k] / 2
-        lows.append(middle - half)
-        highs.append(middle + half - border if border else middle + half)
-    return [stack([*lows, *highs], 2).value]
+    left, top, right, bottom = decoded([*middles, *sides], parts)
+    return [stack([left, top, right - border, bottom - border], 2).value]
 
 
 def _variances(builder: PaddleLegalizer, shape: list[Expr | int]) -> list[TensorValue] | None:
@@ -213,40 +206,15 @@ def legalize_anchors(builder: PaddleLegalizer) -> Results:
 @legalizes("iou_similarity")
 def legalize_similarity(builder: PaddleLegalizer) -> Results:
     """Intersection over union of all pairs of boxes."""
-    border = 0.0 if builder.flag("box_normalized") else 1.0
-    a, b = builder.value("x"), builder.value("y")
-    shared: TensorValue | None = None
-    areas: list[TensorValue] = []
-    for k in (0, 1):
-        ends = [
-            [value.pick(1, j).column(2, axis) for j in (k, 2 + k)]
-            for axis, value in enumerate((a, b))
-        ]
-        length = ends[0][1].minimum(ends[1][1]) - ends[0][0].maximum(ends[1][0]) + border
-        length = length.maximum(0)
-        shared = length if shared is None else shared * length
-        sides = [high - low + border for low, high in ends]
-        areas = [x * y for x, y in zip(areas, sides, strict=True)] if areas else sides
-    assert shared is not None
-    union = areas[0] + areas[1] - shared
-    return [shared.gt(0).where(shared / shared.gt(0).where(union, 1), 0).value]
+    one, other = (
+        [side.column(2, axis) for side in columns_of(builder.value(name))]
+        for axis, name in enumerate("xy")
+    )
+    border = 0 if builder.flag("box_normalized") else 1
+    return [similarity(one, other, border).value]
 
 
 # Suppression
-
-
-def _at(values: TensorValue, places: TensorValue) -> TensorValue:
-    """The elements at places along the last dimension."""
-    op = GatherElementsOp(values.value, places.value, len(values.dims) - 1)
-    return TensorValue(values.builder, values.builder.add(op))
-
-
-def _best(x: TensorValue, most: int) -> tuple[TensorValue, TensorValue]:
-    """The largest elements along the last dimension, and their places; all of them for -1."""
-    dim = x.dims[-1]
-    size = dim if most < 0 else minimum(Expr.const(most), dim)
-    values, places = x.builder.insert(TopKOp(x.value, size, len(x.dims) - 1))
-    return TensorValue(x.builder, values), TensorValue(x.builder, places)
 
 
 @legalizes("multiclass_nms3", "multiclass_nms")
@@ -265,10 +233,11 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
     class_ = TensorValue.iota(builder, classes).column(3, 1)
     if background >= 0:
         candidates = candidates & class_.ne(background)
-    values, places = _best(candidates.where(scores, low), builder.integer("nms_top_k"))
+    values, places = best_of(candidates.where(scores, low), builder.integer("nms_top_k"))
     shape = [images, classes, count]
     corners = [
-        _at(boxes.pick(2, k).reshape([images, 1, count]).broadcast(shape), places) for k in range(4)
+        picked(boxes.pick(2, k).reshape([images, 1, count]).broadcast(shape), places)
+        for k in range(4)
     ]
     size = values.dims[2]
     flat = [images * classes, size]
@@ -283,7 +252,7 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
     ).reshape([images, classes * size])
     if (most := builder.integer("keep_top_k")) >= 0:
         ranked = kept.where(values.reshape(kept.dims), low)
-        _, best = _best(ranked, most)
+        _, best = best_of(ranked, most)
         none = builder.broadcast(builder.scalar(0, i64), kept.dims)
         ones = builder.broadcast(builder.scalar(1, i64), best.dims)
         marked = builder.add(ScatterElementsOp(none, best.value, ones, 1))
@@ -382,7 +351,7 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
     moved = deltas.reshape([count, 4, rows, columns]).transpose([2, 3, 0, 1]).reshape([total, 4])
     anchors = builder.value("anchors").reshape([total, 4])
     variances = builder.value("variances").reshape([total, 4])
-    best, order = _best(score, _most(builder, "pre_nms_top_n"))
+    best, order = best_of(score, _most(builder, "pre_nms_top_n"))
     border = 1.0 if builder.flag("pixel_offset") else 0.0
     sizes = builder.value("im_shape")
     least = max(float(builder.number("min_size")), 1.0)
@@ -392,7 +361,7 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
     for k in (0, 1):
 
         def column(table: TensorValue, place: int) -> TensorValue:
-            return _at(table.pick(1, place).reshape([1, total]), order)
+            return picked(table.pick(1, place).reshape([1, total]), order)
 
         low, high = column(anchors, k), column(anchors, 2 + k)
         side = high - low + border
@@ -490,7 +459,7 @@ def legalize_collect(builder: PaddleLegalizer) -> Results:
     numbers = builder.inputs("multi_level_rois_num")
     if numbers and any(dims_of(number)[0] != 1 for number in numbers):
         builder.refuse("regions of several images", "one image")
-    _, order = _best(TensorValue(builder, scores), builder.integer("post_nms_topn"))
+    _, order = best_of(TensorValue(builder, scores), builder.integer("post_nms_topn"))
     count = TensorValue.dim(builder, order.dims[0]).reshape([1]).cast(i32)
     return builder.results(
         fpn_rois=builder.add(GatherOp(boxes, order.value, 0)), rois_num=count.value
@@ -511,13 +480,19 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
     candidates = scores.gt(float(builder.number("score_threshold")))
     if background >= 0:
         candidates = candidates & class_.ne(background)
-    values, places = _best(candidates.where(scores, low), builder.integer("nms_top_k"))
+    values, places = best_of(candidates.where(scores, low), builder.integer("nms_top_k"))
     shape = [images, classes, count]
     corners = [
-        _at(boxes.pick(2, k).reshape([images, 1, count]).broadcast(shape), places) for k in range(4)
+        picked(boxes.pick(2, k).reshape([images, 1, count]).broadcast(shape), places)
+        for k in range(4)
     ]
-    overlap = _overlaps(corners, 0.0 if builder.flag("normalized") else 1.0)
     size = values.dims[2]
+    overlap = similarity(
+        [corner.reshape([images, classes, size, 1]) for corner in corners],
+        [corner.reshape([images, classes, 1, size]) for corner in corners],
+        0 if builder.flag("normalized") else 1,
+        must_meet=True,
+    )
     number = TensorValue.iota(builder, size)
     is_better = number.reshape([size, 1]).gt(number.reshape([1, size]))
     overlap = is_better.where(overlap, 0)
@@ -534,14 +509,14 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
     least = float(builder.number("post_threshold"))
     sunk = sunk.gt(least).where(sunk, low)
     flat = [images, classes * size]
-    best, order = _best(sunk.reshape(flat), builder.integer("keep_top_k"))
+    best, order = best_of(sunk.reshape(flat), builder.integer("keep_top_k"))
     kept = best.gt(-math.inf)
     total = product(best.dims)
     columns = [class_.cast(values.element).broadcast(values.dims), *corners]
-    columns = [_at(column.reshape(flat), order) for column in columns]
+    columns = [picked(column.reshape(flat), order) for column in columns]
     table = stack([columns[0], best, *columns[1:]], 2).reshape([total, 6])
     image = TensorValue.iota(builder, images).column(2, 0)
-    index = image * TensorValue.dim(builder, count) + _at(places.reshape(flat), order)
+    index = image * TensorValue.dim(builder, count) + picked(places.reshape(flat), order)
     found = nonzero(builder, kept.reshape([total]).value)
     rows = builder.reshape(found, [dims_of(found)[1]])
     places_ = builder.unsqueeze(builder.add(GatherOp(index.reshape([total]).value, rows, 0)), [1])
@@ -550,23 +525,3 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
         index=builder.cast(places_, i32),
         roisnum=kept.cast(i64).reduce("sum", [1]).cast(i32).value,
     )
-
-
-def _overlaps(corners: list[TensorValue], border: float) -> TensorValue:
-    """Intersection over union of all pairs of boxes [images, classes, boxes, boxes]."""
-    images, classes, size = corners[0].dims
-    ends = [
-        [corner.reshape([images, classes, size, 1]), corner.reshape([images, classes, 1, size])]
-        for corner in corners
-    ]
-    shared: TensorValue | None = None
-    areas: list[TensorValue] = []
-    for k in (0, 1):
-        length = ends[2 + k][0].minimum(ends[2 + k][1]) - ends[k][0].maximum(ends[k][1])
-        length = length.ge(0).where(length + border, 0)
-        shared = length if shared is None else shared * length
-        sides = [high - low + border for low, high in zip(ends[k], ends[2 + k], strict=True)]
-        areas = [x * y for x, y in zip(areas, sides, strict=True)] if areas else sides
-    assert shared is not None
-    union = areas[0] + areas[1] - shared
-    return shared.gt(0).where(shared / shared.gt(0).where(union, 1), 0)
