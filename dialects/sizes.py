@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
@@ -199,6 +200,52 @@ def _deciding(values: tuple[Expr, ...], sign: int) -> list[Expr]:
         if any(is_never_negative((other - value) * sign) for other in others):
             kept.remove(value)
     return kept
+
+
+class Divisors:
+    """
+    Numbers that sizes are multiples of, so that more expressions of them are equal: `h floordiv 2`
+    is `(h floordiv 4) * 2` if 4 divides h.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def add(self, name: str, number: int) -> None:
+        """The size `name` is a multiple of a positive number."""
+        self._numbers[name] = math.lcm(self._numbers.get(name, 1), number)
+
+    def settle(self, expr: Expr) -> Expr:
+        """The form that all expressions have that are equal for all such sizes."""
+        # What is left of a size is a symbol whose name no size has.
+        parts = {name: Expr.symbol(_part(name)) * n for name, n in self._numbers.items()}
+        return expr.substitute(parts)
+
+    def restore(self, settled: Expr) -> Expr:
+        """Of what `settle` gives: an expression of the sizes again."""
+        parts = {_part(name): Expr.symbol(name) // n for name, n in self._numbers.items()}
+        return settled.substitute(parts)
+
+
+def _part(name: str) -> str:
+    return f"part of {name}"
+
+
+def divisor_if_equal(left: Expr, right: Expr) -> tuple[str, int] | None:
+    """
+    A size, and the number that it is a multiple of where two expressions are equal: of `h` and
+    `(h floordiv 4) * 4`, h and 4. None if there is none.
+    """
+    terms = {monomial: count for monomial, count in (left - right).terms if len(monomial) == 1}
+    size = next((monomial[0] for monomial in terms if monomial[0].kind == "symbol"), None)
+    if size is None or len((left - right).terms) != 2:
+        return None
+    for (atom,), count in terms.items():
+        if atom.kind == "floordiv" and atom.args[0] == _monomial((size,), 1):
+            number = atom.args[1].value
+            if number is not None and number > 0 and count == -number * terms[(size,)]:
+                return size.name, number
+    return None
 
 
 def at_most(expr: Expr, limits: Mapping[str, Expr], sizes: Collection[str]) -> Expr | None:

@@ -44,7 +44,7 @@ from lowerdeck.lowering.buffers.work import bytes_of_update, multiply_adds_of_ke
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
 from lowerdeck.lowering.nests.lower import remove_unused
-from lowerdeck.passes.machinery.assumptions import assumptions
+from lowerdeck.passes.machinery.assumptions import Assumption, assumptions, divisors_of, multiples
 from lowerdeck.passes.machinery.structure import nameless_key
 from lowerdeck.passes.machinery.symbols import symbols_of, symbols_used_by
 
@@ -134,10 +134,14 @@ class Bufferizer:
         """The op that is lowered: what a buffer is for."""
         self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
         self._places = Places()
+        self._divisors = divisors_of(function)
         self._fresh = 0
 
     def run(self) -> tuple[list[kernel.BufferKernelOp], EntryOp]:
         """The kernels in the order of their first call, and the entry function."""
+        # First, for buffers lie where they do because sizes are multiples.
+        for assumption, op in multiples(self.function).items():
+            self._require(op, assumption)
         self._keep_states()
         for value, output in zip(self.returned, self.outputs, strict=True):
             # Even an empty output has dimensions to be written once they are known.
@@ -296,7 +300,7 @@ class Bufferizer:
     # Ops
 
     def _lower_block(self, block: Block) -> None:
-        self._places.update(find_places(block))
+        self._places.update(find_places(block, self._divisors))
         for op in block.ops:
             self._current = op
             for assumption in assumptions(op):
@@ -323,18 +327,20 @@ class Bufferizer:
                 case _:
                     raise LoweringError(op, "is not in a kernel; run form-kernels before bufferize")
 
-    def _check(self, op: Operation, assumption: tuple[Expr, str, Expr]) -> None:
+    def _check(self, op: Operation, assumption: Assumption) -> None:
         if any(assumption in scope.checked for scope in self._scopes):
             return
-        if self._is_certain(*assumption):
-            return
+        if not self._is_certain(*assumption):
+            self._require(op, assumption)
+
+    def _require(self, op: Operation, assumption: Assumption) -> None:
         self._scopes[-1].checked.add(assumption)
         self._add(entry_ops.RequireOp(*assumption), op)
 
-    def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
-        """True if the relation holds for all possible iteration numbers."""
+    def _is_certain(self, left: Expr, predicate: Requirement, right: Expr) -> bool:
+        """True if the relation holds for all possible iteration numbers and sizes of inputs."""
         if predicate not in (Requirement.LE, Requirement.INDEX):
-            return False
+            return self._divisors.settle(left) == self._divisors.settle(right)
         difference = interval(right - left, self._ranges)
         if difference is not None and difference[0] >= 0:
             return True
@@ -378,7 +384,7 @@ class Bufferizer:
         if (place := self._places.prefixes.get(result)) is not None:
             self._place(result, self._view_of(result, place, layout))
         elif isinstance(moved, SliceOp):
-            if (offset := offset_of_slice(op, moved)) is None:
+            if (offset := offset_of_slice(op, moved, self._divisors)) is None:
                 raise LoweringError(op, "is marked as a view, but its slice has gaps")
             view = entry_ops.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
             self._add(view, op)

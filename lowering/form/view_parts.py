@@ -19,7 +19,9 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.sizes import Divisors
 from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.passes.machinery.assumptions import divisors_of
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,19 @@ class Place:
 
 
 def offset_of_part(
-    starts: Sequence[Expr], part: Sequence[Expr], whole: Sequence[Expr], layout: LayoutAttr
+    starts: Sequence[Expr],
+    part: Sequence[Expr],
+    whole: Sequence[Expr],
+    layout: LayoutAttr,
+    divisors: Divisors,
 ) -> Expr | None:
     """
     The distance from the first element of a tensor to the first element of a part of it, if the
     part is contiguous there, in the layout of a separate tensor.
     """
+    starts, part, whole = (
+        [divisors.settle(each) for each in dims] for dims in (starts, part, whole)
+    )
     for axis, (start, size, dim) in enumerate(zip(starts, part, whole, strict=True)):
         if start == 0 and size == dim:
             continue
@@ -49,10 +58,12 @@ def offset_of_part(
     if sizes[first + 1 :] != room[first + 1 :]:
         return None
     at = layout.index([Expr.of(start) - layout.data.begin[a] for a, start in enumerate(starts)])
-    return sum((i * step for i, step in zip(at, row_major(room), strict=True)), Expr.const(0))
+    steps = row_major(room)
+    offset = sum((i * step for i, step in zip(at, steps, strict=True)), Expr.const(0))
+    return divisors.restore(offset)
 
 
-def _offsets(kernel: KernelOp, op: ConcatOp) -> list[Expr] | None:
+def _offsets(kernel: KernelOp, op: ConcatOp, divisors: Divisors) -> list[Expr] | None:
     """The offsets of the parts of a concatenation in its result; None unless all are contiguous."""
     whole, layout = dims_of(op.result), kernel.layout_at(len(kernel.inputs))
     axis, start = op.axis.data, Expr.const(0)
@@ -60,7 +71,7 @@ def _offsets(kernel: KernelOp, op: ConcatOp) -> list[Expr] | None:
     for number, value in enumerate(kernel.inputs):
         dims = dims_of(value)
         starts = [start if k == axis else Expr.const(0) for k in range(len(dims))]
-        offset = offset_of_part(starts, dims, whole, layout)
+        offset = offset_of_part(starts, dims, whole, layout, divisors)
         if offset is None or kernel.layout_at(number) != layout:
             return None
         offsets.append(offset)
@@ -147,12 +158,12 @@ def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
     return [_source(other) for other in kernel.inputs].count(source) == 1
 
 
-def find_places(block: Block) -> Places:
+def find_places(block: Block, divisors: Divisors) -> Places:
     """The places of the values of a block, for all views that are possible."""
     places = Places()
     for kernel, op in _kernels(block, reverse=True):
         if kernel.view is not None and isinstance(op, ConcatOp):
-            offsets = _offsets(kernel, op)
+            offsets = _offsets(kernel, op, divisors)
             if offsets is None or places.join(kernel, offsets):
                 raise LoweringError(
                     kernel, "is marked as a view, but its inputs cannot lie in its result"
@@ -171,9 +182,10 @@ def _kernels(
 class PartViewer:
     """Marks the views of a block, and copies parts that cannot be computed in place."""
 
-    def __init__(self, symbols: frozenset[str]) -> None:
+    def __init__(self, symbols: frozenset[str], divisors: Divisors) -> None:
         self._symbols = symbols
         """The symbols that are defined at the start of the entry function."""
+        self._divisors = divisors
         self._copies = 0
 
     def mark(self, block: Block) -> None:
@@ -183,7 +195,7 @@ class PartViewer:
                 for region in op.regions:
                     self.mark(region.block)
         for kernel, op in _kernels(block):
-            if isinstance(op, SliceOp) and _is_contiguous(kernel, op):
+            if isinstance(op, SliceOp) and _is_contiguous(kernel, op, self._divisors):
                 kernel.view = UnitAttr()
         places = Places()
         for kernel, op in _kernels(block, reverse=True):
@@ -191,7 +203,7 @@ class PartViewer:
                 self._mark_concat(kernel, op, places)
 
     def _mark_concat(self, kernel: KernelOp, op: ConcatOp, places: Places) -> None:
-        offsets = _offsets(kernel, op)
+        offsets = _offsets(kernel, op, self._divisors)
         if offsets is None or not all(d.symbols <= self._symbols for d in dims_of(op.result)):
             return
         if not any(places.has(value) or _is_movable(value, kernel) for value in kernel.inputs):
@@ -217,18 +229,22 @@ class PartViewer:
         return copy.results[0]
 
 
-def _is_contiguous(kernel: KernelOp, op: SliceOp) -> bool:
+def _is_contiguous(kernel: KernelOp, op: SliceOp, divisors: Divisors) -> bool:
     if isinstance(kernel.inputs[0].owner, ConstantOp):
         return False
-    return offset_of_slice(kernel, op) is not None
+    return offset_of_slice(kernel, op, divisors) is not None
 
 
-def offset_of_slice(kernel: KernelOp, op: SliceOp) -> Expr | None:
+def offset_of_slice(kernel: KernelOp, op: SliceOp, divisors: Divisors) -> Expr | None:
     """The offset of a slice in the input of its kernel, if it is a view of it."""
     if kernel.layout_at(0) != kernel.layout_at(1) or any(step != 1 for step in op.steps.data):
         return None
     return offset_of_part(
-        op.starts.data, dims_of(op.result), dims_of(kernel.inputs[0]), kernel.layout_at(0)
+        op.starts.data,
+        dims_of(op.result),
+        dims_of(kernel.inputs[0]),
+        kernel.layout_at(0),
+        divisors,
     )
 
 
@@ -243,9 +259,10 @@ class ViewPartsPass(ModulePass):
       larger one, such as a prefix of a chain of concatenations, is a view of that one.
 
     Contiguity depends on the layout: slices may cut the outermost dimension of the storage whose
-    size is not one, but not blocks. Concatenations none of whose parts can be computed in place
-    stay unchanged, and so do those whose dimensions are defined only after the entry function has
-    started.
+    size is not one, but not blocks. Sizes count as equal if they are for all inputs that the
+    function accepts: where a height has to be a multiple of 4, half of it is twice its quarter.
+    Concatenations none of whose parts can be computed in place stay unchanged, and so do those
+    whose dimensions are defined only after the entry function has started.
     """
 
     name = "view-parts"
@@ -256,4 +273,4 @@ class ViewPartsPass(ModulePass):
             if isinstance(function, FuncOp):
                 dims = [dim for argument in function.body.block.args for dim in dims_of(argument)]
                 symbols = frozenset(name for dim in dims for name in dim.symbols)
-                PartViewer(symbols).mark(function.body.block)
+                PartViewer(symbols, divisors_of(function)).mark(function.body.block)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.linear import (
@@ -37,6 +39,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+from lowerdeck.dialects.sizes import Divisors, divisor_if_equal
 
 Assumption: TypeAlias = tuple[Expr, Requirement, Expr]
 """left, predicate (eq, le, index or broadcast), right; index is le where elements are indexed"""
@@ -47,6 +50,39 @@ def assumptions(op: Operation) -> Iterator[Assumption]:
     for left, predicate, right in _all(op):
         if not _is_proved(left, predicate, right):
             yield left, predicate, right
+
+
+def multiples(function: FuncOp) -> dict[Assumption, Operation]:
+    """
+    The assumptions that every run of a function meets and that say of a dimension of its inputs
+    which number it is a multiple of, each with the first op that has it.
+    """
+    if function.is_declaration:
+        return {}
+    block = function.body.block
+    names = {name for arg in block.args for dim in dims_of(arg) for name in dim.symbols}
+    found: dict[Assumption, Operation] = {}
+    for op in _unconditional(block):
+        for left, predicate, right in assumptions(op):
+            divisor = divisor_if_equal(left, right) if predicate == Requirement.EQ else None
+            if divisor is not None and divisor[0] in names:
+                found.setdefault((left, predicate, right), op)
+    return found
+
+
+def _unconditional(block: Block) -> Iterator[Operation]:
+    """The ops that run whenever their function does."""
+    for op in block.ops:
+        yield from op.body.block.ops if isinstance(op, KernelOp) else (op,)
+
+
+def divisors_of(function: FuncOp) -> Divisors:
+    """What dimensions of the inputs of a function are multiples of in every run."""
+    divisors = Divisors()
+    for left, _, right in multiples(function):
+        if (divisor := divisor_if_equal(left, right)) is not None:
+            divisors.add(*divisor)
+    return divisors
 
 
 def _is_proved(left: Expr, predicate: Requirement, right: Expr) -> bool:

@@ -7,7 +7,14 @@ import itertools
 import pytest
 
 from lowerdeck.dialects.dims import Expr, minimum, parse_text
-from lowerdeck.dialects.sizes import at_most, is_never_negative, largest, smallest
+from lowerdeck.dialects.sizes import (
+    Divisors,
+    at_most,
+    divisor_if_equal,
+    is_never_negative,
+    largest,
+    smallest,
+)
 
 PROVED = (
     "b * t * 64 - ((b * t) floordiv 16) * 64",
@@ -82,3 +89,38 @@ def test_bounds_of_what_iterations_decide() -> None:
     assert at_most(n * n, {"n": t}, {"b", "t"}) is None
     assert at_most(n + b, {"n": t}, {"t"}) is None
     assert at_most(minimum(n, 1 << 31), {}, {"t"}) is None
+
+
+def test_multiples_make_sizes_equal() -> None:
+    h, w = Expr.symbol("h"), Expr.symbol("w")
+    divisors = Divisors()
+    divisors.add("h", 4)
+    divisors.add("h", 6)  # so it is a multiple of 12
+    for one, other in ((h // 2, h // 4 * 2), (h, h // 12 * 12), ((h + 11) // 6, h // 6 + 1)):
+        assert one != other
+        assert divisors.settle(one) == divisors.settle(other)
+    for one, other in ((h // 8 * 2, h // 4), (w // 2, w // 4 * 2), (h // 2, h // 3)):
+        assert divisors.settle(one) != divisors.settle(other)
+    for expr in (h * w // 5, h * h // 2, h % 8, minimum(h // 4, w)):
+        restored = divisors.restore(divisors.settle(expr))
+        assert restored.symbols <= {"h", "w"}
+        for height, width in itertools.product((0, 12, 24, 60), range(4)):
+            sizes = {"h": height, "w": width}
+            assert restored.evaluate(sizes) == expr.evaluate(sizes)
+
+
+def test_what_equal_sizes_say_of_multiples() -> None:
+    b, h = Expr.symbol("b"), Expr.symbol("h")
+    assert divisor_if_equal(h, h // 4 * 4) == ("h", 4)
+    assert divisor_if_equal(h // 4 * 8 + 1, h * 2 + 1) == ("h", 4)
+    # An empty batch has any height; 5 is no multiple, nor is 1 more than one.
+    for one, other in ((b * h, b * (h // 4) * 4), (h // 2, h // 4 * 2), (h, h // 4 * 4 + 1)):
+        assert divisor_if_equal(one, other) is None
+    for one, other in (
+        (h, h // 4 * 2),
+        (h, b // 4 * 4),
+        (h, h // b * 4),
+        (h, b),
+        (h, (h + 1) // 4 * 4),
+    ):
+        assert divisor_if_equal(one, other) is None

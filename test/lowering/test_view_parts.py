@@ -15,7 +15,7 @@ from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of
 
-from .programs import Suite  # noqa: TID251  (these are tests, not the folder of sources)
+from .programs import Suite, symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
 
 
 def grow(rng: Random, values: list[SSAValue], count: int) -> None:
@@ -63,3 +63,32 @@ def test_random_chains(tmp_path: Path, threads: int) -> None:
         concats += sum("concat" in name for name in calls)
     assert views > 100
     assert concats < views
+
+
+def halves(x: SSAValue) -> list[SSAValue]:
+    """What a half and two quarters of a height are joined to, and whether it is four of them."""
+    h = symbol("h")
+    joined: list[SSAValue] = []
+    for one, other in ((h // 2, h // 4 * 2), (h, h // 4 * 4)):
+        parts = [
+            SoftmaxOp(t.SliceOp(x, [0, 0, 0, 0], [1, 2, size, 3]).result, 1).result
+            for size in (one, other)
+        ]
+        joined.append(SoftmaxOp(t.ConcatOp(parts, 1).result, 1).result)
+    return joined
+
+
+def test_multiples(tmp_path: Path) -> None:
+    """Sizes that are equal for the heights that a run accepts; others are refused."""
+    suite = Suite(tmp_path)
+    numbers = np.random.default_rng(0)
+    for height in (8, 4, 0, 12, 5, 6):
+        x = numbers.standard_normal((1, 2, height, 3)).astype(np.float32)
+        suite.add([typed(x.dtype, 1, 2, symbol("h"), 3)], halves, x, ulps=16)
+    suite.check()
+    assert [program.is_refused for program in suite.programs] == [False] * 4 + [True] * 2
+    entry = find_entry(suite.programs[0].module)
+    assert entry is not None
+    calls = [op.callee.string_value() for op in entry.walk() if isinstance(op, entry_ops.CallOp)]
+    assert calls
+    assert not any("concat" in name for name in calls)

@@ -143,3 +143,64 @@ func.func @main(%x: tensor<2xf32>) -> tensor<4xf32> {
   %c = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
   func.return %c : tensor<4xf32>
 }
+
+// -----
+
+// Of a known height, a half and two quarters lie in what joins them.
+// CHECK-LABEL: buffer.entry
+// CHECK-NOT:     @concat
+// CHECK:         buffer.return
+func.func @main(%x: tensor<1x2x8xf32>) -> (tensor<1x4x4xf32>, tensor<1x4x8xf32>) {
+  %a_x = core.slice %x [0, 0, 0] [1, 2, 4] [1, 1, 1] : (tensor<1x2x8xf32>) -> tensor<1x2x4xf32>
+  %a = core.softmax %a_x axis 1 : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %b_x = core.slice %x [0, 0, 0] [1, 2, 4] [1, 1, 1] : (tensor<1x2x8xf32>) -> tensor<1x2x4xf32>
+  %b = core.softmax %b_x axis 1 : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %c = core.concat %a, %b axis 1 : (tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x4x4xf32>
+  %d = core.softmax %c axis 1 : (tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
+  %e = core.softmax %x axis 1 : (tensor<1x2x8xf32>) -> tensor<1x2x8xf32>
+  %f_x = core.slice %x [0, 0, 0] [1, 2, 8] [1, 1, 1] : (tensor<1x2x8xf32>) -> tensor<1x2x8xf32>
+  %f = core.softmax %f_x axis 1 : (tensor<1x2x8xf32>) -> tensor<1x2x8xf32>
+  %g = core.concat %e, %f axis 1 : (tensor<1x2x8xf32>, tensor<1x2x8xf32>) -> tensor<1x4x8xf32>
+  %h = core.softmax %g axis 1 : (tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
+  func.return %d, %h : tensor<1x4x4xf32>, tensor<1x4x8xf32>
+}
+
+// -----
+
+// So they do where the height has to be a multiple of 4, which is checked first.
+// CHECK-LABEL: buffer.entry
+// CHECK-NOT:     buffer.call
+// CHECK:         buffer.require <[(h floordiv 4) * 4]> eq <[h]>
+// CHECK-NOT:     @concat
+// CHECK-NOT:     > eq <
+// CHECK:         buffer.return
+func.func @main(%x: tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> (tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>, tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h]>>) {
+  %a_x = core.slice %x [0, 0, 0] [1, 2, h floordiv 2] [1, 1, 1] : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>
+  %a = core.softmax %a_x axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>
+  %b_x = core.slice %x [0, 0, 0] [1, 2, (h floordiv 4) * 2] [1, 1, 1] : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>
+  %b = core.softmax %b_x axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>
+  %c = core.concat %a, %b axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>, tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>) -> tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>
+  %d = core.softmax %c axis 1 : (tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>) -> tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>
+  %e = core.softmax %x axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>
+  %f_x = core.slice %x [0, 0, 0] [1, 2, (h floordiv 4) * 4] [1, 1, 1] : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 4]>>
+  %f = core.softmax %f_x axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 4]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 4]>>
+  %g = core.concat %e, %f axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>, tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 4]>>) -> tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h]>>
+  %h = core.softmax %g axis 1 : (tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h]>>) -> tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h]>>
+  func.return %d, %h : tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>, tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h]>>
+}
+
+// -----
+
+// A half and two quarters that have to be equal say nothing of the height: 5 will do.
+// CHECK-LABEL: buffer.entry
+// CHECK:         buffer.require <[(h floordiv 4) * 2]> eq <[h floordiv 2]>
+// CHECK:         buffer.call @concat_0
+func.func @main(%x: tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> (tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>) {
+  %a_x = core.slice %x [0, 0, 0] [1, 2, h floordiv 2] [1, 1, 1] : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>
+  %a = core.softmax %a_x axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>
+  %b_x = core.slice %x [0, 0, 0] [1, 2, (h floordiv 4) * 2] [1, 1, 1] : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>
+  %b = core.softmax %b_x axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>) -> tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>
+  %c = core.concat %a, %b axis 1 : (tensor<1x2x?xf32, #core.tensor<dims = [1, 2, h floordiv 2]>>, tensor<1x2x?xf32, #core.tensor<dims = [1, 2, (h floordiv 4) * 2]>>) -> tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>
+  %d = core.softmax %c axis 1 : (tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>) -> tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>
+  func.return %d : tensor<1x4x?xf32, #core.tensor<dims = [1, 4, h floordiv 2]>>
+}
