@@ -84,7 +84,8 @@ def test_multiples(tmp_path: Path) -> None:
     numbers = np.random.default_rng(0)
     for height in (8, 4, 0, 12, 5, 6):
         x = numbers.standard_normal((1, 2, height, 3)).astype(np.float32)
-        suite.add([typed(x.dtype, 1, 2, symbol("h"), 3)], halves, x, ulps=16)
+        types = [typed(x.dtype, 1, 2, symbol("h"), 3)]
+        suite.add(types, halves, x, ulps=16, may_fail=height % 4 > 0)
     suite.check()
     assert [program.is_refused for program in suite.programs] == [False] * 4 + [True] * 2
     entry = find_entry(suite.programs[0].module)
