@@ -4,10 +4,11 @@ lowerdeck: compile trained models to C that depends on nothing.
 Every exception of its own is a LowerdeckError: ModelError for a model that is wrong (FrontendError
 lists all that cannot be imported, LimitError is for too little memory), CompileError for what
 passes cannot compile (ExportError: for what a format cannot say), OptionError, CalibrationError for
-samples that do not fit, BudgetError for what no choice of layers meets, PluginError for a plugin
-that cannot be loaded, PluginFault for one that fails at work, BuildError for the C compiler's part,
-RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside them there are
-OSError, and ParseError of xDSL for IR text.
+samples that do not fit, BatchError for rows that do not or that fail, BudgetError for what no
+choice of layers meets, PluginError for a plugin that cannot be loaded, PluginFault for one that
+fails at work, BuildError for the C compiler's part, RunError for a run of a model, and
+InternalError for a fault of lowerdeck. Beside them there are OSError, and ParseError of xDSL for IR
+text.
 
 The names below are resolved on first use, so that `import lowerdeck.dialects` loads
 neither numpy nor the compiler.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lowerdeck import backend
+    from lowerdeck.batching import BatchError
     from lowerdeck.binding import RunError
     from lowerdeck.build import BuildError
     from lowerdeck.calibration import CalibrationError
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "BatchError",
     "BudgetError",
     "BuildError",
     "CalibrationError",
@@ -67,6 +70,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "BatchError": "batching",
     "BudgetError": "quantizing",
     "BuildError": "build",
     "CalibrationError": "calibration",

@@ -37,8 +37,7 @@ def samples_of(
     dimension of n times the size that the input has there. An open size that is the first of all
     inputs and outputs is that of a batch, whose rows are samples.
     """
-    first = {info.shape[0] if info.shape else 1 for info in (*inputs, *outputs)}
-    is_batch = len(first) == 1 and all(isinstance(size, str) for size in first)
+    is_batch = has_batch(inputs, outputs)
     count = 0
     for where, arrays in _groups(data, inputs):
         for sample in _apart(where, arrays, inputs, is_batch=is_batch):
@@ -47,6 +46,12 @@ def samples_of(
             yield sample
     if not count:
         raise CalibrationError(f"calibration: {_named(data)} holds no samples")
+
+
+def has_batch(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> bool:
+    """True if one open size is the first of all inputs and outputs."""
+    first = {info.shape[0] if info.shape else 1 for info in (*inputs, *outputs)}
+    return len(first) == 1 and all(isinstance(size, str) for size in first)
 
 
 def _named(data: Data) -> str:
@@ -59,24 +64,25 @@ def _groups(data: Data, inputs: Sequence[TensorInfo]) -> Iterator[tuple[str, Map
         yield from _files(os.fspath(data), inputs)
         return
     if isinstance(data, Mapping | np.ndarray):
-        yield "calibration", _by_name("calibration", data, inputs)
+        yield "calibration", by_name("calibration", data, inputs)
         return
     for number, sample in enumerate(data):
         where = f"calibration: sample {number}"
-        yield where, _by_name(where, sample, inputs)
+        yield where, by_name(where, sample, inputs)
 
 
 def _files(path: str, inputs: Sequence[TensorInfo]) -> Iterator[tuple[str, Mapping[str, Array]]]:
     if not os.path.isdir(path):
-        yield path, _by_name(path, _load(path), inputs)
+        yield path, by_name(path, load_file(path), inputs)
         return
     names = sorted(name for name in os.listdir(path) if name.endswith((".npz", ".npy")))
     for name in names:
         file = os.path.join(path, name)
-        yield file, _by_name(file, _load(file), inputs)
+        yield file, by_name(file, load_file(file), inputs)
 
 
-def _load(path: str) -> Any:
+def load_file(path: str) -> Any:
+    """The array of an .npy file, or those of an .npz file by name; CalibrationError."""
     try:
         loaded = np.load(path)
         if isinstance(loaded, np.ndarray):
@@ -87,7 +93,8 @@ def _load(path: str) -> Any:
         raise CalibrationError(f"{path}: cannot be read: {error}") from None
 
 
-def _by_name(where: str, sample: Any, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
+def by_name(where: str, sample: Any, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
+    """Arrays by input; CalibrationError for names that are none, or inputs without an array."""
     needed = [info for info in inputs if info.default is None]
     if isinstance(sample, Mapping):
         arrays = {
@@ -134,12 +141,28 @@ def _apart(
 
 def _parts(array: Array, info: TensorInfo, rows: int | None) -> Sequence[Array]:
     """The samples in an array: of so many rows, or else as many as its input has."""
-    if array.ndim == info.rank + 1:
-        return [np.asarray(part) for part in array]
-    first = rows or info.shape[0] if info.shape and array.ndim == info.rank else None
-    if isinstance(first, int) and first > 0 and len(array) != first and len(array) % first == 0:
-        return [array[k : k + first] for k in range(0, len(array), first)]
-    return [array]
+    count, size = division(array.shape, info, rows)
+    return [part(array, size, number) for number in range(count)]
+
+
+def division(shape: Sequence[int], info: TensorInfo, rows: int | None) -> tuple[int, int | None]:
+    """
+    How many samples an array of this shape holds, and how many of its rows each has: None if it
+    has one more dimension than a sample, 0 if it is the sample.
+    """
+    if len(shape) == info.rank + 1:
+        return shape[0], None
+    first = rows or info.shape[0] if info.shape and len(shape) == info.rank else None
+    if isinstance(first, int) and first > 0 and shape[0] % first == 0:
+        return shape[0] // first, first
+    return 1, 0
+
+
+def part(array: Array, size: int | None, number: int) -> Array:
+    """One of the samples that `division` tells apart."""
+    if size is None:
+        return np.asarray(array[number])
+    return array[number * size : (number + 1) * size] if size else array
 
 
 def _check(where: str, sample: Sample, inputs: Sequence[TensorInfo]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -511,12 +512,23 @@ class Model:
         """
         What `pickle` writes: the files of the model, library included, its threads and its state.
         """
+        return _unpickled, (self._files(), self._threads, self.state)
+
+    def _files(self) -> dict[str, bytes]:
         names = [n for n in sorted(os.listdir(self._folder)) if not disk_cache.is_support_file(n)]
         files: dict[str, bytes] = {}
         for name in names:
             with open(os.path.join(self._folder, name), "rb") as file:
                 files[name] = file.read()
-        return _unpickled, (files, self._threads, self.state)
+        return files
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the model is made of but its library: on each machine the same."""
+        library = library_name(self.name)
+        return _digest_of(
+            {n: data for n, data in self._files().items() if not n.startswith(library)}
+        )
 
     def __copy__(self) -> Model:
         """
@@ -793,16 +805,55 @@ def _unpickled(
     files: Mapping[str, bytes], threads: int, state: Mapping[str, Array] = MappingProxyType({})
 ) -> Model:
     """
-    The model of these files and with this state, in a temporary folder of its own; on a machine
-    that the library is not for, the C is compiled anew.
+    The model of these files and with this state: in the cache, where all processes of a machine
+    share it, or in a temporary folder of its own; on a machine that the library is not for, the C
+    is compiled anew.
     """
-    folder = _OwnFolder()
-    for name, data in files.items():
-        with open(os.path.join(folder.name, os.path.basename(name)), "wb") as file:
-            file.write(data)
-    model = Model(folder.name, threads=threads, owner=folder)
+    model = _shared(files, threads) or _apart(files, threads)
     model.state = dict(state)
     return model
+
+
+def _shared(files: Mapping[str, bytes], threads: int) -> Model | None:
+    """The model as an entry of the cache; None if there is no cache."""
+    sources = disk_cache.Sources("", {})
+    key = (
+        f"{_digest_of(files)[:24]}{hashlib.sha256(machine_key('native').encode()).hexdigest()[:16]}"
+    )
+    if (found := disk_cache.find(key, sources)) is not None:
+        return Model(found, threads=threads)
+    if (scratch := disk_cache.new_scratch()) is None:
+        return None
+    try:
+        _write_files(files, scratch.path)
+        metadata = read_metadata(scratch.path)
+        library = os.path.join(scratch.path, library_name(metadata["name"]))
+        if not (os.path.exists(library) and is_for_this_machine(library, metadata["target"])):
+            build(scratch.path)
+        entry = disk_cache.store(scratch, key, sources)
+        return None if entry is None else Model(entry, threads=threads)
+    finally:
+        scratch.close()
+
+
+def _apart(files: Mapping[str, bytes], threads: int) -> Model:
+    folder = _OwnFolder()
+    _write_files(files, folder.name)
+    return Model(folder.name, threads=threads, owner=folder)
+
+
+def _write_files(files: Mapping[str, bytes], folder: str) -> None:
+    for name, data in files.items():
+        with open(os.path.join(folder, os.path.basename(name)), "wb") as file:
+            file.write(data)
+
+
+def _digest_of(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        digest.update(f"{name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()
 
 
 def publish(source: str, folder: str) -> None:

@@ -45,8 +45,12 @@ class Arguments(Protocol):
         """Add one, as argparse has it."""
         ...
 
+    def set_defaults(self, **values: Any) -> None:
+        """Values of what has no argument, as argparse has it."""
+        ...
 
-_TO_LOOPS = ("compile", "run", "bench", "report", "view", "explain", "check", "reduce")
+
+_TO_LOOPS = ("compile", "run", "batch", "bench", "report", "view", "explain", "check", "reduce")
 """The commands that lower a model."""
 
 _SWITCHES = frozenset(
@@ -57,7 +61,7 @@ _SWITCHES = frozenset(
 _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(
         ("--extra-passes", "--disable", "--skip-nodes", "--rewrite-limit", "--fast-math"),
-        ("compile", "run", "bench", "export", *_TO_LOOPS[3:]),
+        (*_TO_LOOPS, "export"),
     ),
     **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
@@ -68,6 +72,9 @@ _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("--name", "--byte-order"), ("compile",)),
 }
 """The commands in which an option has an effect, unless it has one in all that are on models."""
+
+_MEANT_OTHERWISE = {"batch": ("--output",)}
+"""Options that a command has a meaning of its own for."""
 
 
 def add_options(
@@ -85,6 +92,9 @@ def add_options(
 
     def add(flag: str, **options: Any) -> None:
         owners = _TAKEN_BY.get(flag)
+        if flag in _MEANT_OTHERWISE.get(command or "", ()):
+            parser.set_defaults(**{flag.removeprefix("--"): options.get("default")})
+            return
         if command is None or owners is None or command in owners:
             parser.add_argument(flag, **options)
             return

@@ -17,6 +17,7 @@ from lowerdeck.dialects.files import is_special
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, Parser
 from lowerdeck.tools.commands import (
+    batch,
     bench,
     cache,
     compile,
@@ -33,7 +34,7 @@ from lowerdeck.tools.completion import complete
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
-COMMANDS = (compile, run, bench, export, quantize, ops, report, view, demo, cache)
+COMMANDS = (compile, run, batch, bench, export, quantize, ops, report, view, demo, cache)
 """Each has `add_to`, which adds its parser, in the order of the help."""
 
 

@@ -1,0 +1,502 @@
+"""A model over files of rows: `batch`, which goes on where it was when it was killed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO, Any, TypeAlias, cast
+
+import numpy as np
+
+from lowerdeck.binding import RunError
+from lowerdeck.calibration import (
+    Array,
+    CalibrationError,
+    Sample,
+    by_name,
+    division,
+    has_batch,
+    load_file,
+    part,
+)
+from lowerdeck.compiler import Model
+from lowerdeck.dialects.errors import LowerdeckError
+from lowerdeck.dialects.files import replacing
+from lowerdeck.metadata import TensorInfo
+
+__all__ = [
+    "BatchError",
+    "Done",
+    "Rows",
+    "Settings",
+    "Task",
+    "batch",
+    "checked_rows",
+    "compute",
+    "plan",
+]
+
+ROWS = "lowerdeck.rows"
+"""What output files have beside the outputs: for each result the number of its row."""
+
+ERRORS = "errors.jsonl"
+"""The file of rows that have failed."""
+
+_ENGINES = ("local", "ray")
+_SUFFIXES = (".npz", ".npy", ".parquet")
+_PARTS = ".errors"
+"""The folder of errors by task, of which ERRORS is made."""
+
+_RECORD = ".batch.json"
+_CHUNK = 8192
+"""Rows of a task."""
+
+_BATCH = 64
+_PROBE = 8
+"""Rows of each task that are computed one by one, too, to see that a batch gives the same bits."""
+
+
+class BatchError(LowerdeckError, ValueError):
+    """Files that do not fit a model, or too many rows that fail."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How rows are computed."""
+
+    batch: int = _BATCH
+    """The most rows of a call; 1 for a model without an open batch dimension."""
+    max_errors: int = 0
+    allow_nan: bool = True
+    """Whether NaN and infinities of inputs are computed with; they fail otherwise."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows of a file that become one file."""
+
+    file: str
+    start: int
+    stop: int
+    output: str
+
+    @property
+    def errors(self) -> str:
+        """The file of the rows that fail."""
+        folder, name = os.path.split(self.output)
+        return os.path.join(folder, _PARTS, f"{name}.jsonl")
+
+    def is_done(self) -> bool:
+        """Whether the results are there; the errors were before them."""
+        return os.path.exists(self.output)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What has become of a task."""
+
+    task: Task
+    rows: int
+    errors: int
+    one_by_one: bool = False
+    """Whether batches would have given other results than single rows."""
+
+    @staticmethod
+    def found(task: Task) -> Done:
+        """What another process has done."""
+        return Done(task, task.stop - task.start, _count(task.errors))
+
+
+Engine: TypeAlias = Callable[[Model, Sequence[Task], Settings], Iterable[Done]]
+
+
+def batch(
+    model: Model,
+    inputs: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    settings: Settings = Settings(),
+    *,
+    engine: Engine | None = None,
+    progress: Callable[[Done | None, int, int], None] | None = None,
+) -> tuple[int, int]:
+    """
+    Run a model on all rows of `inputs`, an .npz, .npy or .parquet file or a folder of them, and
+    write a file of results for each 8,192 rows of a file into the folder `output`. Returns how many
+    rows there are, and how many of them have failed.
+
+    Files appear whole, and what is there is not computed again: a run that was killed goes on.
+    Results are those of single rows, whatever the batch. `engine` computes tasks, by default in
+    this process; `progress` is told of each, with the rows done and all rows; first of None.
+
+    BatchError lists all files that do not fit, before anything is computed; or that more rows have
+    failed than `settings.max_errors`: what is whole stays.
+    """
+    folder = os.fspath(output)
+    _check_model(model, settings)
+    tasks = plan(model, os.fspath(inputs), folder)
+    _claim(folder, model, tasks)
+    total = sum(task.stop - task.start for task in tasks)
+    left = [task for task in tasks if not task.is_done()]
+    rows = total - sum(task.stop - task.start for task in left)
+    failed = sum(_count(task.errors) for task in tasks if task.is_done())
+    if progress is not None:
+        progress(None, rows, total)
+    _check_errors(folder, tasks, failed, settings)
+    for done in (engine or local)(model, left, settings):
+        rows, failed = rows + done.rows, failed + done.errors
+        if progress is not None:
+            progress(done, rows, total)
+        _check_errors(folder, tasks, failed, settings)
+    _gather(folder, tasks)
+    return rows, failed
+
+
+def local(model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
+    """The tasks, one after the other, in this process."""
+    for task in tasks:
+        yield compute(model, task, settings)
+
+
+def _check_model(model: Model, settings: Settings) -> None:
+    if settings.batch < 1:
+        raise BatchError(f"a batch of {settings.batch} rows; expected at least 1")
+    if settings.max_errors < 0:
+        raise BatchError(f"at most {settings.max_errors} errors; expected no less than 0")
+    if model.state:
+        raise BatchError(f"{model.name}: remembers: a row would depend on those before it")
+
+
+def _check_errors(folder: str, tasks: Sequence[Task], failed: int, settings: Settings) -> None:
+    if failed > settings.max_errors:
+        _gather(folder, tasks)
+        path = os.path.join(folder, ERRORS)
+        with open(path, encoding="utf-8") as file:
+            first = json.loads(file.readline())
+        raise BatchError(
+            f"{path}: {failed} rows have failed, more than {settings.max_errors}, the first one "
+            f"{first['key']}: {first['message']}; run again with a larger --max-errors to go on"
+        )
+
+
+# The plan
+
+
+def plan(model: Model, inputs: str, output: str) -> list[Task]:
+    """The tasks for files of rows; BatchError lists all files that do not fit the model."""
+    files = _files(inputs)
+    tasks: list[Task] = []
+    problems: list[str] = []
+    for file in files:
+        try:
+            count = checked_rows(model, file, _heads(file, model.inputs))
+        except (BatchError, CalibrationError) as error:
+            problems.append(str(error))
+            continue
+        name = os.path.basename(file)
+        for start in range(0, max(count, 1), _CHUNK):
+            path = os.path.join(output, f"{name}.{start:010d}.npz")
+            tasks.append(Task(file, start, min(start + _CHUNK, count), path))
+    if problems:
+        raise BatchError("\n".join(problems))
+    return tasks
+
+
+def _files(inputs: str) -> list[str]:
+    if not os.path.isdir(inputs):
+        return [inputs]
+    names = sorted(name for name in os.listdir(inputs) if name.endswith(_SUFFIXES))
+    if not names:
+        raise BatchError(f"{inputs}: holds no file of {', '.join(_SUFFIXES)}")
+    return [os.path.join(inputs, name) for name in names]
+
+
+def _heads(path: str, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
+    """Arrays of the shapes and types that a file has, by input, without their elements."""
+    if path.endswith(".parquet"):
+        return by_name(path, _parquet(path, inputs), inputs)
+    try:
+        if not zipfile.is_zipfile(path):
+            return by_name(path, np.load(path, mmap_mode="r"), inputs)
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            heads: dict[str, Array] = {}
+            for name in names:
+                with archive.open(name) as file:
+                    heads[name.removesuffix(".npy")] = _head(file)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise BatchError(f"{path}: cannot be read: {error}") from None
+    return by_name(path, heads, inputs)
+
+
+def _head(file: IO[bytes]) -> Array:
+    """An array as an .npy file describes it, of zeros that take no memory."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def checked_rows(model: Model, where: str, arrays: Mapping[str, Array]) -> int:
+    """The number of rows of a file; BatchError for shapes and types that are not the model's."""
+    sizes = _sizes(model, arrays)
+    problems: list[str] = []
+    for info in model.inputs:
+        if (array := arrays.get(info.name)) is None:
+            continue
+        size = sizes[info.name][1]
+        shape = array.shape[1:] if size is None else (size or _first(array), *array.shape[1:])
+        found = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+        if len(shape) != info.rank or any(
+            isinstance(expected, int) and expected != own
+            for expected, own in zip(info.shape, shape, strict=True)
+        ):
+            closed = info.shape[0] if info.shape else None
+            note = f"; its first dimension is closed to {closed}" if isinstance(closed, int) else ""
+            problems.append(f"input '{info.name}' is {found}, expected rows of {info}{note}")
+        elif not np.can_cast(array.dtype, info.dtype, "safe"):
+            text = f"input '{info.name}' is {found}, expected {info}; convert it to {info.dtype}"
+            problems.append(text)
+    counts = {name: count for name, (count, _) in sizes.items()}
+    if not problems and len(set(counts.values())) > 1:
+        found = ", ".join(f"{count} of '{name}'" for name, count in counts.items())
+        problems.append(f"different numbers of rows: {found}")
+    if not counts:
+        problems.append("the model has no input that rows could be of")
+    if problems:
+        raise BatchError("\n".join(f"{where}: {text}" for text in problems))
+    return next(iter(counts.values()))
+
+
+def _first(array: Array) -> int:
+    return array.shape[0] if array.ndim else 0
+
+
+def _sizes(model: Model, arrays: Mapping[str, Array]) -> dict[str, tuple[int, int | None]]:
+    """For each input the number of rows, and what `part` takes."""
+    one = 1 if has_batch(model.inputs, model.outputs) else None
+    infos = {info.name: info for info in model.inputs}
+    return {name: division(array.shape, infos[name], one) for name, array in arrays.items()}
+
+
+def _claim(folder: str, model: Model, tasks: Sequence[Task]) -> None:
+    """BatchError if a folder has results of another model or of files that have changed since."""
+    files: dict[str, list[int]] = {}
+    for file in {task.file for task in tasks}:
+        status = os.stat(file)
+        files[os.path.basename(file)] = [status.st_size, status.st_mtime_ns]
+    record: dict[str, Any] = {"model": model.digest, "files": files}
+    os.makedirs(os.path.join(folder, _PARTS), exist_ok=True)
+    path = os.path.join(folder, _RECORD)
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            known = cast("dict[str, Any]", json.load(file))
+        if known["model"] != record["model"]:
+            raise BatchError(f"{folder}: has results of another model; give another folder")
+        changed = [n for n, state in known["files"].items() if files.get(n, state) != state]
+        if changed:
+            text = "has changed since its results were written; give another folder"
+            raise BatchError("\n".join(f"{name}: {text}" for name in changed))
+        record["files"] = {**known["files"], **files}
+    with replacing(path) as file:
+        json.dump(record, file)
+
+
+# One task
+
+
+def compute(model: Model, task: Task, settings: Settings) -> Done:
+    """
+    Compute the rows of a task and write its file, after that of its errors; nothing if more rows
+    fail than are allowed. BatchError if results cannot lie side by side in an array.
+    """
+    rows = Rows(model, arrays_of(task.file, os.stat(task.file).st_mtime_ns, model.inputs))
+    failed: dict[int, str] = {}
+    kept: list[int] = []
+    results: list[Sequence[Array]] = []
+    at_once, one_by_one = (settings.batch if rows.is_batch else 1), False
+    start = task.start
+    while start < task.stop and len(failed) <= settings.max_errors:
+        stop = min(start + at_once, task.stop)
+        if start == task.start and at_once > 1 and not rows.is_same(start, stop):
+            at_once, one_by_one = 1, True
+            continue
+        found = rows.run(start, stop, allow_nan=settings.allow_nan)
+        for number, result in found.items():
+            if isinstance(result, str):
+                failed[number] = result
+            else:
+                kept.append(number)
+                results.append(result)
+        start = stop
+    name = os.path.basename(task.file)
+    with replacing(task.errors) as file:
+        for number, message in failed.items():
+            file.write(json.dumps({"key": f"{name}:{number}", "message": message}) + "\n")
+    if len(failed) <= settings.max_errors:
+        arrays = {ROWS: np.asarray(kept, np.int64)}
+        for number, info in enumerate(model.outputs):
+            arrays[info.name] = rows.together(info, [each[number] for each in results], kept, name)
+        with replacing(task.output, "wb") as file:
+            np.savez(file, **cast("Any", arrays))
+    return Done(task, task.stop - task.start, len(failed), one_by_one)
+
+
+class Rows:
+    """The rows that arrays hold side by side, and a model for them."""
+
+    def __init__(self, model: Model, arrays: Mapping[str, Array]) -> None:
+        self._model = model
+        self._arrays = arrays
+        self._infos = {info.name: info for info in model.inputs}
+        self._sizes = {name: size for name, (_, size) in _sizes(model, arrays).items()}
+        self.is_batch = (
+            has_batch(model.inputs, model.outputs)
+            and len(arrays) == len(model.inputs)
+            and all(size == 1 for size in self._sizes.values())
+        )
+        """Whether one call takes several rows."""
+
+    def row(self, number: int) -> Sample:
+        """The inputs of one row."""
+        return {
+            name: self._input(name, part(array, self._sizes[name], number))
+            for name, array in self._arrays.items()
+        }
+
+    def _input(self, name: str, array: Array) -> Array:
+        return np.asarray(array, self._infos[name].dtype, order="C")
+
+    def run(
+        self, start: int, stop: int, *, allow_nan: bool = True
+    ) -> dict[int, Sequence[Array] | str]:
+        """The outputs of each row, or why there are none."""
+        if self.is_batch and stop - start > 1:
+            inputs = {n: self._input(n, array[start:stop]) for n, array in self._arrays.items()}
+            try:
+                if allow_nan or not any(map(_has_nan, inputs.values())):
+                    outputs = list(self._model(inputs).values())
+                    if all(len(array) == stop - start for array in outputs):
+                        return {
+                            start + k: [array[k : k + 1] for array in outputs]
+                            for k in range(stop - start)
+                        }
+            except (RunError, ValueError):
+                pass  # which of the rows it is, is found below
+        return {number: self._one(number, allow_nan) for number in range(start, stop)}
+
+    def _one(self, number: int, allow_nan: bool) -> Sequence[Array] | str:
+        inputs = self.row(number)
+        if not allow_nan and (names := [n for n, array in inputs.items() if _has_nan(array)]):
+            return f"NaN or infinities in {', '.join(names)}"
+        try:
+            return list(self._model(inputs).values())
+        except (RunError, ValueError) as error:
+            return str(error)
+
+    def is_same(self, start: int, stop: int) -> bool:
+        """Whether the first rows of a batch have the bits in it that they have alone."""
+        together = self.run(start, stop)
+        for number in range(start, min(start + _PROBE, stop)):
+            alone, found = self._one(number, True), together[number]
+            if isinstance(alone, str) or isinstance(found, str):
+                continue
+            pairs = zip(alone, found, strict=True)
+            if any(a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs):
+                return False
+        return True
+
+    def together(
+        self, info: TensorInfo, results: Sequence[Array], rows: Sequence[int], file: str
+    ) -> Array:
+        """The results of rows in one array: joined as the inputs were, or one beside the other."""
+        shapes = {array.shape: number for array, number in zip(results, rows, strict=True)}
+        if len(shapes) > 1:
+            listed = ", ".join(f"{list(shape)} of row {row}" for shape, row in shapes.items())
+            raise BatchError(f"{file}: output '{info.name}' has several shapes: {listed}")
+        if not results:
+            sizes = [size if isinstance(size, int) else 0 for size in info.shape]
+            own = sizes[1:] if self._joins(info) else sizes
+            return np.zeros((0, *own), info.dtype)
+        return np.concatenate(results) if self._joins(info) else np.stack(results)
+
+    def _joins(self, info: TensorInfo) -> bool:
+        """Whether a result has the first dimension that inputs are cut along."""
+        firsts = [self._infos[name].shape[:1] for name in self._arrays]
+        return (
+            all(self._sizes.values())
+            and bool(info.shape)
+            and all(first == info.shape[:1] for first in firsts)
+        )
+
+
+def _has_nan(array: Array) -> bool:
+    return array.dtype.kind not in "biu" and not np.isfinite(array.astype(np.float64)).all()
+
+
+@lru_cache(maxsize=1)
+def arrays_of(path: str, version: int, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
+    """The arrays of a file by input; tasks of one file come one after the other."""
+    del version  # of the file, which is read again when it has changed
+    read = _parquet(path, inputs) if path.endswith(".parquet") else load_file(path)
+    return by_name(path, read, inputs)
+
+
+def _parquet(path: str, inputs: Sequence[TensorInfo]) -> dict[str, Array]:
+    """The columns that are inputs; lists of numbers become the dimensions of a row."""
+    try:
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise BatchError(f"{path}: needs pyarrow: pip install pyarrow") from None
+    infos = {info.name: info for info in inputs}
+    try:
+        names = [name for name in parquet.read_schema(path).names if name in infos]
+        table = parquet.read_table(path, columns=names)
+    except (OSError, ValueError) as error:
+        raise BatchError(f"{path}: cannot be read: {error}") from None
+    return {name: _column(path, table.column(name), infos[name]) for name in names}
+
+
+def _column(path: str, column: Any, info: TensorInfo) -> Array:
+    """A column as an array of rows; BatchError for missing values and lists of several lengths."""
+    values, count = column.combine_chunks(), len(column)
+    if values.null_count:
+        raise BatchError(f"{path}: column '{info.name}' has {values.null_count} missing values")
+    while hasattr(values, "flatten") and hasattr(values.type, "value_type"):
+        values = values.flatten()
+        if values.null_count:
+            raise BatchError(f"{path}: column '{info.name}' has missing values in its lists")
+    flat = np.asarray(values.to_numpy(zero_copy_only=False))
+    sizes = [size for size in info.shape[1:] if isinstance(size, int)]
+    if len(sizes) == info.rank - 1 and len(flat) == count * int(np.prod(sizes)):
+        return flat.reshape(count, *sizes)
+    lengths = {len(value) if hasattr(value, "__len__") else 1 for value in column}
+    if len(lengths) > 1:
+        raise BatchError(f"{path}: column '{info.name}' has lists of several lengths")
+    return flat.reshape(count, -1) if len(flat) != count else flat
+
+
+# Errors by row
+
+
+def _count(path: str) -> int:
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in file)
+    except FileNotFoundError:
+        return 0
+
+
+def _gather(folder: str, tasks: Sequence[Task]) -> None:
+    """Write the errors of all tasks into one file, in the order of their rows."""
+    with replacing(os.path.join(folder, ERRORS)) as file:
+        for task in tasks:
+            if os.path.exists(task.errors):
+                with open(task.errors, encoding="utf-8") as own:
+                    file.write(own.read())

@@ -1,0 +1,209 @@
+"""Models on Ray: `map_batches` over a data set, and the engine of `lowerdeck batch`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from lowerdeck.batching import (
+    BatchError,
+    Done,
+    Engine,
+    Rows,
+    Settings,
+    Task,
+    checked_rows,
+    compute,
+)
+from lowerdeck.calibration import Array, by_name
+from lowerdeck.compiler import Model, Source, compile
+from lowerdeck.dialects.errors import LowerdeckError
+
+__all__ = ["RayError", "engine_at", "map_batches"]
+
+_PATIENCE = 30.0
+"""Seconds in which a cluster has to answer."""
+
+_RETRIES = 3
+"""How often a task is tried again whose worker or node is lost."""
+
+
+class RayError(LowerdeckError, RuntimeError):
+    """No Ray, or no cluster at an address."""
+
+
+def map_batches(
+    dataset: Any,
+    model: Source | Model,
+    *,
+    batch: int = 64,
+    concurrency: int | tuple[int, int] | None = None,
+    **options: Any,
+) -> Any:
+    """
+    The outputs of a model for all rows of a `ray.data.Dataset`, as another one.
+
+    The columns that are named as inputs of the model are its inputs, one row a sample; each output
+    becomes a column, and columns that are no inputs stay. A call has up to `batch` rows where the
+    first dimension of the model is open. Actors compute it, `concurrency` of them, by default one
+    for each processor; those of a node share the library and the weights in the cache. `options`
+    are those of `lowerdeck.compile`.
+
+    RayError without Ray; BatchError, which ends the run of the data set, for rows that fail.
+    """
+    ray = _ray()
+    compiled = model if isinstance(model, Model) else compile(model, **options)
+    if compiled.state:
+        raise BatchError(f"{compiled.name}: remembers: a row would depend on those before it")
+    if concurrency is None:
+        if not ray.is_initialized():
+            ray.init()
+        concurrency = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    return dataset.map_batches(
+        _Mapped,
+        fn_constructor_args=(ray.put(compiled),),
+        batch_size=batch,
+        batch_format="numpy",
+        concurrency=concurrency,
+    )
+
+
+class _Mapped:
+    """What an actor of `map_batches` does."""
+
+    def __init__(self, model: Any) -> None:
+        self._model: Model = model if isinstance(model, Model) else _ray().get(model)
+        self._takes_batches: bool | None = None
+
+    def __call__(self, columns: Mapping[str, Array]) -> dict[str, Array]:
+        names = {info.name for info in self._model.inputs}
+        arrays = {n: _dense(n, array) for n, array in columns.items() if n in names}
+        arrays = by_name("the data set", arrays, self._model.inputs)
+        count = checked_rows(self._model, "the data set", arrays)
+        rows = Rows(self._model, arrays)
+        if self._takes_batches is None and count > 1:
+            self._takes_batches = rows.is_batch and rows.is_same(0, count)
+        if not self._takes_batches:
+            found = {k: row for n in range(count) for k, row in rows.run(n, n + 1).items()}
+        else:
+            found = rows.run(0, count)
+        if failed := {k: each for k, each in found.items() if isinstance(each, str)}:
+            raise BatchError("\n".join(f"row {k} of a batch: {text}" for k, text in failed.items()))
+        results = [each for each in found.values() if not isinstance(each, str)]
+        outputs = {
+            info.name: rows.together(info, [row[k] for row in results], [*found], "the data set")
+            for k, info in enumerate(self._model.outputs)
+        }
+        others = {name: array for name, array in columns.items() if name not in names}
+        if both := sorted(others.keys() & outputs.keys()):
+            raise BatchError(f"the data set: columns {both} have names of outputs; rename them")
+        return {**others, **outputs}
+
+
+def _dense(name: str, array: Array) -> Array:
+    """Rows of lists as one array; BatchError if they have several shapes."""
+    if array.dtype != object:
+        return array
+    try:
+        return np.stack([np.asarray(row) for row in array])
+    except ValueError as error:
+        raise BatchError(f"the data set: column '{name}': {error}") from None
+
+
+def engine_at(address: str | None = None) -> Engine:
+    """
+    What computes the tasks of `lowerdeck.batching.batch` on the cluster at `address`, or that of
+    `RAY_ADDRESS`, or one that it starts on this machine. Files lie where all nodes see them.
+
+    RayError without Ray, or if the cluster does not answer within 30 s.
+    """
+    ray = _ray()
+    if not ray.is_initialized():
+        _connect(ray, address or os.environ.get("RAY_ADDRESS"))
+    return partial(_on_ray, ray)
+
+
+def _ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ImportError:
+        raise RayError("Ray is not installed: pip install 'lowerdeck[ray]'") from None
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    """Connect in a thread: what Ray waits for may take minutes, or for ever."""
+    problems: list[BaseException] = []
+    quiet = {"log_to_driver": False, "logging_level": "error"}
+
+    def connect() -> None:
+        try:
+            if address is None:
+                ray.init(address="local", include_dashboard=False, **quiet)
+            else:
+                ray.init(address=address, **quiet)
+        except BaseException as error:
+            problems.append(error)
+
+    where = f"no cluster at {address}" if address else "Ray does not start on this machine"
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(_PATIENCE)
+    if thread.is_alive():
+        raise RayError(f"{where}: no answer in {_PATIENCE:.0f} s")
+    if problems:
+        raise RayError(f"{where}: {str(problems[0]).strip().splitlines()[0]}") from problems[0]
+
+
+def _on_ray(ray: Any, model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
+    """
+    The tasks in the order in which they end. No more are under way than twice the processors; those
+    of a lost worker run again: a file that it wrote has appeared whole, or not at all.
+    """
+    shared = ray.put(model)
+    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_compute)
+    absolute = [
+        Task(os.path.abspath(t.file), t.start, t.stop, os.path.abspath(t.output)) for t in tasks
+    ]
+    waiting = iter(absolute)
+    running: dict[Any, Task] = {}
+    while True:
+        most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        while len(running) < most and (task := next(waiting, None)) is not None:
+            running[remote.remote([shared], task, settings)] = task
+        if not running:
+            return
+        ready, _ = ray.wait([*running], num_returns=1)
+        for reference in ready:
+            task = running.pop(reference)
+            yield _result(ray, reference, task)
+
+
+def _result(ray: Any, reference: Any, task: Task) -> Done:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, LowerdeckError | OSError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        first = str(error).strip().splitlines()[0]
+        raise BatchError(f"{task.file}, rows from {task.start}: {first}") from None
+
+
+def _compute(shared: Sequence[Any], task: Task, settings: Settings) -> Done:
+    """What a worker does; a file that another worker has written is not written again."""
+    if task.is_done():
+        return Done.found(task)
+    return compute(_model_at(shared[0]), task, settings)
+
+
+@lru_cache(maxsize=1)
+def _model_at(reference: Any) -> Model:
+    """The model, once in each worker; those of a node share its files in the cache."""
+    return _ray().get(reference)

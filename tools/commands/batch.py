@@ -1,0 +1,130 @@
+"""`lowerdeck batch`: a model over files of rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.tools.command import add_cache_option, add_command, command_options, compiled
+from lowerdeck.tools.common import ToolError, about
+
+if TYPE_CHECKING:
+    from lowerdeck.batching import Done
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser of the tool."""
+    one = add_command(
+        commands,
+        "batch",
+        run,
+        "run a model on all rows of files, and go on where a run was killed",
+        example="lowerdeck batch model.onnx --inputs rows/ --output results/",
+    )
+    one.add_argument(
+        "--inputs",
+        metavar="DATA",
+        required=True,
+        help="an .npz file with an array for each input, one row after the other, an .npy file for "
+        "the only one, a .parquet file with a column for each (needs pyarrow), or a folder of such "
+        "files",
+    )
+    one.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        dest="folder",
+        required=True,
+        help="folder to write to: an .npz file for each 8,192 rows of a file, and errors.jsonl; "
+        "what is there is not computed again",
+    )
+    one.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="what computes: this process (default), or Ray on all nodes of a cluster "
+        "(pip install 'lowerdeck[ray]')",
+    )
+    one.add_argument(
+        "--address",
+        metavar="A",
+        help="the cluster of --engine ray (default: $RAY_ADDRESS, else one on this machine alone)",
+    )
+    one.add_argument(
+        "--max-errors",
+        type=int,
+        default=0,
+        metavar="N",
+        help="rows that may fail, each with its key and the reason in errors.jsonl (default: 0)",
+    )
+    one.add_argument(
+        "--batch",
+        type=int,
+        default=64,
+        metavar="N",
+        help="most rows of a call where the batch dimension of the model is open (default: 64); "
+        "results do not depend on it",
+    )
+    one.add_argument(
+        "--refuse-nan",
+        action="store_true",
+        help="rows with NaN or infinities fail, instead of being computed",
+    )
+    add_cache_option(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute what is not there yet, and say how many rows there are."""
+    from lowerdeck.batching import BatchError, Settings, batch
+    from lowerdeck.calibration import CalibrationError
+    from lowerdeck.tools.progress import progress
+
+    engine = None
+    if args.engine == "ray":
+        from lowerdeck.ray import RayError, engine_at
+
+        try:
+            engine = engine_at(args.address)
+        except RayError as error:
+            raise ToolError(f"lowerdeck: --engine ray: {error}") from error
+    elif args.address is not None:
+        raise ToolError("lowerdeck: --address: is for --engine ray")
+    with about(args.model), progress() as shown:
+        model = compiled(args, command_options(args, shown))
+    settings = Settings(args.batch, args.max_errors, allow_nan=not args.refuse_nan)
+    try:
+        rows, failed = batch(
+            model, args.inputs, args.folder, settings, engine=engine, progress=Told()
+        )
+    except (BatchError, CalibrationError) as error:
+        raise ToolError(str(error)) from error
+    print(f"{rows} rows, {failed} failed; wrote {args.folder}")
+    return 0
+
+
+class Told:
+    """Says on stderr how far it is, at most once a second."""
+
+    def __init__(self) -> None:
+        self._begin = self._last = time.perf_counter()
+        self._before = 0
+
+    def __call__(self, done: Done | None, rows: int, total: int) -> None:
+        """A task has ended, or None has yet."""
+        now = time.perf_counter()
+        if done is None:
+            self._before = rows
+            print(f"lowerdeck: {rows} of {total} rows are there", file=sys.stderr)
+            return
+        if done.one_by_one:
+            print(
+                f"lowerdeck: {done.task.output}: computed row by row: in batches, rows of this "
+                "model have other results than alone",
+                file=sys.stderr,
+            )
+        if now - self._last >= 1 or rows == total:
+            self._last = now
+            speed = (rows - self._before) / (now - self._begin)
+            print(f"lowerdeck: {rows} of {total} rows, {speed:.0f} a second", file=sys.stderr)
