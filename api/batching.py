@@ -139,7 +139,7 @@ def batch(
     folder = os.fspath(output)
     _check_model(model, settings)
     tasks = plan(model, os.fspath(inputs), folder)
-    _claim(folder, model, tasks)
+    _claim(folder, model, tasks, settings)
     total = sum(task.stop - task.start for task in tasks)
     left = [task for task in tasks if not task.is_done()]
     rows = total - sum(task.stop - task.start for task in left)
@@ -285,20 +285,22 @@ def _sizes(model: Model, arrays: Mapping[str, Array]) -> dict[str, tuple[int, in
     return {name: division(array.shape, infos[name], one) for name, array in arrays.items()}
 
 
-def _claim(folder: str, model: Model, tasks: Sequence[Task]) -> None:
-    """BatchError if a folder has results of another model or of files that have changed since."""
+def _claim(folder: str, model: Model, tasks: Sequence[Task], settings: Settings) -> None:
+    """BatchError if a folder has results of another run, or of files that have changed since."""
     files: dict[str, list[int]] = {}
     for file in {task.file for task in tasks}:
         status = os.stat(file)
         files[os.path.basename(file)] = [status.st_size, status.st_mtime_ns]
-    record: dict[str, Any] = {"model": model.digest, "files": files}
+    own = {"model": model.digest, "allow_nan": settings.allow_nan, "rows": _CHUNK}
+    record: dict[str, Any] = {**own, "files": files}
     os.makedirs(os.path.join(folder, _PARTS), exist_ok=True)
     path = os.path.join(folder, _RECORD)
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             known = cast("dict[str, Any]", json.load(file))
-        if known["model"] != record["model"]:
-            raise BatchError(f"{folder}: has results of another model; give another folder")
+        if any(known[name] != value for name, value in own.items()):
+            text = "has results of another model, or with other options; give another folder"
+            raise BatchError(f"{folder}: {text}")
         changed = [n for n, state in known["files"].items() if files.get(n, state) != state]
         if changed:
             text = "has changed since its results were written; give another folder"

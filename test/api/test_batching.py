@@ -1,0 +1,333 @@
+"""Files of rows: `lowerdeck batch`, in this process and on Ray."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+import lowerdeck
+from lowerdeck import batching
+from lowerdeck.batching import ROWS, BatchError, Done, Settings, Task, batch, local
+from lowerdeck.compiler import Model
+from lowerdeck.tools.lowerdeck import main
+
+Array = NDArray[Any]
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+
+
+@pytest.fixture(scope="module")
+def digits() -> Model:
+    return lowerdeck.compile(DIGITS / "digits.onnx")
+
+
+@pytest.fixture(scope="module")
+def table() -> Model:
+    """y = t[i], which fails for rows that are not there; row i of input is an index."""
+    return model_of(
+        [helper.make_node("Gather", ["t", "i"], ["y"], name="the/lookup")],
+        ("i", TensorProto.INT64, ["n"]),
+        {"t": np.arange(12, dtype=np.float32).reshape(4, 3)},
+    )
+
+
+def model_of(
+    nodes: Sequence[Any], graph_input: tuple[str, int, list[Any]], constants: dict[str, Array]
+) -> Model:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(*graph_input)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 18)]
+    return lowerdeck.compile(helper.make_model(graph, opset_imports=opsets, ir_version=10))
+
+
+def images(count: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal((count, 1, 8, 8)).astype(np.float32)
+
+
+def results(folder: Path) -> dict[str, dict[str, Array]]:
+    found: dict[str, dict[str, Array]] = {}
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as file:
+            found[path.name] = {name: file[name] for name in file.files}
+    return found
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {
+        p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.glob("[!.]*.*"))
+    }
+
+
+def errors(folder: Path) -> dict[str, str]:
+    lines = (folder / "errors.jsonl").read_text().splitlines()
+    return {row["key"]: row["message"] for row in map(json.loads, lines)}
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two files, of which the first one is two tasks."""
+    monkeypatch.setattr(batching, "_CHUNK", 20)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    np.savez(folder / "a.npz", image=images(33))
+    np.save(folder / "b.npy", images(7, seed=1))
+    (folder / "notes.txt").write_text("no rows")
+    return folder
+
+
+def test_results_are_those_of_single_rows(digits: Model, rows: Path, tmp_path: Path) -> None:
+    alone: list[Array] = [digits(row)[0] for row in images(33)[:, None]]
+    outputs = [tmp_path / f"by{size}" for size in (1, 7, 64)]
+    for size, folder in zip((1, 7, 64), outputs, strict=True):
+        assert batch(digits, rows, folder, Settings(batch=size)) == (40, 0)
+    found = results(outputs[0])
+    assert [*found] == ["a.npz.0000000000.npz", "a.npz.0000000020.npz", "b.npy.0000000000.npz"]
+    parts = [found[name] for name in found if name.startswith("a")]
+    np.testing.assert_array_equal(
+        np.concatenate([one["logits"] for one in parts]), np.concatenate(alone)
+    )
+    np.testing.assert_array_equal(np.concatenate([one[ROWS] for one in parts]), np.arange(33))
+    for folder in outputs[1:]:
+        for name, arrays in results(folder).items():
+            np.testing.assert_array_equal(arrays["logits"], found[name]["logits"])
+
+
+def test_a_killed_run_goes_on(digits: Model, rows: Path, tmp_path: Path) -> None:
+    def killed(model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
+        yield from local(model, tasks[:2], settings)
+        raise KeyboardInterrupt
+
+    whole, folder = tmp_path / "whole", tmp_path / "results"
+    batch(digits, rows, whole)
+    with pytest.raises(KeyboardInterrupt):
+        batch(digits, rows, folder, engine=killed)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.npz")}
+    computed: list[str] = []
+
+    def counted(model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
+        computed.extend(Path(task.output).name for task in tasks)
+        yield from local(model, tasks, settings)
+
+    assert batch(digits, rows, folder, engine=counted) == (40, 0)
+    assert computed == ["b.npy.0000000000.npz"]
+    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before
+    assert hashes(folder) == hashes(whole)
+    np.save(rows / "c.npy", images(1))
+    assert batch(digits, rows, folder) == (41, 0)
+    np.save(rows / "b.npy", images(8))
+    with pytest.raises(BatchError, match=r"b\.npy: has changed"):
+        batch(digits, rows, folder)
+
+
+def test_rows_that_fail_are_kept_apart(table: Model, tmp_path: Path) -> None:
+    index = np.array([0, 9, 3, 1, -7, 2])
+    np.save(tmp_path / "i.npy", index)
+    folder = tmp_path / "results"
+    with pytest.raises(
+        BatchError, match=r"2 rows have failed, more than 0, the first one i\.npy:1"
+    ):
+        batch(table, tmp_path / "i.npy", folder)
+    assert results(folder) == {}
+    for size in (1, 3, 64):
+        other = folder if size == 1 else tmp_path / f"by{size}"
+        assert batch(table, tmp_path / "i.npy", other, Settings(size, max_errors=2)) == (6, 2)
+        (found,) = results(other).values()
+        assert found[ROWS].tolist() == [0, 2, 3, 5]
+        np.testing.assert_array_equal(found["y"][:, 0], [0, 9, 3, 6])
+        assert [*errors(other)] == ["i.npy:1", "i.npy:4"]
+        assert {*errors(other).values()} == {"an index from data lies outside of its dimension"}
+    # What has failed counts when the results are found again, too.
+    with pytest.raises(BatchError, match="2 rows have failed, more than 1"):
+        batch(table, tmp_path / "i.npy", folder, Settings(max_errors=1))
+
+
+def test_rows_that_would_be_mixed_are_computed_alone(tmp_path: Path) -> None:
+    mixing = model_of(
+        [
+            helper.make_node("ReduceMean", ["x", "axis"], ["m"]),
+            helper.make_node("Sub", ["x", "m"], ["y"]),
+        ],
+        ("x", TensorProto.FLOAT, ["n", 2]),
+        {"axis": np.array([0])},
+    )
+    np.save(tmp_path / "x.npy", np.arange(10, dtype=np.float32).reshape(5, 2))
+    told: list[Done | None] = []
+
+    def tell(done: Done | None, rows: int, total: int) -> None:
+        assert rows <= total == 5
+        told.append(done)
+
+    batch(mixing, tmp_path / "x.npy", tmp_path / "out", progress=tell)
+    (found,) = results(tmp_path / "out").values()
+    np.testing.assert_array_equal(found["y"], np.zeros((5, 2)))
+    assert [done.one_by_one for done in told if done] == [True]
+    other = model_of(
+        [helper.make_node("Neg", ["x"], ["y"])], ("x", TensorProto.FLOAT, ["n", 2]), {}
+    )
+    with pytest.raises(BatchError, match="results of another model"):
+        batch(other, tmp_path / "x.npy", tmp_path / "out")
+
+
+def test_closed_dimensions(tmp_path: Path) -> None:
+    """A model of two rows takes pairs of them; one more dimension is one of samples, too."""
+    pairs = model_of([helper.make_node("Neg", ["x"], ["y"])], ("x", TensorProto.FLOAT, [2, 3]), {})
+    x = np.arange(24, dtype=np.float32)
+    np.save(tmp_path / "joined.npy", x.reshape(8, 3))
+    np.save(tmp_path / "stacked.npy", x.reshape(4, 2, 3))
+    for name in ("joined", "stacked"):
+        path = tmp_path / f"{name}.npy"
+        assert batch(pairs, path, tmp_path / name) == (4, 0)
+        (found,) = results(tmp_path / name).values()
+        np.testing.assert_array_equal(found["y"], -np.load(path))
+    np.save(tmp_path / "odd.npy", x[:21].reshape(7, 3))
+    with pytest.raises(BatchError, match=r"float32\[7, 3\].* its first dimension is closed to 2"):
+        batch(pairs, tmp_path / "odd.npy", tmp_path / "odd")
+
+
+def test_all_files_that_do_not_fit_are_listed(digits: Model, tmp_path: Path) -> None:
+    rows, folder = tmp_path / "rows", tmp_path / "results"
+    rows.mkdir()
+    with pytest.raises(BatchError, match=r"holds no file of \.npz"):
+        batch(digits, rows, folder)
+    (rows / "a.npz").write_bytes(b"PK\x03\x04 garbage")
+    np.savez(rows / "b.npz", img=images(1))
+    np.save(rows / "c.npy", images(2).astype(np.float64))
+    np.save(rows / "d.npy", np.zeros((2, 1, 8, 9), np.float32))
+    np.save(rows / "e.npy", np.array([{}], object))
+    np.save(rows / "f.npy", images(2))
+    with pytest.raises(BatchError) as caught:
+        batch(digits, rows, folder)
+    lines = str(caught.value).splitlines()
+    starts = [f"{rows}/{name}: " for name in ("a.npz", "b.npz", "b.npz", "c.npy", "d.npy", "e.npy")]
+    assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * 6
+    assert "cannot be read" in lines[0]
+    assert "convert it to float32" in lines[3]
+    assert not folder.exists()
+    # No rows at all are no error: there is a file of results without any.
+    for name in "abcde":
+        next(rows.glob(f"{name}.*")).unlink()
+    np.save(rows / "f.npy", images(0))
+    assert batch(digits, rows, folder) == (0, 0)
+    (found,) = results(folder).values()
+    assert found["logits"].shape == (0, 10)
+
+
+def test_command(
+    table: Model,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = images(5)
+    x[2, 0, 3, 3] = np.nan
+    np.savez(tmp_path / "x.npz", image=x)
+    model, folder = str(DIGITS / "digits.onnx"), tmp_path / "out"
+    arguments = ["batch", model, "--inputs", str(tmp_path / "x.npz"), "--output", str(folder)]
+    assert main([*arguments, "--refuse-nan"]) == 1
+    assert "x.npz:2: NaN or infinities in image" in capsys.readouterr().err
+    assert main([*arguments, "--refuse-nan", "--max-errors", "1"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"5 rows, 1 failed; wrote {folder}\n"
+    assert "5 of 5 rows" in shown.err
+    assert main([*arguments[:-1], str(tmp_path / "all")]) == 0
+    (found,) = results(tmp_path / "all").values()
+    assert np.isnan(found["logits"]).any(1).tolist() == [False, False, True, False, False]
+    capsys.readouterr()
+    for more, text in (
+        (["--batch", "0"], "a batch of 0 rows"),
+        (["--address", "x:1"], "is for --engine ray"),
+        (["--max-errors", "1"], "with other options"),
+    ):
+        assert main([*arguments, *more]) == 1
+        assert text in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main([*arguments, "--engine", "ray"]) == 1
+    assert "pip install 'lowerdeck[ray]'" in capsys.readouterr().err
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    model = model_of(
+        [helper.make_node("Neg", ["x"], ["y"])], ("x", TensorProto.FLOAT, ["n", 2]), {}
+    )
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for name, column in (
+        ("lists", pa.array(x.tolist(), pa.list_(pa.float32()))),
+        ("fixed", pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 2)),
+    ):
+        path = tmp_path / f"{name}.parquet"
+        parquet.write_table(pa.table({"key": ["a", "b", "c"], "x": column}), path)
+        batch(model, path, tmp_path / name)
+        (found,) = results(tmp_path / name).values()
+        np.testing.assert_array_equal(found["y"], -x)
+    for column in ([[1.0], [2.0, 3.0]], [[1.0, 2.0], None], [[1.0, None], [1.0, 2.0]]):
+        path = tmp_path / "bad.parquet"
+        parquet.write_table(pa.table({"x": pa.array(column, pa.list_(pa.float32()))}), path)
+        with pytest.raises(BatchError, match="column 'x' has"):
+            batch(model, path, tmp_path / "bad")
+
+
+# Ray, where it is installed
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """One Ray of two processors for all tests."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+def test_ray_gives_the_same_files(
+    cluster: Any, digits: Model, table: Model, rows: Path, tmp_path: Path
+) -> None:
+    from lowerdeck.ray import engine_at
+
+    del cluster
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert batch(digits, rows, here) == (40, 0)
+    assert batch(digits, rows, there, engine=engine_at()) == (40, 0)
+    assert hashes(here) == hashes(there)
+    np.save(tmp_path / "i.npy", np.array([0, 9, 3]))
+    with pytest.raises(BatchError, match=r"the first one i\.npy:1"):
+        batch(table, tmp_path / "i.npy", tmp_path / "t", engine=engine_at())
+    assert batch(table, tmp_path / "i.npy", tmp_path / "t", Settings(max_errors=1)) == (3, 1)
+
+
+def test_map_batches(cluster: Any, digits: Model) -> None:
+    from lowerdeck.ray import map_batches
+
+    data: Any = pytest.importorskip("ray.data")
+    x = images(30)
+    dataset = data.from_items([{"id": k, "image": x[k]} for k in range(30)])
+    found = {row["id"]: row["logits"] for row in map_batches(dataset, digits, batch=8).take_all()}
+    assert sorted(found) == [*range(30)]
+    expected = digits({"image": x})["logits"]
+    np.testing.assert_array_equal([found[k] for k in range(30)], expected)
+
+
+def test_no_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    from lowerdeck import ray as own
+
+    if ray.is_initialized():
+        ray.shutdown()
+    monkeypatch.setattr(own, "_PATIENCE", 5.0)
+    with pytest.raises(own.RayError, match=r"no cluster at 127\.0\.0\.1:1: "):
+        own.engine_at("127.0.0.1:1")
