@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, cast
 
 _INTRODUCTION = """\
-Everything here is a name of the package `lowerdeck`; `backend`, `plugins` and `tune` are modules of
-it. Arguments that are wrong are `ValueError` or `TypeError`, files that cannot be read are
+Everything here is a name of the package `lowerdeck`; `backend`, `batching`, `plugins`, `ray` and
+`tune` are modules of it. Arguments that are wrong are `ValueError` or `TypeError`, files that cannot be read are
 `OSError`, and wrong IR text is `ParseError` of xDSL; all other exceptions are those at the
 [end of this page](#exceptions)."""
 
@@ -43,6 +43,17 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
         "`compile(..., schedules=...)` takes them.",
         ["tune.read_schedules", "tune.write_schedules"],
     ),
+    "Many rows": (
+        "[Many rows](scale.md) has the files that these read and write.",
+        [
+            "batching.batch",
+            "batching.Settings",
+            "batching.Task",
+            "batching.Done",
+            "ray.map_batches",
+            "ray.engine_at",
+        ],
+    ),
     "Plugins": (
         "[Plugins](plugins.md) shows a whole one.",
         [
@@ -66,6 +77,8 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "exporters.errors.ExportError",
             "calibration.CalibrationError",
             "quantizing.BudgetError",
+            "batching.BatchError",
+            "ray.RayError",
             "passes.machinery.options.OptionError",
             "plugins.PluginError",
             "dialects.errors.PluginFault",
