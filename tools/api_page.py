@@ -12,9 +12,9 @@ from typing import Any, cast
 
 _INTRODUCTION = """\
 Everything here is a name of the package `lowerdeck`; `backend`, `batching`, `plugins`, `ray` and
-`tune` are modules of it. Arguments that are wrong are `ValueError` or `TypeError`, files that cannot be read are
-`OSError`, and wrong IR text is `ParseError` of xDSL; all other exceptions are those at the
-[end of this page](#exceptions)."""
+`tune` are modules of it. Arguments that are wrong are `ValueError` or `TypeError`, files that
+cannot be read are `OSError`, and wrong IR text is `ParseError` of xDSL; all other exceptions are
+those at the [end of this page](#exceptions)."""
 
 _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
     "": (
