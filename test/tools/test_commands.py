@@ -70,7 +70,7 @@ def test_module_is_the_command() -> None:
 def test_every_public_name_exists() -> None:
     assert all(hasattr(lowerdeck, name) for name in lowerdeck.__all__)
     errors = [getattr(lowerdeck, name) for name in lowerdeck.__all__ if name.endswith("Error")]
-    assert len(errors) == 12
+    assert len(errors) == len(set(errors)) == 14
     assert all(issubclass(error, lowerdeck.LowerdeckError) for error in errors)
 
 
