@@ -138,6 +138,23 @@ class ArgumentsLegalizer(Legalizer):
             return []
         return self.axes(self.ints_of(name), rank)
 
+    # Layout
+
+    @property
+    def is_last(self) -> bool:
+        """True if channels are the last dimension."""
+        return False
+
+    def first(self, x: SSAValue) -> SSAValue:
+        """An image with its channels as the second dimension."""
+        rank = rank_of(x)
+        return self.transpose(x, [0, rank - 1, *range(1, rank - 1)]) if self.is_last else x
+
+    def back(self, x: SSAValue) -> SSAValue:
+        """An image with its channels where the operator has them."""
+        rank = rank_of(x)
+        return self.transpose(x, [0, *range(2, rank), 1]) if self.is_last else x
+
     # Types
 
     def operand(self, name: str, element: Attribute) -> TensorValue:

@@ -46,7 +46,7 @@ def _window(
 def legalize_convolution(builder: MindirLegalizer) -> Results:
     """[N, C, spatial...] by [O, C / groups, kernel...]."""
     x, weight = builder.input("x"), builder.input("w")
-    if builder.is_last():
+    if builder.is_last:
         builder.refuse("channels that come last", "NCHW", "export it for the CPU")
     if builder.integer("mode", 1) != 1:
         builder.refuse(f"mode {builder.get('mode')}", "1, a convolution")
@@ -71,7 +71,7 @@ def legalize_transposed_convolution(builder: MindirLegalizer) -> Results:
     """What a convolution of an image of the size `input_size` is transposed."""
     names = list(builder.op.schema.arguments)
     x, weight = builder.input(names[0]), builder.input(names[1])
-    if builder.is_last():
+    if builder.is_last:
         builder.refuse("channels that come last", "NCHW", "export it for the CPU")
     rank = rank_of(x) - 2
     strides, dilations = builder.pair("stride", rank), builder.pair("dilation", rank)
@@ -162,7 +162,7 @@ def legalize_product(builder: MindirLegalizer) -> Results:
 def legalize_bias(builder: MindirLegalizer) -> Results:
     """A number for each channel."""
     x, bias = builder.value("input_x"), builder.value("bias")
-    axis = len(x.dims) - 1 if builder.is_last() else 1
+    axis = len(x.dims) - 1 if builder.is_last else 1
     return [(x + bias.column(len(x.dims), axis)).value]
 
 
@@ -179,13 +179,13 @@ def legalize_einsum(builder: MindirLegalizer) -> Results:
 @legalizes("MaxPool", "AvgPool")
 def legalize_pool(builder: MindirLegalizer) -> Results:
     """The largest element or the mean of each window; padding does not count."""
-    is_last = builder.is_last()
-    x = builder.to_first(builder.input("x"))
+    is_last = builder.is_last
+    x = builder.first(builder.input("x"))
     kernel = exprs(builder.pair("kernel_size", is_last=is_last))
     strides = builder.pair("strides", is_last=is_last)
     window = _window(builder, kernel, strides, [1, 1], dims_of(x)[2:], "pad")
     kind = "max" if builder.name == "MaxPool" else "average"
-    return [builder.from_first(pool(builder, kind, x, window))]
+    return [builder.back(pool(builder, kind, x, window))]
 
 
 @legalizes("MaxPool3D", "AvgPool3D")

@@ -101,6 +101,7 @@ class MindirLegalizer(ArgumentsLegalizer):
             self.refuse(f"'{name}' is {found}", "one of " + ", ".join(words))
         return str(found)
 
+    @property
     def is_last(self) -> bool:
         """True if the channels come last."""
         layout = self.get("data_format")
@@ -118,19 +119,6 @@ class MindirLegalizer(ArgumentsLegalizer):
         if found not in _PAD_MODES:
             self.refuse(f"the padding '{mode}'", "one of " + ", ".join(_PAD_MODES))
         return found
-
-    # Layout
-
-    def to_first(self, x: SSAValue) -> SSAValue:
-        """[N, C, spatial...] of an image."""
-        rank = rank_of(x)
-        order = [0, rank - 1, *range(1, rank - 1)]
-        return self.transpose(x, order) if self.is_last() else x
-
-    def from_first(self, x: SSAValue) -> SSAValue:
-        """An image in the layout of the primitive."""
-        order = [0, *range(2, rank_of(x)), 1]
-        return self.transpose(x, order) if self.is_last() else x
 
     def stated_cast(self, value: SSAValue, index: int = 0) -> SSAValue:
         """A value in the type that the file states for a result."""

@@ -25,12 +25,12 @@ def legalize_batch_norm(builder: MindirLegalizer) -> Results:
     """By the moments of the training."""
     if builder.flag("is_training"):
         builder.refuse("moments of the batch", "is_training false", "export it for inference")
-    x = builder.to_first(builder.input("input_x"))
+    x = builder.first(builder.input("input_x"))
     wide = builder.cast(x, wide_element(x))
     names = ("scale", "bias", "mean", "variance")
     scale, bias, mean, variance = (builder.cast(builder.input(name), wide) for name in names)
     op = BatchNormOp(wide, scale, bias, mean, variance, float(builder.number("epsilon")))
-    return [builder.from_first(builder.cast(builder.add(op), x))]
+    return [builder.back(builder.cast(builder.add(op), x))]
 
 
 @legalizes("LayerNorm", "LayerNormV3")

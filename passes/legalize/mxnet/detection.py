@@ -23,6 +23,7 @@ from lowerdeck.passes.legalize.common.regions import largest_of_bins, means_of_b
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.applied import roi_align
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 
 # Priors
@@ -343,20 +344,15 @@ def legalize_roi_align(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"regions {rois.type}", "a matrix")
     image = builder.squeeze(builder.slice_axis(rois, 1, 0, 1), [1])
     number = TensorValue.of(builder, image)
-    height, width = builder.spatial("pooled_size", 2, 1)
-    found = builder.onnx(
-        "RoiAlign",
+    found = roi_align(
+        builder,
         x,
         builder.slice_axis(rois, 1, 1, 4),
         number.maximum(0.0).cast(i64).value,
-        mode="avg",
-        output_height=height,
-        output_width=width,
-        sampling_ratio=max(builder.integer("sample_ratio"), 0),
-        spatial_scale=float(builder.number("spatial_scale")),
-        coordinate_transformation_mode="half_pixel"
-        if builder.flag("aligned")
-        else "output_half_pixel",
+        size=builder.spatial("pooled_size", 2, 1),
+        samples=builder.integer("sample_ratio"),
+        scale=float(builder.number("spatial_scale")),
+        is_aligned=builder.flag("aligned"),
     )
     pooled = TensorValue(builder, found)
     return [number.lt(0.0).column(4, 0).where(builder.known(0.0, f32), pooled).value]

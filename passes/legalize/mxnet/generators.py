@@ -71,13 +71,18 @@ def legalize_arange_like(builder: MxnetLegalizer) -> Results:
     return [found.reshape(dims).value if is_flat else found.value]
 
 
+def _counted(builder: MxnetLegalizer, count: int) -> int:
+    """A number of elements that a constant may have."""
+    if not 0 <= count <= LIMIT:
+        builder.refuse(f"{count} numbers", f"0 to {LIMIT}")
+    return count
+
+
 @legalizes("_linspace")
 def legalize_linspace(builder: MxnetLegalizer) -> Results:
     """Numbers at equal distances."""
     bounds = float(builder.number("start")), float(builder.number("stop"))
-    count = builder.integer("num")
-    if not 0 <= count <= LIMIT:
-        builder.refuse(f"{count} numbers", f"0 to {LIMIT}")
+    count = _counted(builder, builder.integer("num"))
     return [_numbers(builder, np.linspace(*bounds, count, builder.flag("endpoint")))]
 
 
@@ -85,9 +90,7 @@ def legalize_linspace(builder: MxnetLegalizer) -> Results:
 def legalize_logspace(builder: MxnetLegalizer) -> Results:
     """Powers at equal distances of their exponents."""
     bounds = float(builder.number("start")), float(builder.number("stop"))
-    count = builder.integer("num")
-    if not 0 <= count <= LIMIT:
-        builder.refuse(f"{count} numbers", f"0 to {LIMIT}")
+    count = _counted(builder, builder.integer("num"))
     base = float(builder.number("base"))
     with np.errstate(all="ignore"):
         return [_numbers(builder, np.logspace(*bounds, count, builder.flag("endpoint"), base))]
@@ -124,8 +127,6 @@ def legalize_indices(builder: MxnetLegalizer) -> Results:
 @legalizes("_npi_hanning", "_npi_hamming", "_npi_blackman")
 def legalize_window(builder: MxnetLegalizer) -> Results:
     """A window function of a length."""
-    count = int(builder.get("M") or 0)
-    if not 0 <= count <= LIMIT:
-        builder.refuse(f"{count} numbers", f"0 to {LIMIT}")
+    count = _counted(builder, int(builder.get("M") or 0))
     function = {"hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman}
     return [_numbers(builder, function[builder.name.removeprefix("_npi_")](count))]

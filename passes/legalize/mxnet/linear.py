@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
-from lowerdeck.dialects.dims import Expr, exprs, product
+from lowerdeck.dialects.dims import exprs, product
 from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
@@ -127,22 +127,20 @@ def _turned(builder: MxnetLegalizer, x: SSAValue, flag: str) -> SSAValue:
 def legalize_dot(builder: MxnetLegalizer) -> Results:
     """The last axis of the first tensor with the first axis of the second one."""
     x, y = builder.input("lhs"), builder.input("rhs")
-    if builder.flag("transpose_a") and rank_of(x) > 1:
-        x = builder.transpose(x, [*range(1, rank_of(x)), 0])
-    if builder.flag("transpose_b") and rank_of(y) > 1:
-        y = builder.transpose(y, [rank_of(y) - 1, *range(rank_of(y) - 1)])
-    found = _contracted(builder, x, y)
+    own = 0 if builder.flag("transpose_a") else -1
+    other = -1 if builder.flag("transpose_b") else 0
+    found = _contracted(builder, x, y, [own], [other])
     return [builder.reshape(found, [1]) if not rank_of(found) else found]
 
 
-def _contracted(builder: MxnetLegalizer, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The sum over the last axis of one tensor and the first axis of another."""
-    left, right = dims_of(x), dims_of(y)
-    if not left or not right:
-        builder.refuse(f"{x.type} by {y.type}", "tensors")
-    rows = builder.reshape(x, [product(left[:-1]), left[-1]])
-    columns = builder.reshape(y, [right[0], product(right[1:])])
-    return builder.reshape(builder.add(MatmulOp(rows, columns)), [*left[:-1], *right[1:]])
+def _contracted(
+    builder: MxnetLegalizer, x: SSAValue, y: SSAValue, own: Sequence[int], others: Sequence[int]
+) -> SSAValue:
+    """The sum of products over pairs of axes."""
+    firsts, seconds = builder.axes(own, rank_of(x)), builder.axes(others, rank_of(y))
+    return builder.torch(
+        "tensordot.default", element_type(x), self=x, other=y, dims_self=firsts, dims_other=seconds
+    )
 
 
 @legalizes("_np_dot")
@@ -151,10 +149,7 @@ def legalize_numpy_dot(builder: MxnetLegalizer) -> Results:
     x, y = builder.promoted(builder.input("a"), builder.input("b"))
     if not x.dims or not y.dims:
         return [(x * y).value]
-    rank = len(y.dims)
-    if rank > 1:
-        y = y.transpose([rank - 2, *range(rank - 2), rank - 1])
-    return [_contracted(builder, x.value, y.value)]
+    return [_contracted(builder, x.value, y.value, [-1], [max(len(y.dims) - 2, 0)])]
 
 
 @legalizes("batch_dot")
@@ -246,20 +241,13 @@ def legalize_tensordot(builder: MxnetLegalizer) -> Results:
     """Sums over pairs of axes."""
     x, y = builder.promoted(builder.input("a"), builder.input("b"))
     if builder.name == "_npi_tensordot":
-        own = builder.axes(builder.sizes("a_axes_summed"), len(x.dims))
-        others = builder.axes(builder.sizes("b_axes_summed"), len(y.dims))
+        own, others = (builder.sizes(f"{name}_axes_summed") for name in "ab")
     else:
         count = builder.integer("axes")
         if not 0 <= count <= min(len(x.dims), len(y.dims)):
             builder.refuse(f"{count} axes", "as many as there are")
         own, others = list(range(len(x.dims) - count, len(x.dims))), list(range(count))
-    left = [k for k in range(len(x.dims)) if k not in own]
-    right = [k for k in range(len(y.dims)) if k not in others]
-    size: Expr = product(x.dims[k] for k in own)
-    rows = x.transpose([*left, *own]).reshape([product(x.dims[k] for k in left), size])
-    columns = y.transpose([*others, *right]).reshape([size, product(y.dims[k] for k in right)])
-    dims = [*(x.dims[k] for k in left), *(y.dims[k] for k in right)]
-    return [builder.reshape(builder.add(MatmulOp(rows.value, columns.value)), dims)]
+    return [_contracted(builder, x.value, y.value, own, others)]
 
 
 # Attention
@@ -277,47 +265,30 @@ def _heads(builder: MxnetLegalizer, x: SSAValue, parts: int) -> list[SSAValue]:
     ]
 
 
-def _scores(builder: MxnetLegalizer, queries: SSAValue, keys: SSAValue) -> SSAValue:
+@legalizes("_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_encdec_qk")
+def legalize_scores(builder: MxnetLegalizer) -> Results:
     """Products of queries and keys, by the root of their size."""
+    if builder.has("queries_keys_values"):
+        queries, keys, _ = _heads(builder, builder.input("queries_keys_values"), 3)
+    else:
+        (queries,) = _heads(builder, builder.input("queries"), 1)
+        keys, _ = _heads(builder, builder.input("keys_values"), 2)
     size = dims_of(queries)[-1]
     if size.value is None:
         builder.refuse("queries of an open size", "a known one")
     scaled = TensorValue.of(builder, queries) * (1.0 / size.value**0.5)
-    return matmul(builder, scaled.value, builder.transpose(keys, [0, 2, 1]))
-
-
-def _mixed(builder: MxnetLegalizer, attention: SSAValue, values: SSAValue) -> SSAValue:
-    """Values by their weights, as [length, batch, heads * size]."""
-    heads = builder.integer("heads")
-    found = builder.transpose(matmul(builder, attention, values), [1, 0, 2])
-    length, groups, size = dims_of(found)
-    return builder.reshape(found, [length, groups // heads, size * heads])
-
-
-@legalizes("_contrib_interleaved_matmul_selfatt_qk")
-def legalize_self_scores(builder: MxnetLegalizer) -> Results:
-    """Queries, keys and values lie side by side for each head."""
-    queries, keys, _ = _heads(builder, builder.input("queries_keys_values"), 3)
-    return [_scores(builder, queries, keys)]
+    return [matmul(builder, scaled.value, builder.transpose(keys, [0, 2, 1]))]
 
 
 @legalizes("_contrib_interleaved_matmul_selfatt_valatt")
-def legalize_self_values(builder: MxnetLegalizer) -> Results:
-    """The values of each head, weighted."""
-    _, _, values = _heads(builder, builder.input("queries_keys_values"), 3)
-    return [_mixed(builder, builder.input("attention"), values)]
-
-
-@legalizes("_contrib_interleaved_matmul_encdec_qk")
-def legalize_other_scores(builder: MxnetLegalizer) -> Results:
-    """Queries of one sequence, keys of another."""
-    (queries,) = _heads(builder, builder.input("queries"), 1)
-    keys, _ = _heads(builder, builder.input("keys_values"), 2)
-    return [_scores(builder, queries, keys)]
-
-
 @legalizes("_contrib_interleaved_matmul_encdec_valatt")
-def legalize_other_values(builder: MxnetLegalizer) -> Results:
-    """The values of another sequence, weighted."""
-    _, values = _heads(builder, builder.input("keys_values"), 2)
-    return [_mixed(builder, builder.input("attention"), values)]
+def legalize_weighted_values(builder: MxnetLegalizer) -> Results:
+    """Values by their weights, as [length, batch, heads * size]."""
+    if builder.has("queries_keys_values"):
+        values = _heads(builder, builder.input("queries_keys_values"), 3)[2]
+    else:
+        values = _heads(builder, builder.input("keys_values"), 2)[1]
+    found = builder.transpose(matmul(builder, builder.input("attention"), values), [1, 0, 2])
+    length, groups, size = dims_of(found)
+    heads = builder.integer("heads")
+    return [builder.reshape(found, [length, groups // heads, size * heads])]

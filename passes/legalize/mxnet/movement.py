@@ -45,7 +45,7 @@ def legalize_reshape(builder: MxnetLegalizer) -> Results:
 def _reshaped(
     builder: MxnetLegalizer, dims: Sequence[Expr], codes: Sequence[int]
 ) -> list[Expr | None]:
-    """The sizes that codes stand for; None for what is left."""
+    """The sizes that codes stand for; None for what is left. -5 leaves out a size of one."""
     found: list[Expr | None] = []
     place = 0
 
@@ -69,6 +69,8 @@ def _reshaped(
                 found += take(max(len(dims) - place, 0))
             case -3:
                 found.append(product(take(2)))
+            case -5 if builder.name == "_npx_reshape":
+                take(1)
             case -4:
                 (dim,) = take(1)
                 first, second = _split(builder, dim, rest[:2])
@@ -131,6 +133,10 @@ def legalize_numpy_reshape(builder: MxnetLegalizer) -> Results:
     return [builder.reshape(x, _completed(builder, dims_of(x), sizes))]
 
 
+_NPX_CODES = {-2: 0, -3: -5, -4: -2, -5: -3, -6: -4}
+"""Codes of numpy's reshape as those of the older one."""
+
+
 @legalizes("_npx_reshape")
 def legalize_npx_reshape(builder: MxnetLegalizer) -> Results:
     """
@@ -141,33 +147,20 @@ def legalize_npx_reshape(builder: MxnetLegalizer) -> Results:
     if builder.text("order") != "C":
         builder.refuse(f"the order {builder.text('order')}", "C")
     codes = builder.sizes("newshape")
-    swapped = {-2: 0, -4: -2, -5: -3, -6: -4}
-    dims = list(dims_of(x))
-    is_back = builder.flag("reverse")
-    legacy: list[int] = []
-    place, rest = 0, list(codes)
-    source = dims[::-1] if is_back else dims
-    order = _npx_groups(rest)
-    order = order[::-1] if is_back else order
-    kept: list[Expr] = []
-    for group in order:
-        code = group[0]
-        if code == -3:
-            place += 1
-            continue
-        legacy += [swapped.get(code, code), *(group[:0:-1] if is_back else group[1:])]
-        step = {-5: 2}.get(code, 1)
-        step = len(source) - place if code == -4 else step
-        kept += source[place : place + step]
-        place += step
-    if any(code == 0 for code in codes):
+    if 0 in codes:
         builder.refuse(f"'newshape' {codes}", "no size of 0")
-    found = _reshaped(builder, kept, legacy)
+    groups, dims = _npx_groups(codes), list(dims_of(x))
+    is_back = builder.flag("reverse")
+    if is_back:
+        groups = [[group[0], *group[:0:-1]] for group in groups[::-1]]
+    legacy = [n for code, *sizes in groups for n in (_NPX_CODES.get(code, code), *sizes)]
+    found = _reshaped(builder, dims[::-1] if is_back else dims, legacy)
     found = found[::-1] if is_back else found
     return [builder.reshape(x, _completed(builder, dims, found))]
 
 
 def _npx_groups(codes: Sequence[int]) -> list[list[int]]:
+    """Each code with the sizes that belong to it."""
     groups: list[list[int]] = []
     rest = list(codes)
     while rest:
@@ -522,7 +515,6 @@ def legalize_columns(builder: MxnetLegalizer) -> Results:
 
 
 @legalizes("_image_to_tensor", "_image_normalize", "_image_crop")
-@legalizes("_image_flip_left_right", "_image_flip_top_bottom")
 def legalize_image(builder: MxnetLegalizer) -> Results:
     """What prepares images: [H, W, C] or, to be normalized, [C, H, W], with a batch or without."""
     x = builder.input()
@@ -538,15 +530,11 @@ def legalize_image(builder: MxnetLegalizer) -> Results:
         case "_image_normalize":
             mean, deviation = (_per_channel(builder, name, x) for name in ("mean", "std"))
             return [((TensorValue.of(builder, x) - mean) / deviation).value]
-        case "_image_crop":
+        case _:
             starts: list[ExprLike] = [*[0] * rows, builder.integer("y"), builder.integer("x"), 0]
             sizes: list[ExprLike] = [*dims_of(x)[:rows]]
             sizes += [builder.integer("height"), builder.integer("width"), dims_of(x)[-1]]
             return [builder.slice(x, starts, sizes)]
-        case "_image_flip_left_right":
-            return [builder.torch("flip.default", self=x, dims=[rows + 1])]
-        case _:
-            return [builder.torch("flip.default", self=x, dims=[rows])]
 
 
 def _per_channel(builder: MxnetLegalizer, name: str, x: SSAValue) -> TensorValue:

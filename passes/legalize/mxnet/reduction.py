@@ -26,6 +26,7 @@ from lowerdeck.passes.legalize.common.normalization import moments
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.reduction import norm
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
@@ -109,37 +110,18 @@ def legalize_truth(builder: MxnetLegalizer) -> Results:
     return [_shaped(builder, x, axes, found.cast(i1).value)]
 
 
-@legalizes("norm")
+@legalizes("norm", "_npi_norm")
 def legalize_norm(builder: MxnetLegalizer) -> Results:
-    """The root of the sum of squares, or the sum of absolute values."""
-    x = builder.input()
+    """The root of the sum of squares, or the sum of absolute values; that of numpy of vectors."""
+    x, order = builder.input(), builder.number("ord")
     axes = _axes(builder, x)
-    value = builder.wide(x)
-    order = builder.integer("ord")
-    if order not in (1, 2):
-        builder.refuse(f"a norm of order {order}", "1 or 2")
-    terms = value.abs() if order == 1 else value * value
-    total = terms.reduce("sum", axes, keep_dims=True)
-    if order == 2:
-        total = TensorValue(builder, builder.torch("sqrt.default", total.element, self=total.value))
-    element = builder.dtype("out_dtype")
-    return [builder.cast(_shaped(builder, x, axes, total.value), element)]
-
-
-@legalizes("_npi_norm")
-def legalize_numpy_norm(builder: MxnetLegalizer) -> Results:
-    """Of vectors: the root of the sum of squares, or the sum of absolute values."""
-    x = builder.input()
-    value, order = builder.wide(x), builder.number("ord")
-    axes = _axes(builder, x)
-    is_vector = builder.get("axis") is None or len(axes) == 1
-    if order not in (1, 2) or not is_vector or (order == 1 and len(axes) > 1):
+    is_flat = builder.get("axis") is None and (order == 2 or not axes)
+    is_vector = not builder.is_numpy or len(axes) == 1 or is_flat
+    if order not in (1, 2) or not is_vector:
         builder.refuse(f"a norm of order {order} of axes {axes}", "one of vectors, of order 1 or 2")
-    terms = value.abs() if order == 1 else value * value
-    total = terms.reduce("sum", axes, keep_dims=True)
-    if order == 2:
-        total = TensorValue(builder, builder.torch("sqrt.default", total.element, self=total.value))
-    return [_shaped(builder, x, axes, total.value)]
+    found = norm(builder.wide(x).abs(), axes, True, float(order))
+    found = found.cast(builder.dtype("out_dtype")) if builder.has("out_dtype") else found
+    return [_shaped(builder, x, axes, found.value)]
 
 
 @legalizes("multi_sum_sq")

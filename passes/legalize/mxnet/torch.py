@@ -12,6 +12,8 @@ _OPERATORS = """
     LogisticRegressionOutput: sigmoid.default self=data
     SwapAxis: transpose.int self=data dim0=dim1 dim1=dim2
     _grad_add: add.Tensor self=lhs other=rhs
+    _image_flip_left_right: flip.default self=data dims:[-2]
+    _image_flip_top_bottom: flip.default self=data dims:[-3]
     _np_moveaxis: movedim.intlist self=a source destination
     _npi_bitwise_not: bitwise_not.default self=x
     _npi_dstack: dstack.default tensors=data

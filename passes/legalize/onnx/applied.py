@@ -70,6 +70,38 @@ def applied(
     return cast("list[SSAValue]", found)
 
 
+def roi_align(
+    builder: Legalizer,
+    x: SSAValue,
+    boxes: SSAValue,
+    images: SSAValue,
+    *,
+    size: Sequence[int],
+    samples: int,
+    scale: float,
+    is_aligned: bool,
+) -> SSAValue:
+    """
+    The mean of samples of each of `size` (height, width) bins of regions of images [N, C, H, W],
+    as many of each bin as it is large for `samples` below one. Corners lie on places unless they
+    are aligned: then half a place before them.
+    """
+    (found,) = applied(
+        builder,
+        "RoiAlign",
+        x,
+        boxes,
+        images,
+        mode="avg",
+        output_height=size[0],
+        output_width=size[1],
+        sampling_ratio=max(samples, 0),
+        spatial_scale=scale,
+        coordinate_transformation_mode="half_pixel" if is_aligned else "output_half_pixel",
+    )
+    return found
+
+
 def _attribute(value: Any) -> Attribute:
     match value:
         case int():

@@ -20,7 +20,7 @@ from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.suppression import suppressed
-from lowerdeck.passes.legalize.onnx.applied import applied as onnx
+from lowerdeck.passes.legalize.onnx.applied import roi_align
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -299,20 +299,17 @@ def legalize_nms(builder: PaddleLegalizer) -> Results:
 def legalize_roi_align(builder: PaddleLegalizer) -> Results:
     """As ONNX has it; the images have numbers of regions."""
     x, boxes = builder.input("x"), builder.input("boxes")
-    aligned = builder.flag("aligned")
-    return onnx(
+    found = roi_align(
         builder,
-        "RoiAlign",
         x,
         boxes,
         _images(builder, dims_of(boxes)[0]),
-        mode="avg",
-        output_height=builder.integer("pooled_height"),
-        output_width=builder.integer("pooled_width"),
-        sampling_ratio=max(builder.integer("sampling_ratio"), 0),
-        spatial_scale=float(builder.number("spatial_scale")),
-        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+        size=(builder.integer("pooled_height"), builder.integer("pooled_width")),
+        samples=builder.integer("sampling_ratio"),
+        scale=float(builder.number("spatial_scale")),
+        is_aligned=builder.flag("aligned"),
     )
+    return [found]
 
 
 def _images(builder: PaddleLegalizer, count: Expr) -> SSAValue:

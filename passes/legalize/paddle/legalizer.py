@@ -236,16 +236,6 @@ class PaddleLegalizer(ArgumentsLegalizer):
         """True if channels are the last dimension."""
         return self.text("data_format", "NCHW") in _LAST
 
-    def first(self, x: SSAValue) -> SSAValue:
-        """An image with its channels as the second dimension."""
-        rank = rank_of(x)
-        return self.transpose(x, [0, rank - 1, *range(1, rank - 1)]) if self.is_last else x
-
-    def back(self, x: SSAValue) -> SSAValue:
-        """An image with its channels where the operator has them."""
-        rank = rank_of(x)
-        return self.transpose(x, [0, *range(2, rank), 1]) if self.is_last else x
-
     # Operators of others
 
     def torch(self, target: str, /, *elements: Attribute, **given: Any) -> list[SSAValue]:

@@ -17,7 +17,7 @@ from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weight
 from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_ranges, largest, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window, round_up
-from lowerdeck.passes.legalize.onnx.applied import applied
+from lowerdeck.passes.legalize.onnx.applied import applied, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
@@ -292,17 +292,14 @@ def legalize_roi_align(builder: Pt2Legalizer) -> Results:
     x, rois = builder.input("input"), builder.input("rois")
     batch = builder.cast(builder.squeeze(builder.slice_axis(rois, 1, 0, 1), [1]), i64)
     boxes = builder.slice_axis(rois, 1, 1, 4)
-    aligned = builder.flag("aligned")
-    return applied(
+    found = roi_align(
         builder,
-        "RoiAlign",
         x,
         boxes,
         batch,
-        mode="avg",
-        output_height=builder.integer("pooled_height"),
-        output_width=builder.integer("pooled_width"),
-        sampling_ratio=max(builder.integer("sampling_ratio"), 0),
-        spatial_scale=float(builder.number("spatial_scale")),
-        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+        size=(builder.integer("pooled_height"), builder.integer("pooled_width")),
+        samples=builder.integer("sampling_ratio"),
+        scale=float(builder.number("spatial_scale")),
+        is_aligned=builder.flag("aligned"),
     )
+    return [found]
