@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -320,34 +320,41 @@ def compute(model: Model, task: Task, settings: Settings) -> Done:
     """
     rows = Rows(model, arrays_of(task.file, os.stat(task.file).st_mtime_ns, model.inputs))
     failed: dict[int, str] = {}
-    kept: list[int] = []
-    results: list[Sequence[Array]] = []
-    at_once, one_by_one = (settings.batch if rows.is_batch else 1), False
+    kept: list[Block] = []
+    at_once, is_probed, one_by_one = (settings.batch if rows.is_batch else 1), False, False
     start = task.start
     while start < task.stop and len(failed) <= settings.max_errors:
         stop = min(start + at_once, task.stop)
-        if start == task.start and at_once > 1 and not rows.is_same(start, stop):
-            at_once, one_by_one = 1, True
-            continue
-        found = rows.run(start, stop, allow_nan=settings.allow_nan)
-        for number, result in found.items():
-            if isinstance(result, str):
-                failed[number] = result
+        blocks = rows.run(start, stop, allow_nan=settings.allow_nan)
+        if not is_probed and len(blocks) == 1 and len(blocks[0].rows) > 1:
+            if not rows.is_same(blocks[0]):
+                at_once, one_by_one = 1, True
+                continue
+            is_probed = True
+        for block in blocks:
+            if block.problem is None:
+                kept.append(block)
             else:
-                kept.append(number)
-                results.append(result)
+                failed[block.rows.start] = block.problem
         start = stop
     name = os.path.basename(task.file)
     with replacing(task.errors) as file:
         for number, message in failed.items():
             file.write(json.dumps({"key": f"{name}:{number}", "message": message}) + "\n")
     if len(failed) <= settings.max_errors:
-        arrays = {ROWS: np.asarray(kept, np.int64)}
-        for number, info in enumerate(model.outputs):
-            arrays[info.name] = rows.together(info, [each[number] for each in results], kept, name)
+        numbers = [number for block in kept for number in block.rows]
+        arrays = {ROWS: np.asarray(numbers, np.int64), **rows.together(kept, name)}
         with replacing(task.output, "wb") as file:
             np.savez(file, **cast("Any", arrays))
     return Done(task, task.stop - task.start, len(failed), one_by_one)
+
+
+class Block(NamedTuple):
+    """Rows that one call has computed: several, or one that may have failed."""
+
+    rows: range
+    outputs: Sequence[Array]
+    problem: str | None = None
 
 
 class Rows:
@@ -375,58 +382,64 @@ class Rows:
     def _input(self, name: str, array: Array) -> Array:
         return np.asarray(array, self._infos[name].dtype, order="C")
 
-    def run(
-        self, start: int, stop: int, *, allow_nan: bool = True
-    ) -> dict[int, Sequence[Array] | str]:
-        """The outputs of each row, or why there are none."""
+    def run(self, start: int, stop: int, *, allow_nan: bool = True) -> list[Block]:
+        """What becomes of rows: one block if a single call computes them, else one for each."""
         if self.is_batch and stop - start > 1:
             inputs = {n: self._input(n, array[start:stop]) for n, array in self._arrays.items()}
             try:
                 if allow_nan or not any(map(_has_nan, inputs.values())):
                     outputs = list(self._model(inputs).values())
                     if all(len(array) == stop - start for array in outputs):
-                        return {
-                            start + k: [array[k : k + 1] for array in outputs]
-                            for k in range(stop - start)
-                        }
+                        return [Block(range(start, stop), outputs)]
             except (RunError, ValueError):
                 pass  # which of the rows it is, is found below
-        return {number: self._one(number, allow_nan) for number in range(start, stop)}
+        return [self.alone(number, allow_nan=allow_nan) for number in range(start, stop)]
 
-    def _one(self, number: int, allow_nan: bool) -> Sequence[Array] | str:
-        inputs = self.row(number)
+    def alone(self, number: int, *, allow_nan: bool = True) -> Block:
+        """What becomes of one row."""
+        inputs, own = self.row(number), range(number, number + 1)
         if not allow_nan and (names := [n for n, array in inputs.items() if _has_nan(array)]):
-            return f"NaN or infinities in {', '.join(names)}"
+            return Block(own, (), f"NaN or infinities in {', '.join(names)}")
         try:
-            return list(self._model(inputs).values())
+            return Block(own, list(self._model(inputs).values()))
         except (RunError, ValueError) as error:
-            return str(error)
+            return Block(own, (), str(error))
 
-    def is_same(self, start: int, stop: int) -> bool:
+    def is_same(self, block: Block) -> bool:
         """Whether the first rows of a batch have the bits in it that they have alone."""
-        together = self.run(start, stop)
-        for number in range(start, min(start + _PROBE, stop)):
-            alone, found = self._one(number, True), together[number]
-            if isinstance(alone, str) or isinstance(found, str):
-                continue
-            pairs = zip(alone, found, strict=True)
-            if any(a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs):
+        for place, number in enumerate(block.rows[:_PROBE]):
+            alone = self.alone(number)
+            parts = [array[place : place + 1] for array in block.outputs]
+            if alone.problem is not None or any(
+                one.shape != other.shape or one.tobytes() != other.tobytes()
+                for one, other in zip(alone.outputs, parts, strict=True)
+            ):
                 return False
         return True
 
-    def together(
-        self, info: TensorInfo, results: Sequence[Array], rows: Sequence[int], file: str
-    ) -> Array:
-        """The results of rows in one array: joined as the inputs were, or one beside the other."""
-        shapes = {array.shape: number for array, number in zip(results, rows, strict=True)}
+    def together(self, blocks: Sequence[Block], file: str) -> dict[str, Array]:
+        """
+        The outputs of blocks, each in one array: joined as the inputs were, or one beside the
+        other. BatchError for an output that has several shapes.
+        """
+        return {
+            info.name: self._output(
+                info, {block.rows.start: block.outputs[number] for block in blocks}, file
+            )
+            for number, info in enumerate(self._model.outputs)
+        }
+
+    def _output(self, info: TensorInfo, results: Mapping[int, Array], file: str) -> Array:
+        skipped = 1 if self._joins(info) else 0
+        shapes = {array.shape[skipped:]: row for row, array in results.items()}
         if len(shapes) > 1:
             listed = ", ".join(f"{list(shape)} of row {row}" for shape, row in shapes.items())
             raise BatchError(f"{file}: output '{info.name}' has several shapes: {listed}")
         if not results:
-            sizes = [size if isinstance(size, int) else 0 for size in info.shape]
-            own = sizes[1:] if self._joins(info) else sizes
-            return np.zeros((0, *own), info.dtype)
-        return np.concatenate(results) if self._joins(info) else np.stack(results)
+            sizes = [size if isinstance(size, int) else 0 for size in info.shape[skipped:]]
+            return np.zeros((0, *sizes), info.dtype)
+        arrays = [*results.values()]
+        return np.concatenate(arrays) if skipped else np.stack(arrays)
 
     def _joins(self, info: TensorInfo) -> bool:
         """Whether a result has the first dimension that inputs are cut along."""

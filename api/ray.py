@@ -87,19 +87,15 @@ class _Mapped:
         arrays = by_name("the data set", arrays, self._model.inputs)
         count = checked_rows(self._model, "the data set", arrays)
         rows = Rows(self._model, arrays)
-        if self._takes_batches is None and count > 1:
-            self._takes_batches = rows.is_batch and rows.is_same(0, count)
-        if not self._takes_batches:
-            found = {k: row for n in range(count) for k, row in rows.run(n, n + 1).items()}
-        else:
-            found = rows.run(0, count)
-        if failed := {k: each for k, each in found.items() if isinstance(each, str)}:
-            raise BatchError("\n".join(f"row {k} of a batch: {text}" for k, text in failed.items()))
-        results = [each for each in found.values() if not isinstance(each, str)]
-        outputs = {
-            info.name: rows.together(info, [row[k] for row in results], [*found], "the data set")
-            for k, info in enumerate(self._model.outputs)
-        }
+        blocks = rows.run(0, count)
+        if self._takes_batches is None and len(blocks) == 1 and count > 1:
+            self._takes_batches = rows.is_same(blocks[0])
+        if self._takes_batches is False:
+            blocks = [rows.alone(number) for number in range(count)]
+        if failed := [block for block in blocks if block.problem is not None]:
+            texts = [f"row {block.rows.start} of a batch: {block.problem}" for block in failed]
+            raise BatchError("\n".join(texts))
+        outputs = rows.together(blocks, "the data set")
         others = {name: array for name, array in columns.items() if name not in names}
         if both := sorted(others.keys() & outputs.keys()):
             raise BatchError(f"the data set: columns {both} have names of outputs; rename them")

@@ -174,7 +174,16 @@ def test_rows_that_would_be_mixed_are_computed_alone(tmp_path: Path) -> None:
     batch(mixing, tmp_path / "x.npy", tmp_path / "out", progress=tell)
     (found,) = results(tmp_path / "out").values()
     np.testing.assert_array_equal(found["y"], np.zeros((5, 2)))
-    assert [done.one_by_one for done in told if done] == [True]
+    # A batch in which a row fails shows nothing: the next one does.
+    x = np.arange(10, dtype=np.float32).reshape(5, 2)
+    x[0, 0] = np.nan
+    np.save(tmp_path / "nan.npy", x)
+    settings = Settings(batch=2, max_errors=1, allow_nan=False)
+    batch(mixing, tmp_path / "nan.npy", tmp_path / "nan", settings, progress=tell)
+    (found,) = results(tmp_path / "nan").values()
+    np.testing.assert_array_equal(found["y"], np.zeros((4, 2)))
+    assert found[ROWS].tolist() == [1, 2, 3, 4]
+    assert [done.one_by_one for done in told if done] == [True, True]
     other = model_of(
         [helper.make_node("Neg", ["x"], ["y"])], ("x", TensorProto.FLOAT, ["n", 2]), {}
     )
