@@ -674,31 +674,37 @@ class CheckIndexOp(IRDLOperation):
 class ScratchOp(IRDLOperation):
     """
     A small buffer of static size that only the block it stands in knows, aligned for any vector.
-    Its elements may have any value at first.
+    Its elements may have any value at first. No more than the first `used` rows are read and
+    written: a size by the function's symbols.
 
     Constraints:
 
     - (C1) its size is a number, and it is dense.
+    - (C2) `used` is one expression.
 
     Example:
 
     ```mlir
-    %t = buffer.scratch : !buffer.ref<[8, 8] x f32>
+    %t = buffer.scratch {used = #core.dims<[min(8, s0)]>} : !buffer.ref<[8, 8] x f32>
     ```
     """
 
     name = "buffer.scratch"
+    used = opt_prop_def(DimsAttr)
     ref = result_def(RefType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryAllocEffect())
     assembly_format = "attr-dict `:` type($ref)"
 
-    def __init__(self, type_: RefType):
-        super().__init__(result_types=[type_])
+    def __init__(self, type_: RefType, used: Expr | None = None):
+        rows = None if used is None else DimsAttr.of([used])
+        super().__init__(result_types=[type_], properties={"used": rows})
 
     def verify_(self) -> None:
         type_ = ref_type(self.ref)
         fits = type_.elements.value is not None and type_.is_dense
         require(fits, "its size is not a number, or it is not dense", "C1")
+        require(self.used is None or len(self.used.data) == 1, "'used' is one expression", "C2")
 
 
 @irdl_op_definition

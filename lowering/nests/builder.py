@@ -145,9 +145,17 @@ class KernelBuilder:
         """Set the element of a buffer."""
         self.append(StoreOp(value, ref, *self.bound(self._place(ref, at))))
 
-    def scratch(self, element: Attribute, dims: Sequence[ExprLike]) -> SSAValue:
-        """A small buffer that is visible only in the innermost open block."""
-        return self.add(ScratchOp(RefType.of(element, dims)))
+    def scratch(
+        self, element: Attribute, dims: Sequence[ExprLike], used: ExprLike | None = None
+    ) -> SSAValue:
+        """
+        A small buffer that is visible only in the innermost open block; at most the first `used`
+        rows of it are needed.
+        """
+        if used is None or Expr.of(used).value is not None:
+            return self.add(ScratchOp(RefType.of(element, dims)))
+        (rows,), operands = self.bound([used])
+        return self.add(ScratchOp(RefType.of(element, dims), None if operands else rows))
 
     def dot_tiles(
         self,

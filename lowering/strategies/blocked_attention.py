@@ -229,11 +229,12 @@ class _Blocks:
         self._start = self.first + number * self.width
         self._queries = b.scratch(f32, [depth, self.width])
         scores = [keys if self.chunk is None else self.chunk, self.width]
-        self._weights = b.scratch(f32, scores)
+        used = minimum(keys, scores[0])
+        self._weights = b.scratch(f32, scores, used)
         if self._is_gathered(self.op.factor):
-            self._scales = b.scratch(f32, scores)
+            self._scales = b.scratch(f32, scores, used)
         if self._is_gathered(self.op.keep):
-            self._kept = b.scratch(i1, scores)
+            self._kept = b.scratch(i1, scores, used)
         self._factors = b.scratch(f32, [self.width])
         self._gather_queries(depth)
         if self.chunk is not None:

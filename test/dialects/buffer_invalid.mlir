@@ -550,6 +550,15 @@ buffer.func @scratch_c1_strides {
 
 // -----
 
+// CHECK: op 'buffer.scratch': 'used' is one expression (C2)
+buffer.func @scratch_c2 {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %t = buffer.scratch {used = #core.dims<[s0, 8]>} : !buffer.ref<[4, 8] x f32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.compare': a comparison of vector<8xf32> does not give a mask (C1)
 buffer.func @compare_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):

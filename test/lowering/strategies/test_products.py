@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
@@ -263,6 +264,33 @@ def test_attention_of_open_sizes(tmp_path: Path, target: str, *, masked: bool) -
             change=in_chunks,
         )
     suite.check()
+
+
+def test_workspace_of_few_keys(tmp_path: Path) -> None:
+    """Of the keys that are kept at a time, there is room for as many as there are."""
+    target = "x86-64-v3"
+    suite = suite_for(target, tmp_path)
+    t, s = symbol("t"), symbol("s")
+    for keys in (0, 1, 20, 127, 128, 150):
+        q, k, v = (values(1, count, 2, 8, seed=count) for count in (19, keys, keys))
+        hidden = values(19, keys, seed=3)
+        hidden[:, 1::3] = -np.inf
+        types = [typed(np.float32, 1, size, 2, 8) for size in (t, s, s)]
+        types.append(typed(np.float32, t, s))
+        add(
+            suite,
+            target,
+            types,
+            lambda *x: e.NegOp(AttentionOp(*x, scale=0.3).result),
+            *(q, k, v, hidden),
+        )
+    suite.check()
+    entry = find_entry(suite.programs[0].module)
+    assert entry is not None
+    assert entry.workspace is not None
+    workspace = entry.workspace.data[0]
+    room = {size: workspace.evaluate({"t": 19, "s": size}) for size in (10, 64, 128, 1000)}
+    assert room[10] * 4 < room[64] < room[128] == room[1000]
 
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
