@@ -16,8 +16,10 @@ from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.special import apply
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 L = TypeVar("L", bound=CoreBuilder)
 State: TypeAlias = "tuple[TensorValue, ...]"
@@ -128,10 +130,37 @@ def direction_of(
         return kept, (is_on.where(following[0], 0),)
 
     after, outputs = run_steps(builder, length, states, step)
-    return after, _reversed(builder, outputs[0]) if is_back else outputs[0]
+    return after, reversed_steps(builder, outputs[0]) if is_back else outputs[0]
 
 
-def _reversed(builder: CoreBuilder, x: SSAValue) -> SSAValue:
+def layers_of(
+    builder: Legalizer,
+    x: SSAValue,
+    states: Sequence[SSAValue],
+    layers: int,
+    directions: int,
+    run: Callable[[int, SSAValue, Sequence[SSAValue]], tuple[list[SSAValue], SSAValue]],
+) -> tuple[SSAValue, list[SSAValue]]:
+    """
+    The outputs of the last layer [time, batch, ...], and the last states of all layers and
+    directions. `run` gives the last states, and the outputs, of one of them by its number, its
+    input and its first states, which are parts of `states` [layers * directions, ...].
+    """
+    finals: list[list[TensorValue]] = []
+    for layer in range(layers):
+        outputs: list[SSAValue] = []
+        for place in range(layer * directions, (layer + 1) * directions):
+            first = [
+                builder.squeeze(builder.slice_axis(state, 0, place, 1), [0]) for state in states
+            ]
+            after, output = run(place, x, first)
+            outputs.append(output)
+            finals.append([TensorValue(builder, value) for value in after])
+        x = concat(builder, outputs, 2)
+    return x, [stack(list(values), 0).value for values in zip(*finals, strict=True)]
+
+
+def reversed_steps(builder: CoreBuilder, x: SSAValue) -> SSAValue:
     """The steps from the last to the first."""
     dims = dims_of(x)
     starts = [dims[0] - 1, *[Expr.const(0)] * (len(dims) - 1)]

@@ -9,12 +9,11 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherElementsOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.movement import concat
-from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of
+from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of, layers_of
 from lowerdeck.passes.legalize.common.selection import reverse_sequence
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 @legalizes("RNN")
@@ -35,22 +34,16 @@ def legalize_recurrent(builder: MxnetLegalizer) -> Results:
     if width is None:
         builder.refuse("an input of open width", "a known one", "give the shape of the input")
     weights = _weights(builder, GATES[kind], layers, directions, hidden, width)
-    finals: list[list[TensorValue]] = []
-    for layer in range(layers):
-        outputs: list[SSAValue] = []
-        for direction in range(directions):
-            place = layer * directions + direction
-            first = [
-                builder.squeeze(builder.slice_axis(state, 0, place, 1), [0]) for state in states
-            ]
-            after, output = direction_of(
-                builder, kind, x, first, weights[place], is_back=bool(direction), lengths=lengths
-            )
-            outputs.append(output)
-            finals.append([TensorValue(builder, value) for value in after])
-        x = concat(builder, outputs, 2)
-    lasts = [stack(list(values), 0).value for values in zip(*finals, strict=True)]
-    return [x, *lasts]
+
+    def run(
+        place: int, source: SSAValue, first: Sequence[SSAValue]
+    ) -> tuple[list[SSAValue], SSAValue]:
+        is_back = place % directions == 1
+        own = weights[place]
+        return direction_of(builder, kind, source, first, own, is_back=is_back, lengths=lengths)
+
+    output, lasts = layers_of(builder, x, states, layers, directions, run)
+    return [output, *lasts]
 
 
 def _states(

@@ -17,11 +17,11 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.functions import FUNCTIONS
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.special import (
     apply,
     bessel_i0,
-    digamma,
     erfinv,
     expm1,
     lgamma,
@@ -146,20 +146,6 @@ def legalize_heaviside(builder: PaddleLegalizer) -> Results:
     return [a.eq(0).where(b, a.gt(0).cast(a.element)).value]
 
 
-@legalizes("atan2", "copysign", "nextafter", "lerp")
-def legalize_others_of_two(builder: PaddleLegalizer) -> Results:
-    """As in PyTorch."""
-    x, y = builder.input("x"), builder.input("y")
-    match builder.name:
-        case "lerp":
-            weight = builder.input("weight")
-            return builder.torch("lerp.Tensor", **{"self": x, "end": y, "weight": weight})
-        case "copysign":
-            return builder.torch("copysign.Tensor", **{"self": x, "other": y})
-        case name:
-            return builder.torch(f"{name}.default", **{"self": x, "other": y})
-
-
 _COMPARISONS = {
     "equal": "eq",
     "not_equal": "ne",
@@ -210,35 +196,10 @@ def legalize_shift(builder: PaddleLegalizer) -> Results:
 # One operand
 
 _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
-    "exp": lambda x: x.exp(),
-    "expm1": expm1,
-    "log": lambda x: x.log(),
-    "log2": lambda x: x.log() * (1 / math.log(2)),
-    "log10": lambda x: x.log() * (1 / math.log(10)),
-    "log1p": log1p,
-    "sqrt": lambda x: apply(core.SqrtOp, x),
-    "rsqrt": lambda x: 1 / apply(core.SqrtOp, x),
-    "reciprocal": lambda x: 1 / x,
-    "sin": lambda x: x.sin(),
-    "cos": lambda x: x.cos(),
-    "tan": lambda x: apply(core.TanOp, x),
-    "asin": lambda x: apply(core.AsinOp, x),
-    "acos": lambda x: apply(core.AcosOp, x),
-    "atan": lambda x: apply(core.AtanOp, x),
-    "sinh": lambda x: apply(core.SinhOp, x),
-    "cosh": lambda x: apply(core.CoshOp, x),
-    "tanh": lambda x: apply(core.TanhOp, x),
-    "asinh": lambda x: apply(core.AsinhOp, x),
-    "acosh": lambda x: apply(core.AcoshOp, x),
-    "atanh": lambda x: apply(core.AtanhOp, x),
-    "erf": lambda x: apply(core.ErfOp, x),
+    **FUNCTIONS,
     "erfinv": lambda x: erfinv(x.maximum(-1).minimum(1)),
-    "lgamma": lgamma,
     "gammaln": lgamma,
-    "digamma": digamma,
     "i0": bessel_i0,
-    "sigmoid": lambda x: apply(core.SigmoidOp, x),
-    "silu": lambda x: x * apply(core.SigmoidOp, x),
     "swish": lambda x: x * apply(core.SigmoidOp, x),
     "tanh_shrink": lambda x: x - apply(core.TanhOp, x),
     "softsign": lambda x: x / (x.abs() + 1),

@@ -105,13 +105,6 @@ def legalize_nonzero(builder: PaddleLegalizer) -> Results:
     return [builder.transpose(found, [1, 0])]
 
 
-@legalizes("masked_select")
-def legalize_masked_select(builder: PaddleLegalizer) -> Results:
-    """The elements where a mask holds."""
-    x, mask = builder.input("x"), builder.input("mask")
-    return builder.torch("masked_select.default", **{"self": x, "mask": mask})
-
-
 @legalizes("masked_fill")
 def legalize_masked_fill(builder: PaddleLegalizer) -> Results:
     """Another value where a mask holds."""
@@ -173,20 +166,6 @@ def legalize_index_add(builder: PaddleLegalizer) -> Results:
     return builder.torch(
         "index_add.default",
         **{"self": x, "dim": builder.along(x), "index": index, "source": source},
-    )
-
-
-@legalizes("index_put")
-def legalize_index_put(builder: PaddleLegalizer) -> Results:
-    """Other elements at places."""
-    return builder.torch(
-        "index_put.default",
-        **{
-            "self": builder.input("x"),
-            "indices": builder.inputs("indices"),
-            "values": builder.input("value"),
-            "accumulate": builder.flag("accumulate"),
-        },
     )
 
 

@@ -196,21 +196,15 @@ def legalize_sum_of_product(builder: PaddleLegalizer) -> Results:
     return [(found + (x if beta == 1 else x * beta)).value]
 
 
-@legalizes("dot", "kron", "cross", "matrix_power", "multi_dot", "einsum", "bilinear")
+@legalizes("dot", "cross", "multi_dot", "einsum", "bilinear")
 def legalize_products(builder: PaddleLegalizer) -> Results:
     """Products of vectors, of blocks, of several matrices, and sums of them by labels."""
     match builder.name:
         case "dot":
             a, b = builder.pair("x", "y")
             return [(a * b).reduce("sum", [len(a.dims) - 1]).value]
-        case "kron":
-            given = {"self": builder.input("x"), "other": builder.input("y")}
-            return builder.torch("kron.default", **given)
         case "cross":
             return [_cross(builder)]
-        case "matrix_power":
-            given = {"self": builder.input("x"), "n": builder.integer("n")}
-            return builder.torch("matrix_power.default", **given)
         case "multi_dot":
             first, *rest = builder.inputs("x")
             for value in rest:

@@ -444,37 +444,10 @@ def legalize_diag(builder: PaddleLegalizer) -> Results:
     return [builder.select(on.value, found, fill.value)]
 
 
-@legalizes("diag_embed", "diagonal")
-def legalize_diagonal(builder: PaddleLegalizer) -> Results:
-    """The elements of diagonals as the last dimension; matrices with them."""
-    is_read = builder.name == "diagonal"
-    names = ("axis1", "axis2") if is_read else ("dim1", "dim2")
-    return builder.torch(
-        f"{builder.name}.default",
-        **{
-            "self": builder.input("x" if is_read else "input"),
-            "offset": builder.integer("offset"),
-            "dim1": builder.integer(names[0]),
-            "dim2": builder.integer(names[1]),
-        },
-    )
-
-
-@legalizes("fill_diagonal", "fill_diagonal_tensor")
+@legalizes("fill_diagonal")
 def legalize_fill_diagonal(builder: PaddleLegalizer) -> Results:
     """Other elements on a diagonal."""
     x = builder.input("x")
-    if builder.name == "fill_diagonal_tensor":
-        return builder.torch(
-            "diagonal_scatter.default",
-            **{
-                "self": x,
-                "src": builder.input("y"),
-                "offset": builder.integer("offset"),
-                "dim1": builder.integer("dim1"),
-                "dim2": builder.integer("dim2"),
-            },
-        )
     dims = dims_of(x)
     if len(dims) != 2 or builder.flag("wrap"):
         builder.refuse("fill_diagonal that wraps, or of many dimensions", "a matrix")

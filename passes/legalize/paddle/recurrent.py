@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import i64
-from lowerdeck.passes.legalize.common.movement import concat
-from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of
+from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of, layers_of
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
 @legalizes("rnn")
@@ -32,21 +32,14 @@ def legalize_recurrent(builder: PaddleLegalizer) -> Results:
     lengths = None
     if builder.optional("sequence_length") is not None:
         lengths = builder.value("sequence_length").cast(i64)
-    finals: list[list[TensorValue]] = []
-    for layer in range(count // directions):
-        outputs: list[SSAValue] = []
-        for direction in range(directions):
-            place = layer * directions + direction
-            first = [
-                builder.squeeze(builder.slice_axis(state, 0, place, 1), [0]) for state in states
-            ]
-            own = [*weights[2 * place : 2 * place + 2]]
-            own += weights[2 * (count + place) : 2 * (count + place) + 2]
-            after, output = direction_of(
-                builder, kind, x, first, own, is_back=bool(direction), lengths=lengths
-            )
-            outputs.append(output)
-            finals.append([TensorValue(builder, value) for value in after])
-        x = concat(builder, outputs, 2)
-    lasts = [stack(list(values), 0).value for values in zip(*finals, strict=True)]
-    return builder.results(out=x, state=lasts)
+
+    def run(
+        place: int, source: SSAValue, first: Sequence[SSAValue]
+    ) -> tuple[list[SSAValue], SSAValue]:
+        own = [*weights[2 * place : 2 * place + 2]]
+        own += weights[2 * (count + place) : 2 * (count + place) + 2]
+        is_back = place % directions == 1
+        return direction_of(builder, kind, source, first, own, is_back=is_back, lengths=lengths)
+
+    output, lasts = layers_of(builder, x, states, count // directions, directions, run)
+    return builder.results(out=output, state=lasts)

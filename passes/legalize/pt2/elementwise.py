@@ -31,15 +31,14 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common import activation
+from lowerdeck.passes.legalize.common.functions import FUNCTIONS
 from lowerdeck.passes.legalize.common.recurrent import run_steps
 from lowerdeck.passes.legalize.common.special import (
     apply,
     bessel_i0,
-    digamma,
     erfc,
     erfinv,
     expm1,
-    lgamma,
     log1p,
 )
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -286,35 +285,10 @@ def legalize_clamp(builder: Pt2Legalizer) -> Results:
 # Functions of one operand
 
 _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
-    "exp": lambda x: x.exp(),
+    **FUNCTIONS,
     "exp2": lambda x: _power(2.0, x),
-    "log": lambda x: x.log(),
-    "log2": lambda x: x.log() * (1 / math.log(2)),
-    "log10": lambda x: x.log() * (1 / math.log(10)),
-    "log1p": log1p,
-    "expm1": expm1,
-    "sqrt": lambda x: apply(core.SqrtOp, x),
-    "rsqrt": lambda x: 1 / apply(core.SqrtOp, x),
-    "reciprocal": lambda x: 1 / x,
-    "sin": lambda x: x.sin(),
-    "cos": lambda x: x.cos(),
-    "tan": lambda x: apply(core.TanOp, x),
-    "asin": lambda x: apply(core.AsinOp, x),
-    "acos": lambda x: apply(core.AcosOp, x),
-    "atan": lambda x: apply(core.AtanOp, x),
-    "sinh": lambda x: apply(core.SinhOp, x),
-    "cosh": lambda x: apply(core.CoshOp, x),
-    "tanh": lambda x: apply(core.TanhOp, x),
-    "asinh": lambda x: apply(core.AsinhOp, x),
-    "acosh": lambda x: apply(core.AcoshOp, x),
-    "atanh": lambda x: apply(core.AtanhOp, x),
-    "erf": lambda x: apply(core.ErfOp, x),
     "erfc": erfc,
     "erfinv": erfinv,
-    "lgamma": lgamma,
-    "digamma": digamma,
-    "sigmoid": lambda x: apply(core.SigmoidOp, x),
-    "silu": lambda x: x * apply(core.SigmoidOp, x),
     "mish": lambda x: x * apply(core.TanhOp, activation.softplus(x)),
     "log_sigmoid": lambda x: x.minimum(0) - log1p((-x.abs()).exp()),
     "deg2rad": lambda x: x * (math.pi / 180),

@@ -9,11 +9,17 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.movement import concat
-from lowerdeck.passes.legalize.common.recurrent import State, cell, run_steps, times
+from lowerdeck.passes.legalize.common.recurrent import (
+    State,
+    cell,
+    layers_of,
+    reversed_steps,
+    run_steps,
+    times,
+)
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
@@ -35,21 +41,17 @@ def legalize_recurrent(builder: Pt2Legalizer) -> Results:
     params = builder.inputs("params")
     layers = builder.integer("num_layers")
     each = len(params) // (layers * directions)
-    finals: list[list[TensorValue]] = []
-    for layer in range(layers):
-        outputs: list[SSAValue] = []
-        for direction in range(directions):
-            place = layer * directions + direction
-            first = [
-                builder.squeeze(builder.slice_axis(state, 0, place, 1), [0]) for state in states
-            ]
-            weights = params[place * each : (place + 1) * each]
-            source = _reversed(builder, x) if direction else x
-            after, output = _direction(builder, source, first, weights)
-            outputs.append(_reversed(builder, output) if direction else output)
-            finals.append([TensorValue(builder, value) for value in after])
-        x = concat(builder, outputs, 2)
-    lasts = [stack(list(values), 0).value for values in zip(*finals, strict=True)]
+
+    def run(
+        place: int, source: SSAValue, first: Sequence[SSAValue]
+    ) -> tuple[list[SSAValue], SSAValue]:
+        weights = params[place * each : (place + 1) * each]
+        if place % directions == 0:
+            return _direction(builder, source, first, weights)
+        after, output = _direction(builder, reversed_steps(builder, source), first, weights)
+        return after, reversed_steps(builder, output)
+
+    x, lasts = layers_of(builder, x, states, layers, directions, run)
     if single:
         return [builder.squeeze(value, [1]) for value in (x, *lasts)]
     x = builder.transpose(x, [1, 0, 2]) if builder.flag("batch_first") else x
@@ -72,13 +74,6 @@ def legalize_cell(builder: Pt2Legalizer) -> Results:
             sums[place] = sums[place] + TensorValue.of(builder, bias)
     found = cell(name, sums[0], sums[1], state, dims_of(r)[1] // _GATES[name])
     return [builder.squeeze(value.value, [0]) if single else value.value for value in found]
-
-
-def _reversed(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
-    """The steps from the last to the first."""
-    dims = dims_of(x)
-    starts = [dims[0] - 1, *[Expr.const(0)] * (len(dims) - 1)]
-    return builder.slice(x, starts, dims, [-1, *[1] * (len(dims) - 1)])
 
 
 def _direction(

@@ -1,0 +1,29 @@
+"""Operators that mean what an operator of PyTorch means: the overload and its arguments."""
+
+from __future__ import annotations
+
+from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.applied import overloads
+
+_OPERATORS = """
+    atan2: atan2.default self=x other=y
+    copysign: copysign.Tensor self=x other=y
+    diag_embed: diag_embed.default self=input offset dim1 dim2
+    diagonal: diagonal.default self=x offset dim1=axis1 dim2=axis2
+    fill_diagonal_tensor: diagonal_scatter.default self=x src=y offset dim1 dim2
+    index_put: index_put.default self=x indices values=value accumulate
+    kron: kron.default self=x other=y
+    lerp: lerp.Tensor self=x end=y weight
+    masked_select: masked_select.default self=x mask
+    matrix_power: matrix_power.default self=x n
+    nextafter: nextafter.default self=x other=y
+"""
+"""A line each, in the type of the result."""
+
+
+@legalizes(*overloads(_OPERATORS))
+def legalize_as_torch(builder: PaddleLegalizer) -> Results:
+    """One of the table."""
+    overload = overloads(_OPERATORS)[builder.name]
+    return builder.torch(overload.target, **overload.arguments(builder))
