@@ -133,27 +133,35 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    """Connect in a thread: what Ray waits for may take minutes, or for ever."""
+    """Connect to a cluster in a given time, or start one on this machine."""
+    options = {"log_to_driver": False, "logging_level": "error"}
+    if address is None:
+        # In this thread: what Ray starts ends with the thread that has started it.
+        try:
+            ray.init(address="local", include_dashboard=False, **options)
+        except Exception as error:
+            raise RayError(f"Ray does not start on this machine: {_first_line(error)}") from error
+        return
     problems: list[BaseException] = []
-    quiet = {"log_to_driver": False, "logging_level": "error"}
 
     def connect() -> None:
         try:
-            if address is None:
-                ray.init(address="local", include_dashboard=False, **quiet)
-            else:
-                ray.init(address=address, **quiet)
+            ray.init(address=address, **options)
         except BaseException as error:
             problems.append(error)
 
-    where = f"no cluster at {address}" if address else "Ray does not start on this machine"
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(_PATIENCE)
     if thread.is_alive():
-        raise RayError(f"{where}: no answer in {_PATIENCE:.0f} s")
+        raise RayError(f"no cluster at {address}: no answer in {_PATIENCE:.0f} s")
     if problems:
-        raise RayError(f"{where}: {str(problems[0]).strip().splitlines()[0]}") from problems[0]
+        text = f"no cluster at {address}: {_first_line(problems[0])}"
+        raise RayError(text) from problems[0]
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _on_ray(ray: Any, model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
@@ -188,8 +196,8 @@ def _result(ray: Any, reference: Any, task: Task) -> Done:
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        first = str(error).strip().splitlines()[0]
-        raise BatchError(f"{task.file}, rows from {task.start}: {first}") from None
+        text = f"{task.file}, rows from {task.start}: {_first_line(error)}"
+        raise BatchError(text) from None
 
 
 def _compute(shared: Sequence[Any], task: Task, settings: Settings) -> Done:

@@ -296,9 +296,11 @@ def test_parquet(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """One Ray of two processors for all tests."""
+    """One Ray on this machine for all tests, as the command starts it."""
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    from lowerdeck.ray import engine_at
+
+    engine_at()
     yield ray
     ray.shutdown()
 
