@@ -44,14 +44,11 @@ def legalize_gather_nd(builder: PaddleLegalizer) -> Results:
     return [builder.add(GatherNdOp(x, builder.cast(index, i64)))]
 
 
-@legalizes("index_sample", "take_along_axis")
-def legalize_gather_elements(builder: PaddleLegalizer) -> Results:
-    """Elements at places along an axis."""
-    if builder.name == "index_sample":
-        x, index = builder.input("x"), builder.input("index")
-        return [builder.add(GatherElementsOp(x, builder.cast(index, i64), 1))]
-    x, index = builder.input("arr"), builder.input("indices")
-    return builder.torch("gather.default", **{"self": x, "index": index, "dim": builder.along(x)})
+@legalizes("index_sample")
+def legalize_index_sample(builder: PaddleLegalizer) -> Results:
+    """Elements of each row."""
+    x, index = builder.input("x"), builder.input("index")
+    return [builder.add(GatherElementsOp(x, builder.cast(index, i64), 1))]
 
 
 @legalizes("embedding", "lookup_table")
@@ -156,17 +153,6 @@ def legalize_put(builder: PaddleLegalizer) -> Results:
     include = builder.flag("include_self")
     name = _REDUCES.get(kind, kind)
     return builder.torch("scatter_reduce.two", **given, reduce=name, include_self=include)
-
-
-@legalizes("index_add")
-def legalize_index_add(builder: PaddleLegalizer) -> Results:
-    """Whole rows along a dimension added."""
-    x, source = builder.input("x"), builder.input("add_value")
-    index = builder.input("index")
-    return builder.torch(
-        "index_add.default",
-        **{"self": x, "dim": builder.along(x), "index": index, "source": source},
-    )
 
 
 # Graphs

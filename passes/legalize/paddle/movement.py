@@ -363,21 +363,6 @@ def legalize_partial(builder: PaddleLegalizer) -> Results:
     return [total.value]
 
 
-@legalizes("repeat_interleave", "repeat_interleave_with_tensor_index")
-def legalize_repeat(builder: PaddleLegalizer) -> Results:
-    """Each row several times."""
-    x, repeats = builder.input("x"), builder.optional("repeats")
-    axis = builder.along(x)
-    if repeats is None:
-        count = builder.integer("repeats")
-        return builder.torch(
-            "repeat_interleave.self_int", **{"self": x, "repeats": count, "dim": axis}
-        )
-    return builder.torch(
-        "repeat_interleave.self_Tensor", **{"self": x, "repeats": repeats, "dim": axis}
-    )
-
-
 # Pads
 
 _MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circular": "wrap"}

@@ -12,12 +12,16 @@ _OPERATORS = """
     diag_embed: diag_embed.default self=input offset dim1 dim2
     diagonal: diagonal.default self=x offset dim1=axis1 dim2=axis2
     fill_diagonal_tensor: diagonal_scatter.default self=x src=y offset dim1 dim2
+    index_add: index_add.default self=x dim=axis index source=add_value
     index_put: index_put.default self=x indices values=value accumulate
     kron: kron.default self=x other=y
     lerp: lerp.Tensor self=x end=y weight
     masked_select: masked_select.default self=x mask
     matrix_power: matrix_power.default self=x n
     nextafter: nextafter.default self=x other=y
+    repeat_interleave: repeat_interleave.self_int self=x repeats dim=axis
+    repeat_interleave_with_tensor_index: repeat_interleave.self_Tensor self=x repeats dim=axis
+    take_along_axis: gather.default self=arr index=indices dim=axis
 """
 """A line each, in the type of the result."""
 
