@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -228,7 +230,7 @@ def _heads(path: str, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
             for name in names:
                 with archive.open(name) as file:
                     heads[name.removesuffix(".npy")] = _head(file)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise BatchError(f"{path}: cannot be read: {error}") from None
     return by_name(path, heads, inputs)
 
@@ -345,8 +347,18 @@ def compute(model: Model, task: Task, settings: Settings) -> Done:
         numbers = [number for block in kept for number in block.rows]
         arrays = {ROWS: np.asarray(numbers, np.int64), **rows.together(kept, name)}
         with replacing(task.output, "wb") as file:
-            np.savez(file, **cast("Any", arrays))
+            _write(file, arrays)
     return Done(task, task.stop - task.start, len(failed), one_by_one)
+
+
+def _write(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
+    """An .npz file, as numpy writes it where no output has the name of an argument of its own."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            # The format has no bfloat16; a float holds all of its values.
+            held = array.astype(np.float32) if array.dtype.kind == "V" else array
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(held, order="C"), allow_pickle=False)
 
 
 class Block(NamedTuple):
@@ -480,21 +492,22 @@ def _parquet(path: str, inputs: Sequence[TensorInfo]) -> dict[str, Array]:
 
 def _column(path: str, column: Any, info: TensorInfo) -> Array:
     """A column as an array of rows; BatchError for missing values and lists of several lengths."""
-    values, count = column.combine_chunks(), len(column)
-    if values.null_count:
-        raise BatchError(f"{path}: column '{info.name}' has {values.null_count} missing values")
-    while hasattr(values, "flatten") and hasattr(values.type, "value_type"):
+    compute: Any = importlib.import_module("pyarrow.compute")
+    values, shape = column.combine_chunks(), [len(column)]
+    while not values.null_count and hasattr(values.type, "value_type"):
+        lengths = compute.unique(compute.list_value_length(values)).to_pylist()
+        if len(lengths) > 1:
+            listed = ", ".join(map(str, sorted(lengths)))
+            raise BatchError(f"{path}: column '{info.name}' has lists of the lengths {listed}")
+        shape += lengths
         values = values.flatten()
-        if values.null_count:
-            raise BatchError(f"{path}: column '{info.name}' has missing values in its lists")
-    flat = np.asarray(values.to_numpy(zero_copy_only=False))
+    if values.null_count:
+        raise BatchError(f"{path}: column '{info.name}' has missing values")
+    array = np.asarray(values.to_numpy(zero_copy_only=False))
     sizes = [size for size in info.shape[1:] if isinstance(size, int)]
-    if len(sizes) == info.rank - 1 and len(flat) == count * int(np.prod(sizes)):
-        return flat.reshape(count, *sizes)
-    lengths = {len(value) if hasattr(value, "__len__") else 1 for value in column}
-    if len(lengths) > 1:
-        raise BatchError(f"{path}: column '{info.name}' has lists of several lengths")
-    return flat.reshape(count, -1) if len(flat) != count else flat
+    if len(sizes) == info.rank - 1 and math.prod(shape[1:]) == math.prod(sizes):
+        return array.reshape(shape[0], *sizes)
+    return array.reshape(shape)
 
 
 # Errors by row

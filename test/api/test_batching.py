@@ -235,6 +235,28 @@ def test_all_files_that_do_not_fit_are_listed(digits: Model, tmp_path: Path) -> 
     assert found["logits"].shape == (0, 10)
 
 
+def test_outputs_of_any_name_and_damaged_data(tmp_path: Path) -> None:
+    rows = ["n", 2]
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["file"], to=TensorProto.BFLOAT16)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, rows)],
+        [helper.make_tensor_value_info("file", TensorProto.BFLOAT16, rows)],
+    )
+    opsets = [helper.make_opsetid("", 18)]
+    model = lowerdeck.compile(helper.make_model(graph, opset_imports=opsets, ir_version=10))
+    x = np.random.default_rng(0).integers(-256, 256, (200, 2)).astype(np.float32)
+    np.savez_compressed(tmp_path / "x.npz", x=x)
+    batch(model, tmp_path / "x.npz", tmp_path / "out")
+    (found,) = results(tmp_path / "out").values()
+    np.testing.assert_array_equal(found["file"], x)
+    data = bytearray((tmp_path / "x.npz").read_bytes())
+    data[len(data) // 3 : len(data) // 2] = bytes(len(data) // 2 - len(data) // 3)
+    (tmp_path / "bad.npz").write_bytes(data)
+    with pytest.raises(lowerdeck.LowerdeckError, match=r"bad\.npz: cannot be read"):
+        batch(model, tmp_path / "bad.npz", tmp_path / "bad")
+
+
 def test_command(
     table: Model,
     tmp_path: Path,
@@ -284,7 +306,7 @@ def test_parquet(tmp_path: Path) -> None:
         batch(model, path, tmp_path / name)
         (found,) = results(tmp_path / name).values()
         np.testing.assert_array_equal(found["y"], -x)
-    for column in ([[1.0], [2.0, 3.0]], [[1.0, 2.0], None], [[1.0, None], [1.0, 2.0]]):
+    for column in ([[1.0], [1.0, 2.0, 3.0]], [[1.0, 2.0], None], [[1.0, None], [1.0, 2.0]]):
         path = tmp_path / "bad.parquet"
         parquet.write_table(pa.table({"x": pa.array(column, pa.list_(pa.float32()))}), path)
         with pytest.raises(BatchError, match="column 'x' has"):
