@@ -11,14 +11,13 @@ from lowerdeck.dialects.caffe.caffe_pb2 import DetectionOutputParameter, PriorBo
 from lowerdeck.dialects.caffe.fork_shapes import detection_classes, proposals_of
 from lowerdeck.dialects.core.tensor import (
     GatherOp,
-    ScatterElementsOp,
 )
 from lowerdeck.dialects.core.types import dims_of, f32, i1, i64
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.common.boxes import best_of, centers_of, decoded, picked
-from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.common.boxes import best_kept, best_of, centers_of, decoded, picked
+from lowerdeck.passes.legalize.common.selection import nonzero, nonzero_places
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 
@@ -69,8 +68,7 @@ def legalize_proposal(builder: CaffeLegalizer) -> Results:
         most=Expr.const(p.regions) if p.regions > 0 else None,
         border=1,
     )
-    found = nonzero(builder, kept.reshape([kept.dims[1]]).value)
-    index = builder.reshape(found, [dims_of(found)[1]])
+    index = nonzero_places(builder, kept.reshape([kept.dims[1]]).value)
     zeros = TensorValue(builder, builder.broadcast(builder.scalar(0, f32), best.dims))
     table = stack([zeros, *corners], 2).reshape([best.dims[1], 5])
     regions = builder.add(GatherOp(table.value, index, 0, inside=True))
@@ -141,7 +139,7 @@ def legalize_detection_output(builder: CaffeLegalizer) -> Results:
     )
     kept = kept.reshape([images, product(shape[1:])])
     if p.keep_top_k > 0:
-        kept = kept & _best_of_image(kept, values.reshape(kept.dims), p.keep_top_k)
+        kept = best_kept(kept, values.reshape(kept.dims), p.keep_top_k)
     image = TensorValue.iota(builder, images).cast(f32)
     class_ = TensorValue(builder, np.array(labels, np.float32)).reshape([1, len(labels), 1])
     columns = [image.column(3, 0).broadcast(shape), class_.broadcast(shape), values, *corners]
@@ -182,15 +180,6 @@ def _decoded(
     if p.code_type == PriorBoxParameter.CORNER_SIZE:
         return [corners[k] + deltas[k] * sizes[k % 2] for k in range(4)]
     return decoded(centers_of(corners), deltas)
-
-
-def _best_of_image(kept: TensorValue, scores: TensorValue, count: int) -> TensorValue:
-    """Which boxes [images, boxes] are among the `count` best kept ones of their image."""
-    builder = kept.builder
-    values, places = best_of(kept.where(scores, -np.inf), Expr.const(count))
-    zeros = builder.broadcast(builder.scalar(0, f32), kept.dims)
-    op = ScatterElementsOp(zeros, places.value, values.gt(-np.inf).cast(f32).value, 1)
-    return TensorValue(builder, builder.add(op)).ne(0)
 
 
 def _rows(

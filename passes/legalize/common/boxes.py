@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from lowerdeck.dialects.core.tensor import GatherElementsOp, TopKOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, TopKOp
+from lowerdeck.dialects.core.types import i64
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -22,6 +24,16 @@ def best_of(x: TensorValue, count: Expr | int) -> tuple[TensorValue, TensorValue
         count = dim if count < 0 else Expr.const(count)
     values, places = x.builder.insert(TopKOp(x.value, minimum(count, dim), len(x.dims) - 1))
     return TensorValue(x.builder, values), TensorValue(x.builder, places)
+
+
+def best_kept(kept: TensorValue, scores: TensorValue, count: int) -> TensorValue:
+    """Which boxes [groups, boxes] are kept and among the `count` best kept ones of their group."""
+    builder = kept.builder
+    _, places = best_of(kept.where(scores, -math.inf), count)
+    none = builder.broadcast(builder.scalar(0, i64), kept.dims)
+    ones = builder.broadcast(builder.scalar(1, i64), places.dims)
+    op = ScatterElementsOp(none, places.value, ones, 1)
+    return kept & TensorValue(builder, builder.add(op)).ne(0)
 
 
 def columns_of(boxes: TensorValue, first: int = 0) -> list[TensorValue]:

@@ -18,6 +18,11 @@ def nonzero(builder: Legalizer, x: SSAValue) -> SSAValue:
     return builder.add(NonzeroOp(x, count))
 
 
+def nonzero_places(builder: Legalizer, x: SSAValue) -> SSAValue:
+    """The i64 places [count] of the elements of a vector that are not zero."""
+    return builder.squeeze(nonzero(builder, x), [0])
+
+
 def one_hot(indices: TensorValue, depth: Expr, axis: int) -> TensorValue:
     """i1: a new dimension of `depth` at `axis`, where only the place of the index holds."""
     builder, rank = indices.builder, len(indices.dims)

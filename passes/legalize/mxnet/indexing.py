@@ -13,7 +13,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, is_float, rank_of, ui8
 from lowerdeck.dialects.dims import Expr, exprs, product
-from lowerdeck.passes.legalize.common.selection import nonzero, one_hot
+from lowerdeck.passes.legalize.common.selection import nonzero, nonzero_places, one_hot
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
@@ -128,8 +128,7 @@ def legalize_one_hot(builder: MxnetLegalizer) -> Results:
 def legalize_boolean_mask(builder: MxnetLegalizer) -> Results:
     """The parts along an axis where a vector is not zero."""
     x = builder.input("data")
-    found = nonzero(builder, builder.input("index"))
-    places = builder.squeeze(found, [0])
+    places = nonzero_places(builder, builder.input("index"))
     return [builder.add(GatherOp(x, places, builder.along(x), inside=True))]
 
 

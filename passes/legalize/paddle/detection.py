@@ -15,9 +15,16 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import dims_of, f32, i32, i64
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.boxes import best_of, columns_of, decoded, picked, similarity
+from lowerdeck.passes.legalize.common.boxes import (
+    best_kept,
+    best_of,
+    columns_of,
+    decoded,
+    picked,
+    similarity,
+)
 from lowerdeck.passes.legalize.common.movement import concat
-from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.common.selection import nonzero_places
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.onnx.applied import roi_align
@@ -217,6 +224,28 @@ def legalize_similarity(builder: PaddleLegalizer) -> Results:
 # Suppression
 
 
+def _candidates(
+    builder: PaddleLegalizer, boxes: TensorValue, scores: TensorValue
+) -> tuple[TensorValue, TensorValue, TensorValue, list[TensorValue]]:
+    """
+    The best boxes by class of each image: classes, scores, -inf for what is none, places, and
+    corners, [images, classes, boxes] each.
+    """
+    images, classes, count = scores.dims
+    candidates = scores.gt(float(builder.number("score_threshold")))
+    background = builder.integer("background_label")
+    class_ = TensorValue.iota(builder, classes).column(3, 1)
+    if background >= 0:
+        candidates = candidates & class_.ne(background)
+    top = builder.integer("nms_top_k")
+    values, places = best_of(candidates.where(scores, -math.inf), top)
+    corners = [
+        picked(side.reshape([images, 1, count]).broadcast(scores.dims), places)
+        for side in columns_of(boxes)
+    ]
+    return class_.cast(values.element).broadcast(values.dims), values, places, corners
+
+
 @legalizes("multiclass_nms3", "multiclass_nms")
 def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
     """
@@ -227,18 +256,7 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
     if len(scores.dims) != 3 or (builder.has("rois_num") and builder.optional("rois_num")):
         builder.refuse("boxes of their own for each class", "[images, classes, boxes]")
     images, classes, count = scores.dims
-    low = TensorValue.number(builder, -math.inf, scores.element)
-    candidates = scores.gt(float(builder.number("score_threshold")))
-    background = builder.integer("background_label")
-    class_ = TensorValue.iota(builder, classes).column(3, 1)
-    if background >= 0:
-        candidates = candidates & class_.ne(background)
-    values, places = best_of(candidates.where(scores, low), builder.integer("nms_top_k"))
-    shape = [images, classes, count]
-    corners = [
-        picked(boxes.pick(2, k).reshape([images, 1, count]).broadcast(shape), places)
-        for k in range(4)
-    ]
+    class_, values, places, corners = _candidates(builder, boxes, scores)
     size = values.dims[2]
     flat = [images * classes, size]
     kept = suppressed(
@@ -251,19 +269,13 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
         decay=float(builder.number("nms_eta")),
     ).reshape([images, classes * size])
     if (most := builder.integer("keep_top_k")) >= 0:
-        ranked = kept.where(values.reshape(kept.dims), low)
-        _, best = best_of(ranked, most)
-        none = builder.broadcast(builder.scalar(0, i64), kept.dims)
-        ones = builder.broadcast(builder.scalar(1, i64), best.dims)
-        marked = builder.add(ScatterElementsOp(none, best.value, ones, 1))
-        kept = kept & TensorValue(builder, marked).gt(0)
-    columns = [class_.cast(values.element).broadcast(values.dims), values, *corners]
+        kept = best_kept(kept, values.reshape(kept.dims), most)
+    columns = [class_, values, *corners]
     total = product(values.dims)
     table = stack(columns, 3).reshape([total, 6])
     image = TensorValue.iota(builder, images).column(3, 0)
     index = (image * TensorValue.dim(builder, count) + places).reshape([total])
-    found = nonzero(builder, kept.reshape([total]).value)
-    rows = builder.reshape(found, [dims_of(found)[1]])
+    rows = nonzero_places(builder, kept.reshape([total]).value)
     places_ = builder.unsqueeze(builder.add(GatherOp(index.value, rows, 0)), [1])
     number = kept.cast(i64).reduce("sum", [1]).cast(i32)
     values_ = {
@@ -288,8 +300,7 @@ def legalize_nms(builder: PaddleLegalizer) -> Results:
     corners = [boxes.pick(1, k).reshape([1, count]) for k in range(4)]
     alive = corners[0].eq(corners[0]) | corners[0].ne(corners[0])
     kept = suppressed(builder, corners, alive, float(builder.number("threshold")))
-    found = nonzero(builder, kept.reshape([count]).value)
-    return [builder.reshape(found, [dims_of(found)[1]])]
+    return [nonzero_places(builder, kept.reshape([count]).value)]
 
 
 # Regions
@@ -388,8 +399,7 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
         decay=float(builder.number("eta")),
     )
     size = kept.dims[1]
-    found = nonzero(builder, kept.reshape([size]).value)
-    places = builder.reshape(found, [dims_of(found)[1]])
+    places = nonzero_places(builder, kept.reshape([size]).value)
     table = stack(corners, 2).reshape([size, 4])
     number = kept.cast(i64).reduce("sum", [1]).cast(i32)
     return builder.results(
@@ -430,8 +440,7 @@ def legalize_distribute(builder: PaddleLegalizer) -> Results:
     orders: list[SSAValue] = []
     for number in range(first, last + 1):
         here = level.eq(number)
-        found = nonzero(builder, here.value)
-        places = builder.reshape(found, [dims_of(found)[1]])
+        places = nonzero_places(builder, here.value)
         parts.append(builder.add(GatherOp(boxes.value, places, 0)))
         orders.append(places)
         if images is None:
@@ -472,17 +481,7 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
     boxes, scores = builder.value("bboxes"), builder.value("scores")
     images, classes, count = scores.dims
     low = TensorValue.number(builder, -math.inf, scores.element)
-    background = builder.integer("background_label")
-    class_ = TensorValue.iota(builder, classes).column(3, 1)
-    candidates = scores.gt(float(builder.number("score_threshold")))
-    if background >= 0:
-        candidates = candidates & class_.ne(background)
-    values, places = best_of(candidates.where(scores, low), builder.integer("nms_top_k"))
-    shape = [images, classes, count]
-    corners = [
-        picked(boxes.pick(2, k).reshape([images, 1, count]).broadcast(shape), places)
-        for k in range(4)
-    ]
+    class_, values, places, corners = _candidates(builder, boxes, scores)
     size = values.dims[2]
     overlap = similarity(
         [corner.reshape([images, classes, size, 1]) for corner in corners],
@@ -509,13 +508,12 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
     best, order = best_of(sunk.reshape(flat), builder.integer("keep_top_k"))
     kept = best.gt(-math.inf)
     total = product(best.dims)
-    columns = [class_.cast(values.element).broadcast(values.dims), *corners]
+    columns = [class_, *corners]
     columns = [picked(column.reshape(flat), order) for column in columns]
     table = stack([columns[0], best, *columns[1:]], 2).reshape([total, 6])
     image = TensorValue.iota(builder, images).column(2, 0)
     index = image * TensorValue.dim(builder, count) + picked(places.reshape(flat), order)
-    found = nonzero(builder, kept.reshape([total]).value)
-    rows = builder.reshape(found, [dims_of(found)[1]])
+    rows = nonzero_places(builder, kept.reshape([total]).value)
     places_ = builder.unsqueeze(builder.add(GatherOp(index.reshape([total]).value, rows, 0)), [1])
     return builder.results(
         out=builder.add(GatherOp(table.value, rows, 0)),
