@@ -140,6 +140,8 @@ def batch(
     """
     folder = os.fspath(output)
     _check_model(model, settings)
+    if os.path.exists(folder) and os.path.realpath(folder) == os.path.realpath(inputs):
+        raise BatchError(f"{folder}: is the folder of the rows; results need one of their own")
     tasks = plan(model, os.fspath(inputs), folder)
     _claim(folder, model, tasks, settings)
     total = sum(task.stop - task.start for task in tasks)

@@ -131,6 +131,8 @@ def test_a_killed_run_goes_on(digits: Model, rows: Path, tmp_path: Path) -> None
     np.save(rows / "b.npy", images(8))
     with pytest.raises(BatchError, match=r"b\.npy: has changed"):
         batch(digits, rows, folder)
+    with pytest.raises(BatchError, match="is the folder of the rows"):
+        batch(digits, rows, rows)
 
 
 def test_rows_that_fail_are_kept_apart(table: Model, tmp_path: Path) -> None:
