@@ -121,7 +121,9 @@ class Blamer:
         The same for the passes after the last one that rounds numbers on purpose, whose results are
         right ones then; UncheckedError, also where passes before it have changed them.
         """
-        numbers = [k for k, step in enumerate(self.steps) if getattr(step.pass_, "rounds", False)]
+        numbers = [
+            k for k, step in enumerate(self.steps) if getattr(step.pass_, "rounds_numbers", False)
+        ]
         if not numbers:
             return self
         module, context, last = self.module.clone(), self.context(), numbers[-1]

@@ -291,7 +291,7 @@ class QuantizeLayersPass(ModulePass):
 
     name = "quantize-layers"
     optional = True
-    rounds = True
+    rounds_numbers = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of(ctx)

@@ -248,7 +248,7 @@ class NarrowWeightsPass(ModulePass):
 
     name = "narrow-weights"
     optional = True
-    rounds = True
+    rounds_numbers = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of(ctx)

@@ -59,3 +59,9 @@ def test_groups_take_the_passes_that_they_run() -> None:
         if issubclass(cls, PassGroup):
             imported = set(imports_of(file_of(cls.__module__)))
             assert imported & SINGLE_FILES == {member.__module__ for member in cls.members}
+
+
+def test_passes_that_round() -> None:
+    """What these give is the reference for what follows them, so there may be no others."""
+    rounding = {cls.name for cls in PASS_CLASSES if getattr(cls, "rounds_numbers", False)}
+    assert rounding == {"narrow-weights", "quantize-layers"}
