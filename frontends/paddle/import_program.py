@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1, i64
-from lowerdeck.dialects.paddle.ops import PaddleOp, op_class
+from lowerdeck.dialects.paddle.ops import PaddleOp, known_class, op_class
 from lowerdeck.dialects.paddle.schema import OldForm, old_forms
 from lowerdeck.frontends.paddle.building import MOST_DEPTH, Building
 from lowerdeck.frontends.paddle.elements import ProgramError, element_numbered
@@ -34,6 +34,8 @@ CONTROL_FLOW = frozenset(
 
 _DTYPES = frozenset({"dtype", "out_dtype"})
 """Attributes that number an element type."""
+
+_AtLeastVectorOp = known_class("atleast_vector")
 
 _ZERO_DIMENSIONS = 2005000
 """The version from which on there are tensors without dimensions."""
@@ -94,7 +96,13 @@ class _Importer(Building):
         self.raise_problems()
         self._section(0, names, self.block, 0)
         self.raise_problems()
-        return self._finished(names, outputs)
+        module = self._finished(names, outputs)
+        for op in list(module.walk()):
+            # What no operator reads needs no dimension, such as the moments of a normalization.
+            if isinstance(op, _AtLeastVectorOp) and op.results[0].first_use is None:
+                op.detach()
+                op.erase()
+        return module
 
     def _finished(self, names: Mapping[str, _Held], outputs: Sequence[str] | None) -> ModuleOp:
         fetched = sorted(self.fetched, key=lambda entry: entry[0])

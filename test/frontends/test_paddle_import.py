@@ -189,6 +189,18 @@ def test_scalars_of_old_versions_have_a_dimension(tmp_path: Path) -> None:
         assert _results(path, {"x": X})["y"].shape == shape
 
 
+def test_moments_of_old_versions_that_nothing_reads(tmp_path: Path) -> None:
+    """They are not computed, although they have one element."""
+    names = [variable(name, "float32", [1, 3]) for name in ("x", "y")]
+    names += [variable(name, "float32", [1]) for name in ("mean", "variance")]
+    outputs = {"Mean": "mean", "Variance": "variance", "Y": "y"}
+    norm = call("layer_norm", {"X": "x"}, outputs, begin_norm_axis=1, epsilon=1e-5)
+    calls = [feed("x", 0), norm, fetch("y", 0)]
+    path = write_program(tmp_path / "m.pdmodel", (names, calls), version=2004000)
+    found = _results(path, {"x": floats([1, 2, 3])})["y"]
+    np.testing.assert_allclose(found, floats([-1.2247, 0, 1.2247]), atol=1e-4)
+
+
 def _pir_loop(path: Path) -> Path:
     row, number, on = type_of("float32", [-1, 3]), type_of("int64", []), type_of("bool", [])
     loop = [
