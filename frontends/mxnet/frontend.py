@@ -46,9 +46,11 @@ def _weights(path: str, options: Mapping[str, OptionValue]) -> list[str]:
 
 
 def _advice(path: str) -> str | None:
-    """The symbol that belongs to weights."""
+    """The symbol that belongs to weights; TVM calls its files of parameters the same."""
+    from lowerdeck.frontends.mxnet.weights import is_weights
+
     stem, suffix = os.path.splitext(path)
-    if suffix != ".params":
+    if suffix != ".params" or (os.path.isfile(path) and not is_weights(path)):
         return None
     name, _, epoch = stem.rpartition("-")
     symbol = f"{name if epoch.isdigit() else stem}-symbol.json"

@@ -60,6 +60,12 @@ def element_numbered(number: int) -> Attribute:
     return element_of(np.dtype(_DTYPES[number]))
 
 
+def is_weights(path: str) -> bool:
+    """True if a file begins as those with NDArrays do; OSError if it cannot be read."""
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def weights_beside(path: str) -> list[str]:
     """The files `NAME-0000.params` of any epoch beside `NAME-symbol.json`."""
     folder, name = os.path.split(path)
