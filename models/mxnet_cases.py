@@ -130,7 +130,7 @@ def make_forms(folder: Path, arrays: Arrays, forms: Mapping[str, Form], toleranc
                 parts = _parts(form(mx.sym, own))
             used = {key: arrays[key] for key in own.used}
             answers = [a for part in parts for a in _answers(part, used)]
-        except Exception as error:
+        except Exception as error:  # whatever MXNet refuses, the other forms are written
             print(f"{folder.name}: {name}: {_reason(error)}", file=sys.stderr)
             continue
         with mx.name.Prefix(f"{name}_"):

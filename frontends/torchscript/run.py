@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -46,7 +47,7 @@ _MOST_OPS = 30_000
 _CONSTANTS = {"inf": math.inf, "nan": math.nan, "infj": math.inf, "nanj": math.nan}
 
 
-class Program(Builtins):
+class Program(Builtins, ABC):
     """One program, as far as it has been followed."""
 
     def __init__(self, archive: ScriptArchive, constants: Mapping[str, Any]) -> None:
@@ -386,17 +387,17 @@ class Program(Builtins):
 
     # Control flow: see flow.py
 
+    @abstractmethod
     def follow_if(self, node: ast.If, env: Env) -> None:
         """An if statement."""
-        raise NotImplementedError
 
+    @abstractmethod
     def follow_while(self, node: ast.While, env: Env) -> None:
         """A while statement."""
-        raise NotImplementedError
 
+    @abstractmethod
     def follow_for(self, node: ast.For, env: Env) -> None:
         """A for statement."""
-        raise NotImplementedError
 
 
 class ScriptLimitError(ScriptError):
