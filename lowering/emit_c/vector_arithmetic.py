@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import f32
-from lowerdeck.lowering.emit_c.vector_types import STEMS, Function, type_name
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.emit_c.vector_types import STEMS, Function, guarded, type_name
+from lowerdeck.lowering.targets.isa import Isa
 
 
-def any_lane(scalar: Attribute, lanes: int) -> str:
+def any_lane(scalar: Attribute, lanes: int, isa: Isa) -> str:
     """A mask is not zero: as few numbers of 64 bits as its bits make."""
     name = type_name(scalar, lanes)
     count = max(STEMS[scalar][2] * lanes // 8, 1)
-    lines = [f"static inline bool {name}_any({name} mask) {{"]
-    if (STEMS[scalar][2], lanes) in _TESTS:
-        macro, form = _TESTS[(STEMS[scalar][2], lanes)]
-        lines += [
-            f"#if defined({macro}) && !defined(__clang__)",
-            f"  return {form} != 0;",
-            "#else",
-        ]
-    lines += [
+    plain = [
         f"  uint64_t bits[{count}] = {{0}};",
         "  memcpy(bits, &mask, sizeof mask);",
         f"  return ({' | '.join(f'bits[{k}]' for k in range(count))}) != 0;",
     ]
-    if (STEMS[scalar][2], lanes) in _TESTS:
-        lines.append("#endif")
+    builtin = isa.functions.get(("any", STEMS[scalar][0], lanes))
+    own = [] if builtin is None else [f"  return {builtin.call} != 0;"]
+    lines = [f"static inline bool {name}_any({name} mask) {{", *guarded(builtin, own, plain)]
     return "\n".join([*lines, "}", ""])
 
 
-_QUADS = "(long long __attribute__((vector_size(64))))mask"
-_BYTES = "__builtin_ia32_pmovmskb{0}((char __attribute__((vector_size({1}))))mask)"
-_TESTS: Mapping[tuple[int, int], tuple[str, str]] = {
-    (4, 16): ("__AVX512F__", "__builtin_ia32_ptestmd512(mask, mask, 0xffff)"),
-    (8, 8): ("__AVX512F__", f"__builtin_ia32_ptestmq512({_QUADS}, {_QUADS}, 0xff)"),
-    (4, 8): ("__AVX2__", _BYTES.format(256, 32)),
-    (8, 4): ("__AVX2__", _BYTES.format(256, 32)),
-    (4, 4): ("__SSE2__", _BYTES.format(128, 16)),
-    (8, 2): ("__SSE2__", _BYTES.format(128, 16)),
-}
-"""How gcc tests a mask, by the bytes of a lane and the lanes."""
-
-
-def rounding_or_root(function: str, scalar: Attribute, lanes: int) -> Function:
+def rounding_or_root(function: str, scalar: Attribute, lanes: int, isa: Isa) -> Function:
     """
     By the instruction, where there is one. Adding what has no place for a fraction rounds, too;
     what is below or above is the next integer then.
@@ -87,81 +65,45 @@ def rounding_or_root(function: str, scalar: Attribute, lanes: int) -> Function:
             f"  return ({name})(({bits})r | sign);\n"
         )
         calls = frozenset({f"{name}_select", f"{name}_rint"})
-    instructions = _instruction(function, scalar, lanes)
     text = f"static inline {name} {name}_{function}({name} x) {{\n"
-    if instructions is not None:
-        macro, form = instructions
-        text += f"#if defined({macro}) && !defined(__clang__)\n  return {form};\n#else\n"
-        text += f"{plain}#endif\n"
-    else:
-        text += plain
+    text += _by_function(function, scalar, lanes, isa, plain)
     return Function(text + "}\n", calls)
 
 
-_ROUNDINGS: Mapping[str, int] = {"rint": 4, "floor": 9, "ceil": 10}
+def _by_function(function: str, scalar: Attribute, lanes: int, isa: Isa, plain: str) -> str:
+    """The body of a function that there may be an instruction for."""
+    builtin = isa.functions.get((function, STEMS[scalar][0], lanes))
+    own = [] if builtin is None else [f"  return {builtin.call};"]
+    return "\n".join([*guarded(builtin, own, plain.splitlines()), ""])
 
 
-def _instruction(function: str, scalar: Attribute, lanes: int) -> tuple[str, str] | None:
-    """The macro that says that there is an instruction, and gcc's name of it."""
-    suffix = "ps" if scalar == f32 else "pd"
-    width = 8 * STEMS[scalar][2] * lanes
-    if width not in (128, 256, 512):
-        return None
-    if function == "sqrt":
-        forms = {
-            512: ("__AVX512F__", f"__builtin_ia32_sqrt{suffix}512_mask(x, x, -1, 4)"),
-            256: ("__AVX__", f"__builtin_ia32_sqrt{suffix}256(x)"),
-            128: ("__SSE2__", f"__builtin_ia32_sqrt{suffix}(x)"),
-        }
-        return forms[width]
-    kind = _ROUNDINGS[function]
-    forms = {
-        512: ("__AVX512F__", f"__builtin_ia32_rndscale{suffix}_mask(x, {kind}, x, -1, 4)"),
-        256: ("__AVX__", f"__builtin_ia32_round{suffix}256(x, {kind})"),
-        128: ("__SSE4_1__", f"__builtin_ia32_round{suffix}(x, {kind})"),
-    }
-    return forms[width]
-
-
-def float_extremum(
-    scalar: Attribute, lanes: int, kind: str, operator: str, target: Target
-) -> Function:
-    """A maximum or minimum; clang finds the instruction by itself."""
+def float_extremum(scalar: Attribute, lanes: int, kind: str, operator: str, isa: Isa) -> Function:
+    """A maximum or minimum."""
     name = type_name(scalar, lanes)
-    text = f"  return {name}_select(a {operator} b, a, b);\n"
-    if (builtin := target.extrema.get(STEMS[scalar][2] * lanes // 4)) is not None:
-        call = builtin.call.format(kind, *(("ps", "-1") if scalar == f32 else ("pd", "255")))
-        text = (
-            f"#if defined({builtin.macro}) && !defined(__clang__)\n"
-            f"  return {call};\n#else\n{text}#endif\n"
-        )
+    plain = f"  return {name}_select(a {operator} b, a, b);\n"
+    text = _by_function(kind, scalar, lanes, isa, plain)
     return Function(
         f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n{text}}}\n",
         frozenset({f"{name}_select"}),
     )
 
 
-def dot_pairs(name: str, lanes: int, target: Target) -> str:
+def dot_pairs(name: str, lanes: int, isa: Isa) -> str:
     """Products of the two halves of each lane, and a total."""
-    lines = [f"static inline {name} {name}_dot_pairs({name} a, {name} b, {name} c) {{"]
-    builtins = target.pairs.get(lanes, ())
-    for builtin in builtins:
-        word = "if" if builtin is builtins[0] else "elif"
-        call = builtin.call.format("(pairs)a", "(pairs)b", name)
-        lines.append(f"#{word} defined({builtin.macro}) && !defined(__clang__)")
-        if "pairs" in call:
-            lines.append(f"  typedef short pairs __attribute__((vector_size({4 * lanes})));")
-        lines.append(f"  return {call};")
-    if builtins:
-        lines.append("#else")
     low = " * ".join(f"(({name})((lowerdeck_u32x{lanes}){x} << 16) >> 16)" for x in "ab")
-    lines.append(f"  return c + {low} + (a >> 16) * (b >> 16);")
-    if builtins:
-        lines.append("#endif")
-    return "\n".join([*lines, "}", ""])
+    lines = [f"  return c + {low} + (a >> 16) * (b >> 16);"]
+    builtins = isa.pairs.get(lanes, ())
+    for builtin in reversed(builtins):
+        call = builtin.call.format("(pairs)a", "(pairs)b", name)
+        own = [f"  return {call};"]
+        if "pairs" in call:
+            own.insert(0, f"  typedef short pairs __attribute__((vector_size({4 * lanes})));")
+        lines = guarded(builtin, own, lines)
+    head = f"static inline {name} {name}_dot_pairs({name} a, {name} b, {name} c) {{"
+    return "\n".join([head, *lines, "}", ""])
 
 
-def dot_quads(name: str, lanes: int, target: Target) -> str:
+def dot_quads(name: str, lanes: int, isa: Isa) -> str:
     """Products of the four bytes of each lane, those of `a` without signs, and a total."""
     unsigned = f"lowerdeck_u32x{lanes}"
     terms = [
@@ -169,12 +111,11 @@ def dot_quads(name: str, lanes: int, target: Target) -> str:
         for left in (24, 16, 8, 0)
     ]
     plain = [f"  {name} r = c + {terms[0]};", *(f"  r += {term};" for term in terms[1:])]
-    lines = [f"static inline {name} {name}_dot_quads({name} a, {name} b, {name} c) {{"]
-    if (builtin := target.quads.get(lanes)) is not None:
-        call = builtin.call.format("a", "b", name)
-        lines += [f"#if defined({builtin.macro}) && !defined(__clang__)", f"  return {call};"]
-        return "\n".join([*lines, "#else", *plain, "  return r;", "#endif", "}", ""])
-    return "\n".join([*lines, *plain, "  return r;", "}", ""])
+    plain.append("  return r;")
+    builtin = isa.quads.get(lanes)
+    own = [] if builtin is None else [f"  return {builtin.call.format('a', 'b', name)};"]
+    head = f"static inline {name} {name}_dot_quads({name} a, {name} b, {name} c) {{"
+    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
 
 
 def integer_extrema(scalar: Attribute, lanes: int) -> dict[str, Function]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
-from lowerdeck.lowering.emit_c.vector_types import STEMS, Function, type_name, unsigned_type
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.emit_c.vector_types import (
+    STEMS,
+    Function,
+    guarded,
+    type_name,
+    unsigned_type,
+)
+from lowerdeck.lowering.targets.isa import Isa
 
 
 @dataclass(frozen=True)
@@ -38,15 +43,18 @@ class Conversion:
         return (
             bool({self.source, self.target} & {f16, bf16})
             or self._is_resizing
-            or self._instruction is not None
-            or self._goes_by_words
+            or self._is_taken_apart
         )
 
     @property
-    def _goes_by_words(self) -> bool:
-        """True for what few processors do in vectors, but for numbers that are not large."""
-        is_long = isinstance(self.target, IntegerType) and self._sizes[1] == 8
-        return is_long and self.source in (f32, f64) and self.lanes == _LANES_OF_WORDS
+    def _is_taken_apart(self) -> bool:
+        """True for what gcc converts lane by lane unless it is told the instruction."""
+        before, after = self._sizes
+        width = after * self.lanes
+        if before == 4 and after == 8:
+            return width in (32, 64)
+        is_long = isinstance(self.target, IntegerType) and after == 8
+        return is_long and self.source == f64 and width == 32
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -57,48 +65,21 @@ class Conversion:
         before, after = self._sizes
         return not {self.source, self.target} & {f16, bf16, f32, f64} and before != after
 
-    @property
-    def _instruction(self) -> tuple[str, str] | None:
-        """The macro that says that there is an instruction, and its name."""
-        before, after = self._sizes
-        width, sign = max(before, after) * self.lanes, "zx" if self.unsigned else "sx"
-        if self._is_resizing and before < after:
-            macros = {64: "__AVX512BW__", 32: "__AVX2__", 16: "__AVX__"}
-            name = f"vpmov{sign}{_LETTERS[before]}{_LETTERS[after]}"
-        elif self._is_resizing:
-            macros = {64: "__AVX512BW__", 32: "__AVX512VL__", 16: "__AVX512VL__"}
-            name = f"vpmov{_LETTERS[before]}{_LETTERS[after]}"
-            if before == 2:
-                macros |= dict.fromkeys((32, 16), "__AVX512BW__) && defined(__AVX512VL__")
-        elif (self.source, self.target, self.unsigned) in _WIDENING:
-            name, macros = _WIDENING[(self.source, self.target, self.unsigned)]
-        else:
-            return None
-        return (macros[width], name) if width in macros else None
-
-    def text(self) -> str:
-        """The definition; clang finds the instruction by itself."""
+    def text(self, isa: Isa) -> str:
+        """The definition."""
         source, target = type_name(self.source, self.lanes), type_name(self.target, self.lanes)
+        types = (STEMS[self.source][0], STEMS[self.target][0])
+        builtin = isa.conversions.get((*types, self.unsigned, self.lanes))
+        own = [] if builtin is None else [f"  {target} r;", f"  {builtin.call};", "  return r;"]
+        plain = self._plain(target)
+        if self.source in (f32, f64) and self.target == IntegerType(64):
+            shorter = isa.long_integers.get(self.lanes, "").format(target=target)
+            plain = [*shorter.splitlines(), *plain]
         lines = [f"static inline {target} {self.name}({source} x) {{"]
-        if self._instruction is not None:
-            macro, name = self._instruction
-            registers = "v" if "512" in macro else "x"
-            lines += [
-                f"#if defined({macro}) && !defined(__clang__)",
-                f"  {target} r;",
-                f'  __asm__("{name} %1, %0" : "={registers}"(r) : "{registers}"(x));',
-                "  return r;",
-                "#else",
-            ]
-        lines += self._plain(target)
-        if self._instruction is not None:
-            lines.append("#endif")
-        return "\n".join([*lines, "}", ""])
+        return "\n".join([*lines, *guarded(builtin, own, plain), "}", ""])
 
     def _plain(self, target: str) -> list[str]:
         before, after = self._sizes
-        if self._goes_by_words:
-            return [*_BY_WORDS.format(target=target).splitlines(), *self._by_steps(target)]
         if self._is_resizing and before * self.lanes == 32 and after * self.lanes in (8, 16):
             return self._by_halves(target)
         if not self._is_resizing or max(before, after) * self.lanes != 16:
@@ -184,28 +165,7 @@ class Conversion:
         return f"__attribute__((vector_size({size * self.lanes})))"
 
 
-_LANES_OF_WORDS = 4
-_BY_WORDS = """#if defined(__AVX2__) && !defined(__AVX512DQ__)
-  typedef int32_t words __attribute__((vector_size(16)));
-  typedef int64_t halves __attribute__((vector_size(16)));
-  const words whole = __builtin_convertvector(x, words);
-  const halves large = (halves)(whole == INT32_MIN);
-  if ((large[0] | large[1]) == 0) return __builtin_convertvector(whole, {target});
-#endif"""
-"""Each lane that is too large for a word becomes the lowest one."""
-
-_LETTERS = {1: "b", 2: "w", 4: "d", 8: "q"}
-_WIDENING: Mapping[tuple[Attribute, Attribute, bool], tuple[str, Mapping[int, str]]] = {
-    (f32, f64, False): ("vcvtps2pd", {64: "__AVX512F__", 32: "__AVX__"}),
-    (IntegerType(32), f64, False): ("vcvtdq2pd", {64: "__AVX512F__", 32: "__AVX__"}),
-    (IntegerType(32), f64, True): ("vcvtudq2pd", {64: "__AVX512F__", 32: "__AVX512VL__"}),
-    (f32, IntegerType(64), False): ("vcvttps2qq", {64: "__AVX512DQ__"}),
-    (f32, IntegerType(64), True): ("vcvttps2uqq", {64: "__AVX512DQ__"}),
-}
-"""Instructions, and the macros that say that there are vectors of so many bytes for them."""
-
-
-def half_conversions(half: Attribute, lanes: int, target: Target) -> dict[str, Function]:
+def half_conversions(half: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
     """From vectors of f32 and to them, as the functions of the runtime convert one value."""
     stem = STEMS[half][0]
     narrow, wide = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_f32x{lanes}"
@@ -215,13 +175,11 @@ def half_conversions(half: Attribute, lanes: int, target: Target) -> dict[str, F
         plain = _CONVERSIONS[stem, suffix].format(
             narrow=narrow, wide=wide, u32=f"lowerdeck_u32x{lanes}"
         )
-        builtin = (target.widening_of_f16 if new == wide else target.narrowing_to_f16).get(lanes)
+        builtin = (isa.widening_of_f16 if new == wide else isa.narrowing_to_f16).get(lanes)
         if stem == "f16" and builtin is not None:
             call = builtin.call.format(f"({pairs})x" if new == wide else "x", wide, pairs)
-            plain = (
-                f"#if defined({builtin.macro}) && !defined(__clang__)\n"
-                f"  return ({new}){call};\n#else\n{plain}#endif\n"
-            )
+            own = [f"  return ({new}){call};"]
+            plain = "\n".join([*guarded(builtin, own, plain.splitlines()), ""])
         name = f"{old}_to_{suffix}"
         found[name] = Function(f"static inline {new} {name}({old} x) {{\n{plain}}}\n")
     return found

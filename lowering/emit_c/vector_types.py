@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType
@@ -9,6 +10,7 @@ from xdsl.ir import Attribute
 
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.lowering.targets.isa import Builtin
 
 STEMS: dict[Attribute, tuple[str, str, int]] = {
     f32: ("f32", "float", 4),
@@ -54,3 +56,16 @@ class Function:
 
     text: str
     calls: frozenset[str] = frozenset()
+
+
+def guarded(builtin: Builtin | None, own: Sequence[str], plain: Sequence[str]) -> list[str]:
+    """
+    Lines for compilers that have a builtin, and those for all others: clang finds instructions by
+    itself. Plain ones that begin with a condition of their own continue this one.
+    """
+    if builtin is None:
+        return list(plain)
+    head = f"#if {builtin.condition} && !defined(__clang__)"
+    if plain and plain[0].startswith("#if"):
+        return [head, *own, plain[0].replace("#if", "#elif", 1), *plain[1:]]
+    return [head, *own, "#else", *plain, "#endif"]

@@ -36,7 +36,7 @@ from lowerdeck.dialects.buffer.vector import (
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.dialects.walking import all_ops
-from lowerdeck.lowering.emit_c.tiles import RELEASE, SET_UP, dot_tiles, dot_tiles_name
+from lowerdeck.lowering.emit_c.tiles import dot_tiles, dot_tiles_name, release_tiles, set_up_tiles
 from lowerdeck.lowering.emit_c.vector_arithmetic import (
     any_lane,
     combination,
@@ -65,6 +65,7 @@ from lowerdeck.lowering.emit_c.vector_types import (
     vector_name,
 )
 from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.isa import Isa
 
 _IntegerExtremum = arith.MaxSIOp | arith.MaxUIOp | arith.MinSIOp | arith.MinUIOp
 
@@ -179,7 +180,7 @@ def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
             if (name := function_name(op)) is not None:
                 called.add(name)
     found = sorted({type_ for type_ in types.values() if lanes_of(type_)}, key=vector_name)
-    definitions = _definitions(found, called, target, rows)
+    definitions = _definitions(found, called, target.isa, rows)
     return _ABI + definitions if any(_is_wide(type_, target) for type_ in found) else definitions
 
 
@@ -199,7 +200,7 @@ def _is_wide(type_: Attribute, target: Target) -> bool:
 def _definitions(
     types: Sequence[Attribute],
     called: set[str],
-    target: Target,
+    isa: Isa,
     rows: Collection[tuple[Attribute, int, int]],
 ) -> str:
     """The types, with the integers that their bits are, and functions, those they call first."""
@@ -210,23 +211,23 @@ def _definitions(
         wanted[(IntegerType(8 * STEMS[scalar][2]), lanes)] = None
         if scalar in (f16, bf16):
             wanted |= {(f32, lanes): None, (IntegerType(32), lanes): None}
-    functions: dict[str, Function] = {"lowerdeck_set_up_tiles": Function(SET_UP)}
+    functions: dict[str, Function] = {"lowerdeck_set_up_tiles": Function(set_up_tiles(isa))}
     uses_tiles = frozenset(functions)
-    functions["lowerdeck_release_tiles"] = Function(RELEASE, uses_tiles)
+    functions["lowerdeck_release_tiles"] = Function(release_tiles(isa), uses_tiles)
     for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT):
-        functions[dot_tiles_name(packing)] = Function(dot_tiles(packing), uses_tiles)
+        functions[dot_tiles_name(packing)] = Function(dot_tiles(packing, isa), uses_tiles)
     for scalar, lanes in wanted:
-        functions |= _functions(scalar, lanes, target)
+        functions |= _functions(scalar, lanes, isa)
     for scalar, lanes, count in sorted(rows, key=lambda each: transpose_name(*each)):
-        # Processors merge short vectors in one step, and exchange any of their lanes in several.
-        is_short = lanes >= 8 and lanes * STEMS[scalar][2] <= 16
+        # Short vectors are merged in one step; to exchange any of their lanes takes several.
+        is_short = lanes >= 8 and lanes * STEMS[scalar][2] <= isa.merged_bytes
         text = (interleave if is_short or lanes != count else transpose)(scalar, lanes, count)
         functions[transpose_name(scalar, lanes, count)] = Function(text)
     for (before, lanes), (after, others) in product(wanted, wanted):
         for unsigned in (False, True) if lanes == others else ():
             way = Conversion(before, after, lanes, unsigned)
             if way.is_function and way.name in called and way.name not in functions:
-                functions[way.name] = Function(way.text())
+                functions[way.name] = Function(way.text(isa))
     needed: list[str] = []
     for name, function in reversed(functions.items()):
         if name in called:
@@ -263,7 +264,7 @@ def _definition(scalar: Attribute, lanes: int) -> str:
     )
 
 
-def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, Function]:
+def _functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
     """What no operator stands for, by name; those that others call come first."""
     name = type_name(scalar, lanes)
     found = {f"{name}_select": Function(selection(scalar, lanes))}
@@ -276,16 +277,16 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, Funct
     found[f"{name}_gather"] = Function(gather(scalar, lanes))
     found[f"{name}_scatter"] = Function(scatter(scalar, lanes))
     if scalar in (f16, bf16):
-        return found | half_conversions(scalar, lanes, target)
+        return found | half_conversions(scalar, lanes, isa)
     if scalar in (f32, f64):
-        return found | _float_functions(scalar, lanes, target)
-    return found | _integer_functions(scalar, lanes, target)
+        return found | _float_functions(scalar, lanes, isa)
+    return found | _integer_functions(scalar, lanes, isa)
 
 
-def _integer_functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, Function]:
+def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
     """Those of integers alone, masks among them."""
     name, unsigned = type_name(scalar, lanes), unsigned_type(8 * STEMS[scalar][2], lanes)
-    found = {f"{name}_any": Function(any_lane(scalar, lanes))}
+    found = {f"{name}_any": Function(any_lane(scalar, lanes, isa))}
     found |= integer_extrema(scalar, lanes)
     for kind, operator in (("add", "+"), ("mul", "*")):
         form = f"({name})(({unsigned}){{0}} {operator} ({unsigned}){{1}})"
@@ -295,19 +296,19 @@ def _integer_functions(scalar: Attribute, lanes: int, target: Target) -> dict[st
         text = combination(scalar, lanes, kind, f"{function}({{0}}, {{1}})")
         found[f"{name}_reduce_{kind}"] = Function(text, frozenset({function}))
     if scalar == IntegerType(32):
-        found[f"{name}_dot_pairs"] = Function(dot_pairs(name, lanes, target))
-        found[f"{name}_dot_quads"] = Function(dot_quads(name, lanes, target))
+        found[f"{name}_dot_pairs"] = Function(dot_pairs(name, lanes, isa))
+        found[f"{name}_dot_quads"] = Function(dot_quads(name, lanes, isa))
     return found
 
 
-def _float_functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, Function]:
+def _float_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
     """Those of f32 and f64 alone."""
     name = type_name(scalar, lanes)
     found: dict[str, Function] = {}
     for kind, operator in (("max", ">"), ("min", "<")):
-        found[f"{name}_{kind}"] = float_extremum(scalar, lanes, kind, operator, target)
+        found[f"{name}_{kind}"] = float_extremum(scalar, lanes, kind, operator, isa)
     for function in ("sqrt", "rint", "floor", "ceil"):
-        found[f"{name}_{function}"] = rounding_or_root(function, scalar, lanes)
+        found[f"{name}_{function}"] = rounding_or_root(function, scalar, lanes, isa)
     for kind, form in (("add", "{0} + {1}"), ("mul", "{0} * {1}")):
         found[f"{name}_reduce_{kind}"] = Function(combination(scalar, lanes, kind, form))
     for kind in ("max", "min"):

@@ -86,11 +86,11 @@ def _is_one(op: ContractionOp, number: int) -> bool:
 
 def _terms(target: Target, weights: Array | None) -> int:
     """How many terms of sums an i32 holds on a target: the weights may have to be signed bytes."""
-    if weights is not None and target.quads:
+    if weights is not None and target.isa.quads:
         limits = np.iinfo(np.int8)
         if weights.min() >= limits.min and weights.max() <= limits.max:
             return 4
-    return 2 if target.pairs else 1
+    return 2 if target.isa.pairs else 1
 
 
 def _starts(depth: int, terms: int) -> Iterator[tuple[int, int]]:

@@ -45,7 +45,7 @@ class MatrixTiles(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
-        if not target.has_tiles or op.packing is None or op.packing.data.terms != 4:
+        if target.isa.tiles is None or op.packing is None or op.packing.data.terms != 4:
             return
         values = (op.lhs, op.rhs)
         if any(position_of(kernel, value) is None for value in values):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lowerdeck.lowering.targets.isa import Isa
+
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
@@ -165,69 +167,6 @@ class Limits:
     """
 
 
-@dataclass(frozen=True)
-class Builtin:
-    """A builtin function of the C compiler, if the compiler has it."""
-
-    macro: str
-    """The macro that is defined if the function exists."""
-    call: str
-    """The call, with `{0}` for the variant of the function, then its arguments."""
-
-
-GNU_EXTREMA = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_{0}{1}512_mask(a, b, a, {2}, 4)"),
-    8: Builtin("__AVX__", "__builtin_ia32_{0}{1}256(a, b)"),
-    4: Builtin("__SSE2__", "__builtin_ia32_{0}{1}(a, b)"),
-}
-"""
-By lanes of f32, of which f64 has half as many: gcc does not find the instruction for
-`a > b ? a : b`. A machine without it has not the macro. `{2}` is a mask of all lanes, of which
-those of f32 are a signed number, and those of f64 an unsigned one.
-"""
-
-_REGISTER = "__attribute__((vector_size(16)))"
-
-GNU_WIDENING_OF_F16 = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_vcvtph2ps512_mask({0}, ({1}){{0}}, -1, 4)"),
-    8: Builtin("__F16C__", "__builtin_ia32_vcvtph2ps256({0})"),
-    4: Builtin(
-        "__F16C__",
-        f"__builtin_ia32_vcvtph2ps((short {_REGISTER})"
-        f"(long long {_REGISTER}){{{{(long long){{0}}, 0}}}})",
-    ),
-}
-"""By lanes, from the vector {0} to the type {1}: gcc finds none of these instructions."""
-
-GNU_NARROWING_TO_F16 = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_vcvtps2ph512_mask({0}, 0, ({2}){{0}}, -1)"),
-    8: Builtin("__F16C__", "__builtin_ia32_vcvtps2ph256({0}, 0)"),
-    4: Builtin("__F16C__", f"((long long {_REGISTER})__builtin_ia32_vcvtps2ph({{0}}, 0))[0]"),
-}
-"""The same from f32 to the bits of f16, a vector of the type {2}; to nearest, halves to even."""
-
-GNU_PAIRS = {
-    16: (
-        Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpwssd_v16si(c, a, b)"),
-        Builtin(
-            "__AVX512BW__", "c + ({2})__builtin_ia32_pmaddwd512_mask({0}, {1}, ({2}){{0}}, -1)"
-        ),
-    ),
-    8: (Builtin("__AVX2__", "c + ({2})__builtin_ia32_pmaddwd256({0}, {1})"),),
-    4: (Builtin("__SSE2__", "c + ({2})__builtin_ia32_pmaddwd128({0}, {1})"),),
-}
-"""
-By lanes of i32, the sums of products of two halves of vectors {0} and {1}, on top of `c`; the first
-that the machine has.
-"""
-
-GNU_QUADS = {
-    16: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v16si(c, a, b)"),
-    8: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v8si(c, a, b)"),
-    4: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v4si(c, a, b)"),
-}
-"""The same for four bytes, of `a` without signs and of `b` with signs."""
-
 MOST_STATEMENTS = 2000
 """Of a C function: the compile time more than doubles when the length of a function doubles."""
 
@@ -283,27 +222,13 @@ class Target:
     """Pages that loads find without delay: the entries of the first level of the TLB."""
     costs: Costs = field(default_factory=Costs)
     limits: Limits = field(default_factory=Limits)
-    extrema: Mapping[int, Builtin] = field(default_factory=lambda: GNU_EXTREMA)
-    """`max` and `min` of vectors of f32 by their lanes, where an operator compiles to slow code."""
-    widening_of_f16: Mapping[int, Builtin] = field(default_factory=lambda: GNU_WIDENING_OF_F16)
-    """The same for widening vectors of f16 to f32, by their lanes."""
-    narrowing_to_f16: Mapping[int, Builtin] = field(default_factory=lambda: GNU_NARROWING_TO_F16)
-    """The same for rounding vectors of f32 to f16, by their lanes."""
-    pairs: Mapping[int, tuple[Builtin, ...]] = field(default_factory=dict[int, tuple[Builtin, ...]])
-    """
-    What multiplies pairs of numbers of 16 bits and adds up, by lanes of i32: where there is it,
-    it makes twice as many products as the instruction for i32.
-    """
-    quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
-    """What multiplies bytes without signs by bytes with signs and adds up four products a lane."""
-
+    isa: Isa = field(default_factory=Isa)
+    """What compilers have to be told of its instructions."""
     index_bits: int = 64
     """Of the numbers that indices into tensors are: 32 where it computes with no longer ones."""
     has_scalar_sums: bool = False
     """True if convolutions of integers add up one result at a time, in a register: rows of sums in
     memory are faster where compilers make vectors of them, but take four times the memory."""
-    has_tiles: bool = False
-    """True if it multiplies tiles of matrices of bytes, 16 rows of 64 bytes."""
 
     def __post_init__(self) -> None:
         if len(self.name.encode()) > NAME_BYTES:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lowerdeck.lowering.targets.base import GNU_PAIRS, GNU_QUADS, Costs, Limits, Target, lanes_for
+from lowerdeck.lowering.targets.base import Costs, Limits, Target, lanes_for
+from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_VNNI
 
 _MACHINES = ("x86_64", "AMD64")
 _AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
@@ -17,7 +18,7 @@ X86_64_V4 = Target(
     lanes_by_element=lanes_for(64),
     flags=("-march=x86-64-v4", "-mprefer-vector-width=512"),
     architectures=_MACHINES,
-    pairs=GNU_PAIRS,
+    isa=X86,
     features=_AVX2 | _AVX512,
 )
 """AVX-512."""
@@ -26,7 +27,7 @@ X86_64_VNNI = replace(
     X86_64_V4,
     name="x86-64-vnni",
     flags=(*X86_64_V4.flags, "-mavx512vnni"),
-    quads=GNU_QUADS,
+    isa=X86_VNNI,
     features=_AVX2 | _AVX512 | {"avx512_vnni"},
 )
 """The same with sums of products of bytes."""
@@ -36,7 +37,7 @@ X86_64_AMX = replace(
     name="x86-64-amx",
     flags=(*X86_64_VNNI.flags, "-mamx-tile", "-mamx-int8"),
     features=X86_64_VNNI.features | {"amx_tile", "amx_int8"},
-    has_tiles=True,
+    isa=X86_AMX,
 )
 """The same with products of tiles of bytes."""
 
@@ -62,7 +63,7 @@ X86_64_V3 = Target(
     lanes_by_element=lanes_for(32),
     flags=("-march=x86-64-v3",),
     architectures=_MACHINES,
-    pairs=GNU_PAIRS,
+    isa=X86,
     features=_AVX2,
     limits=Limits(position_bytes=32 << 10),
     costs=Costs(
@@ -86,6 +87,6 @@ X86_64 = Target(
     lanes_by_element=lanes_for(16),
     flags=("-march=x86-64",),
     architectures=_MACHINES,
-    pairs=GNU_PAIRS,
+    isa=X86,
 )
 """SSE2, which is always present."""

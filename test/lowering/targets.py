@@ -38,7 +38,7 @@ Array = NDArray[Any]
 
 _AS_OTHERS = {"cortex-m7"}
 EVERY_TARGET = tuple(
-    target.name for target in TARGETS if not target.quads and target.name not in _AS_OTHERS
+    target.name for target in TARGETS if not target.isa.quads and target.name not in _AS_OTHERS
 )
 """
 Those that code can be made for, but for the ones whose loops differ in products of bytes alone, and

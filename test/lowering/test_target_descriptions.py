@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.lowering import targets
+from lowerdeck.lowering import emit_c, targets
+from lowerdeck.lowering.emit_c.vector_arithmetic import rounding_or_root
 from lowerdeck.lowering.pipeline import check_options, run_to_phase
 from lowerdeck.lowering.strategies.costs import least
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets import TARGETS, target_named, target_names
+from lowerdeck.lowering.targets.isa import Builtin, Isa
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions, OptionError
 
@@ -72,6 +75,35 @@ def test_lanes_by_element(name: str) -> None:
     assert target.lanes == target.lanes_of(f32) == target.lanes_of(i32)
     assert target.lanes_of(f64) == max(target.lanes // 2, 1)
     assert target.lanes_of(bf16) == 1
+
+
+def test_printing_knows_no_processor() -> None:
+    """What is special to one is in the table of its instructions."""
+    folder = Path(emit_c.__file__).parent
+    special = re.compile(r"_ia32_|__(?:AVX|SSE|F16C|AMX|ARM|aarch64)|_tile_\w+\(|__asm__|immintrin")
+    found = [
+        f"{path.name}:{number}: {line.strip()}"
+        for path in sorted(folder.glob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if special.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("macro", "condition"), [("ROOT", "defined(ROOT)"), ("A B", "defined(A) && defined(B)")]
+)
+def test_an_instruction_of_ones_own(macro: str, condition: str) -> None:
+    """It stands before the plain C, under all its macros."""
+    own = Isa(functions={("sqrt", "f32", 4): Builtin(macro, "toy_root(x)")})
+    lines = rounding_or_root("sqrt", f32, 4, own).text.splitlines()
+    assert lines[1:4] == [
+        f"#if {condition} && !defined(__clang__)",
+        "  return toy_root(x);",
+        "#else",
+    ]
+    plain = rounding_or_root("sqrt", f32, 4, Isa()).text.splitlines()
+    assert [lines[0], *lines[4:-2], lines[-1]] == plain
 
 
 @pytest.mark.parametrize(("target", "tile"), [("x86-64-v4", (13, 2)), ("x86-64-v3", (3, 3))])

@@ -160,4 +160,4 @@ def test_names_of_functions() -> None:
         "lowerdeck_dot_tiles_unsigned_left",
         "lowerdeck_dot_tiles_unsigned_right",
     ]
-    assert target_named(TARGET).has_tiles
+    assert target_named(TARGET).isa.tiles is not None

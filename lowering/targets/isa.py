@@ -1,0 +1,91 @@
+"""
+What C compilers do not find of a processor's instructions: tables, by what is to be computed.
+
+Whatever is not in a table is plain C, which is right on every processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A function of the C compiler or an instruction, where the compiler says that it is there."""
+
+    macro: str
+    """The macro that is defined then; several with spaces between them."""
+    call: str
+    """Its use in C, of the parameters that the table names."""
+
+    @property
+    def condition(self) -> str:
+        """For `#if`."""
+        return " && ".join(f"defined({macro})" for macro in self.macro.split())
+
+
+@dataclass(frozen=True)
+class TileUnit:
+    """What multiplies tiles of matrices of bytes, 16 rows of 64 bytes each, four bytes a lane."""
+
+    guard: str
+    """The condition for `#if` under which compiler and system have it."""
+    set_up: str
+    """C at the top of the file: sets `lowerdeck_has_tiles` when the code is loaded."""
+    release: str
+    """The statement that ends the use of tiles."""
+    product: Callable[[str], Sequence[str]]
+    """
+    By the name of a packing, statements that multiply matrices of words: `rows` of `depth` at `a`,
+    `a_step` words apart, and `depth` of `columns` at `b`, `b_step` apart; and store the products at
+    `total`, `step` apart, or add them if `adds`.
+    """
+
+
+@dataclass(frozen=True)
+class Isa:
+    """
+    Instructions that gcc has to be told; clang finds them by itself.
+
+    Elements are named by their types, `f32` or `i8`. A table that lacks an entry has no instruction
+    for it.
+    """
+
+    functions: Mapping[tuple[str, str, int], Builtin] = field(
+        default_factory=dict[tuple[str, str, int], Builtin]
+    )
+    """
+    By function, element and lanes: `max` and `min` of `a` and `b`, `sqrt`, `rint`, `floor` and
+    `ceil` of `x`; `any` of `mask`, whose lanes are all ones or zero: not 0 if one of them is not.
+    """
+    conversions: Mapping[tuple[str, str, bool, int], Builtin] = field(
+        default_factory=dict[tuple[str, str, bool, int], Builtin]
+    )
+    """
+    By the elements before and after, whether integers are unsigned, and lanes: statements that make
+    `r` of `x`.
+    """
+    long_integers: Mapping[int, str] = field(default_factory=dict[int, str])
+    """
+    By lanes: statements that return integers of 64 bits, of the type `{target}`, of the floats `x`
+    if these are small enough for a shorter way, and nothing else.
+    """
+    widening_of_f16: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """By lanes, from the vector {0} of bits of f16 to the type {1} of f32."""
+    narrowing_to_f16: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """
+    The same from f32 to the bits of f16, a vector of the type {2}; to nearest, halves to even.
+    """
+    pairs: Mapping[int, Sequence[Builtin]] = field(default_factory=dict[int, Sequence[Builtin]])
+    """
+    By lanes of i32, the sums of products of two halves of vectors {0} and {1}, on top of `c`; the
+    first that the machine has. Where there are any, they make twice as many products as the
+    instruction for i32.
+    """
+    quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """The same for four bytes, of `a` without signs and of `b` with signs."""
+    tiles: TileUnit | None = None
+    """What multiplies tiles of matrices; None if nothing does."""
+    merged_bytes: int = 16
+    """Of the longest vectors whose lanes one instruction merges in turn."""
