@@ -154,8 +154,8 @@ class Thoughts(Observer):
         """Count the steps of loops."""
         for name, function in functions_of(module).items() if phase == "scheduled" else ():
             if (kernel := kernel_of(name, self.kernels)) is not None:
-                costs = self.setting.target.costs
-                self.kernels[kernel].steps = steps_of_block(function.body.block, costs)
+                target = self.setting.target
+                self.kernels[kernel].steps = steps_of_block(function.body.block, target)
 
     def _known(self, kernel: KernelOp) -> Known:
         found = sorted(candidates(kernel, self.setting), key=lambda way: way.cycles)
@@ -220,7 +220,9 @@ def _models(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[Path, 
 def cycles_per_second() -> float:
     """Of a core, from the multiply-adds that it makes in registers."""
     target = target_named("native")
-    return MultiplyAdds().peak_flops(1) / (2 * target.lanes * target.costs.multiply_adds_per_cycle)
+    return MultiplyAdds().peak_flops(1) / (
+        2 * target.lanes * target.machine.multiply_adds_per_cycle
+    )
 
 
 # One model

@@ -36,7 +36,7 @@ from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, 
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import Costs, are_even
+from lowerdeck.lowering.targets.base import Target, are_even
 from lowerdeck.passes.machinery.context import options_of
 
 _AT_ONCE = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp, entry_ops.RequireOp)
@@ -110,7 +110,7 @@ def _may_be_uneven(loop: kernel.ForOp, inner: kernel.ForOp, threads: int) -> boo
     return has_loops and not are_even(trips, threads)
 
 
-def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs: Costs) -> None:
+def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], target: Target) -> None:
     """
     Give each loop of a function the range of one part.
 
@@ -122,7 +122,7 @@ def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs
     ahead = 0.0
     for loop in loops:
         trips = estimated_trips(loop)
-        one_more = estimated_steps(loop, costs) / trips if trips % 2 else 0.0
+        one_more = estimated_steps(loop, target) / trips if trips % 2 else 0.0
         shrinks = ahead < 0
         ahead += one_more if shrinks else -one_more
         _split(loop, parts - 1 - part if shrinks else part, parts)
@@ -365,9 +365,10 @@ class ParallelizePass(ModulePass):
         entry.takes_pool = UnitAttr()
         repeated = _called_in_loops(entry)
         options = options_of(ctx)
-        costs = target_named(options.target).costs
+        target = target_named(options.target)
+        costs = target.costs
         fewest = costs.shared_steps if self.worth is None else self.worth
-        steps = {name: steps_of_block(f.body.block, costs) for name, f in functions.items()}
+        steps = {name: steps_of_block(f.body.block, target) for name, f in functions.items()}
         calls = (op for op in all_ops(entry) if isinstance(op, entry_ops.CallOp))
         total = sum(steps[call.callee.root_reference.data] for call in calls)
         if not repeated and total < fewest * costs.shared_steps_of_run:
@@ -380,9 +381,9 @@ class ParallelizePass(ModulePass):
                 loops = parallel_loops(part)
                 if sum(map(estimated_trips, loops)) < 2:
                     continue
-                if steps_of_block(part.body.block, costs) >= worth:
+                if steps_of_block(part.body.block, target) >= worth:
                     loops = [collapsed(loop, options.threads) for loop in loops]
-                    split_function(part, loops, costs)
+                    split_function(part, loops, target)
 
         def is_shared(call: entry_ops.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None

@@ -40,7 +40,7 @@ def is_long(op: MatmulOp, target: Target) -> bool:
     if rows < target.limits.split_rows or weight[1] < FEWEST_COLUMNS:
         return False
     panel_bytes = depth * target.limits.split_vectors * target.lanes * 4
-    return panel_bytes > target.l2_bytes // 4
+    return panel_bytes > target.machine.l2_bytes // 4
 
 
 def parts_of(depth: int, target: Target) -> Iterator[tuple[int, int]]:

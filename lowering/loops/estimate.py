@@ -13,7 +13,7 @@ from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.tiles import TILE, DotTilesOp
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.targets.base import Costs
+from lowerdeck.lowering.targets.base import Target
 
 ASSUMED_SIZE = 64
 """The assumed value of a dimension that is known only at run time, and of an index from data."""
@@ -38,38 +38,38 @@ def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
     return max(-(-(upper - lower) // step), 0)
 
 
-def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -> float:
+def estimated_steps(op: Operation, target: Target, values: Values | None = None) -> float:
     """The vector operations that an op executes, or what takes as long."""
     values = values or {}
     if isinstance(op, kernel.ForOp):
         lower, upper, _ = _range(op, values)
         inner = {**values, op.body.block.args[0]: (lower + max(upper - 1, lower)) // 2}
-        return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, costs, inner))
+        return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, target, inner))
     if op.regions:
         blocks = [block for region in op.regions for block in region.blocks]
-        steps = max(steps_of_block(block, costs, values) for block in blocks)
-        return steps if len(blocks) > 1 else steps / costs.rare_branch
+        steps = max(steps_of_block(block, target, values) for block in blocks)
+        return steps if len(blocks) > 1 else steps / target.costs.rare_branch
     if isinstance(op, DotTilesOp):
         exprs = op.map.data[-3:]
         counts = (-(-_evaluate(expr, op.indices, values) // TILE) for expr in exprs)
-        return prod(counts) * costs.tile_product_cycles
+        return prod(counts) * target.machine.tile_product_cycles
     if isinstance(op, _SLOW):
-        return costs.division_steps
+        return target.costs.division_steps
     if isinstance(op, _FUNCTIONS):
-        return costs.function_steps
+        return target.costs.function_steps
     if isinstance(op, _FREE):
         return 0
     values_of = (*op.operands, *op.results)
-    return 1 if any(lanes_of(value.type) for value in values_of) else costs.scalar_steps
+    return 1 if any(lanes_of(value.type) for value in values_of) else target.costs.scalar_steps
 
 
-def steps_of_block(block: Block, costs: Costs, values: Values | None = None) -> float:
+def steps_of_block(block: Block, target: Target, values: Values | None = None) -> float:
     """The same for all ops of a block; `values` holds the known values of computed indices."""
     known, total = dict(values or {}), 0.0
     for op in block.ops:
         if isinstance(op, kernel.ApplyOp):
             known[op.result] = _evaluate(op.map.data[0], op.indices, known)
-        total += estimated_steps(op, costs, known)
+        total += estimated_steps(op, target, known)
     return total
 
 

@@ -236,7 +236,7 @@ class PrefetchPass(ModulePass):
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        line_bytes = target_named(options_of(ctx).target).line_bytes
+        line_bytes = target_named(options_of(ctx).target).machine.line_bytes
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp) or function.schedule is None:
                 continue

@@ -176,7 +176,7 @@ class SplitChainsPass(ModulePass):
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if target_named(options_of(ctx).target).registers > MOST_REGISTERS:
+        if target_named(options_of(ctx).target).machine.registers > MOST_REGISTERS:
             return
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp):

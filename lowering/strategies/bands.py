@@ -125,14 +125,14 @@ def estimates(
         return None
     blocks = -(-weight[0] // lanes)
     between_bytes = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
-    if between_bytes <= target.l2_bytes // 2:
+    if between_bytes <= target.machine.l2_bytes // 2:
         return None
     inputs = prod(dim.value or 1 for dim in dims_of(first.input))
     if prod(weight) > inputs:
         # They come from memory, and the convolution by itself prefetches them.
         return None
     apart_cycles, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
-    return best, apart_cycles + between_bytes / target.costs.l2_return_bytes_per_cycle
+    return best, apart_cycles + between_bytes / target.machine.l2_return_bytes_per_cycle
 
 
 @dataclass(frozen=True)
@@ -316,16 +316,20 @@ def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> 
     target, threads = setting.target, setting.threads
     blocks, depth = -(-weight[0] // lanes), prod(weight[1:])
     for count in range(1, min(blocks, target.limits.band_blocks) + 1):
-        if blocks % count or (count > 1 and depth * count * lanes * 4 > target.l1_bytes // 2):
+        if blocks % count or (
+            count > 1 and depth * count * lanes * 4 > target.machine.l1_bytes // 2
+        ):
             continue
         columns = [n for n in range(1, g.width + 1) if fits(target, n, count)]
         for band in _band_sizes(g, count * lanes * 4, setting):
             made, moved, busy = _rows(g, band, threads)
-            move_cycles = moved * g.read * blocks * lanes * 4 / target.costs.l2_copy_bytes_per_cycle
+            move_cycles = (
+                moved * g.read * blocks * lanes * 4 / target.machine.l2_copy_bytes_per_cycle
+            )
             band_cycles = -(-g.rows // band) * (blocks // count) * target.costs.band_cycles
             for number in columns:
                 sum_cycles = reduction_cycles(
-                    target.costs, (blocks, made, g.width), (count, 1, number), depth, window_loads
+                    target, (blocks, made, g.width), (count, 1, number), depth, window_loads
                 )
                 cycles = (sum_cycles + move_cycles + band_cycles) * busy
                 yield BandPlan(cycles, count, number, band)
@@ -333,7 +337,7 @@ def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> 
 
 def _band_sizes(g: Geometry, pixel: int, setting: Setting) -> list[int]:
     """Band sizes in rows that are as equal as possible and stay in the L2 cache."""
-    rows = setting.target.l2_bytes // 4 // (g.read * pixel)
+    rows = setting.target.machine.l2_bytes // 4 // (g.read * pixel)
     most = (rows - g.span) // g.stride + 1
     if most < 1:
         return []

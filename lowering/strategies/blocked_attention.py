@@ -116,13 +116,13 @@ class BlockedAttention(Strategy):
 
     def _one_at_a_time(self, op: AttentionOp, setting: Setting, chunk: int | None) -> Candidate:
         """Each query alone."""
-        target, costs = setting.target, setting.target.costs
+        target, machine = setting.target, setting.target.machine
         *batch, queries, heads, depth = assumed_shape(op.query)
         keys, columns = assumed_shape(op.key)[-3], assumed_shape(op.result)[-1]
         products, tile = _columns_alone(target, columns, keys)
         vectors = -(-depth // target.lanes)
         # The lanes of a product are added up in steps, each of which waits for the one before.
-        each = vectors / costs.loads_per_cycle + costs.latency_cycles * log2(target.lanes)
+        each = vectors / machine.loads_per_cycle + machine.latency_cycles * log2(target.lanes)
         cycles = prod(batch) * heads * queries * (keys * each + products)
         own = (*(() if chunk is None else ((CHUNK, chunk),)), (TERMS, target.lanes))
         lanes = ((COLUMN_ALONE, target.lanes),)

@@ -60,7 +60,7 @@ class BlockedPool(Strategy):
         assert taps is not None
         last = f"x{len(shape) - 3}"
         target = setting.target
-        most = target.registers - 2 * taps[-1] - 2
+        most = target.machine.registers - 2 * taps[-1] - 2
         blocks = -(-shape[1] // layout_out(kernel).inner(1))
         rows = shape[0] * blocks * prod(shape[2:-1]) * prod(taps[:-1])
         for cycles, columns in row_tiles(target, shape[-1], taps[-1], most):

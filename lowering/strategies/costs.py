@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, st
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import assumed_shape
-from lowerdeck.lowering.targets.base import Costs, Target
+from lowerdeck.lowering.targets.base import Target
 
 T = TypeVar("T")
 Scored = list[tuple[float, T]]
@@ -41,7 +41,7 @@ def tiles(size: int, tile: int) -> tuple[tuple[int, int], ...]:
 
 
 def reduction_cycles(
-    costs: Costs,
+    target: Target,
     sizes: Sequence[int],
     tile: Sequence[int],
     depth: int,
@@ -51,7 +51,7 @@ def reduction_cycles(
     Estimated cycles to compute sums of `depth` products in tiles of accumulators: the maximum of
     the time for multiply-adds, for loads, and the latency of a sum.
     """
-    cycles = 0.0
+    costs, machine, cycles = target.costs, target.machine, 0.0
     extents = [tiles(size, part) for size, part in zip(sizes, tile, strict=True)]
     for variant in product(*extents):
         count, sums, shape = 1, 1, [extent for _, extent in variant]
@@ -59,9 +59,9 @@ def reduction_cycles(
             count *= number
             sums *= extent
         step_cycles = max(
-            sums / costs.multiply_adds_per_cycle,
-            loads(shape) / costs.loads_per_cycle,
-            costs.latency_cycles,
+            sums / machine.multiply_adds_per_cycle,
+            loads(shape) / machine.loads_per_cycle,
+            machine.latency_cycles,
         )
         cycles += count * (depth * step_cycles + costs.tile_cycles + sums)
     return cycles
@@ -69,7 +69,7 @@ def reduction_cycles(
 
 def fits(target: Target, rows: int, vectors: int) -> bool:
     """True if the accumulators of a tile, a row of weights and an input fit in the registers."""
-    return rows * vectors + vectors + 1 < target.registers
+    return rows * vectors + vectors + 1 < target.machine.registers
 
 
 def window_loads(tile: Sequence[int]) -> int:
@@ -90,15 +90,15 @@ def window_sum_tiles(
         (count, rows, columns)
         for count in range(1, min(blocks, 6) + 1)
         for rows in range(1, min(height, 4) + 1)
-        for columns in range(1, min(width, target.registers) + 1)
+        for columns in range(1, min(width, target.machine.registers) + 1)
         if fits(target, rows * columns, count)
     ]
     # If a tile reads much data, its blocks should divide their total number evenly.
     block_bytes = depth * target.lanes * 4
-    most_uneven_blocks = 0 if even_only else target.l2_bytes // 8 // block_bytes
+    most_uneven_blocks = 0 if even_only else target.machine.l2_bytes // 8 // block_bytes
     return scored(
         [t for t in candidates if t[0] <= most_uneven_blocks or blocks % t[0] == 0],
-        lambda tile: reduction_cycles(target.costs, sizes, tile, depth, window_loads),
+        lambda tile: reduction_cycles(target, sizes, tile, depth, window_loads),
     )
 
 
@@ -119,10 +119,10 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     assert weight is not None
     blocks = -(-shape[1] // max(lanes, 1))
     products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
-    costs = setting.target.costs
-    cycles = products / costs.multiply_adds_per_cycle / setting.threads / costs.efficiency
+    costs, machine = setting.target.costs, setting.target.machine
+    cycles = products / machine.multiply_adds_per_cycle / setting.threads / costs.efficiency
     weight_bytes = prod(weight) * 4
-    return max(cycles, weight_bytes / costs.memory_bytes_per_cycle)
+    return max(cycles, weight_bytes / machine.memory_bytes_per_cycle)
 
 
 def rows_that_stay(pitch: int, target: Target) -> int:
@@ -130,7 +130,8 @@ def rows_that_stay(pitch: int, target: Target) -> int:
     How many rows that lie `pitch` bytes apart the L1 cache can hold a line of: those whose distance
     is a multiple of a page have one place, with as many ways.
     """
-    return target.l1_ways * (target.page_bytes // gcd(target.page_bytes, pitch))
+    machine = target.machine
+    return machine.l1_ways * (machine.page_bytes // gcd(machine.page_bytes, pitch))
 
 
 def late_cycles(rows: int, pitch: int, target: Target) -> float:
@@ -139,13 +140,13 @@ def late_cycles(rows: int, pitch: int, target: Target) -> float:
     again and again: 0 if the L1 cache can hold all of them. Pages may lie side by side in memory,
     so that the L2 cache has as few places for them.
     """
-    costs = target.costs
+    costs, machine = target.costs, target.machine
     if not costs.apart_line_cycles or rows <= rows_that_stay(pitch, target):
         return 0.0
-    way = target.l2_bytes // target.l2_ways
-    if rows < target.l2_ways * (way // gcd(way, pitch)):
+    way = machine.l2_bytes // machine.l2_ways
+    if rows < machine.l2_ways * (way // gcd(way, pitch)):
         return costs.apart_line_cycles
-    return target.line_bytes / costs.shared_bytes_per_cycle
+    return machine.line_bytes / machine.shared_bytes_per_cycle
 
 
 def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) -> float:
@@ -158,8 +159,8 @@ def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) ->
     if sizes is None:
         return 0.0
     pitch = prod(sizes) * numpy_dtype(element_type(op.input)).itemsize
-    new = min(pitch / target.page_bytes, 1)
-    found = new * target.costs.page_cycles if depth * new >= target.pages else 0.0
+    new = min(pitch / target.machine.page_bytes, 1)
+    found = new * target.machine.page_cycles if depth * new >= target.machine.pages else 0.0
     return visits * (found + late_cycles(depth, pitch, target))
 
 
@@ -182,7 +183,7 @@ def of_busiest(cycles: float, parts: int, setting: Setting) -> float:
 def conversion_cycles(target: Target) -> float:
     """To bring one element from one layout into another."""
     costs = target.costs
-    moved = 8 / costs.l2_copy_bytes_per_cycle
+    moved = 8 / target.machine.l2_copy_bytes_per_cycle
     return (costs.element_cycles + log2(target.lanes)) / target.lanes + moved
 
 

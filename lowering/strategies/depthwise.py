@@ -102,7 +102,7 @@ def _saved_by_blocks(op: ConvOp, target: Target) -> float:
         row = costs.row_cycles + 2 * width / target.lanes
         cycles = taps * row / width
     else:
-        blocked = taps * width / costs.multiply_adds_per_cycle + costs.row_cycles
+        blocked = taps * width / target.machine.multiply_adds_per_cycle + costs.row_cycles
         cycles = lines.cycles / elements - blocked / width / target.lanes
     return max(0.0 if lines else 1.0, cycles / conversion_cycles(target))
 
@@ -115,15 +115,16 @@ def depthwise_tiles(
     dilation along it.
     """
     costs, (stride, dilation), row = target.costs, step, taps[-1]
+    machine = target.machine
     # Inputs and weights that registers do not hold beside the sums are read where they are used.
-    sums = max(target.registers - 2 * row - 2, target.registers // 2)
+    sums = max(machine.registers - 2 * row - 2, machine.registers // 2)
     most = min(columns, sums, target.limits.row_outputs)
 
     def cycles_of(size: int) -> float:
         """Of a tile: weights are loaded, and inputs, which outputs have in common."""
         read = len({x * stride + tap * dilation for x in range(size) for tap in range(row)})
-        loads = (row + read) / costs.loads_per_cycle
-        products = size * row / costs.multiply_adds_per_cycle
+        loads = (row + read) / machine.loads_per_cycle
+        products = size * row / machine.multiply_adds_per_cycle
         return prod(taps[:-1]) * (max(products, loads) + LOOP_CYCLES) + costs.row_cycles
 
     def cost(count: int) -> float:

@@ -123,7 +123,7 @@ class Direct(Strategy):
             if inner:
                 sizes.insert(0, (spatial[inner - 1], rows))
             panel_bytes = depth * count * lanes * 4
-            panel_stays = panel_bytes <= target.l1_bytes * 2 // 3 < weight_bytes
+            panel_stays = panel_bytes <= target.machine.l1_bytes * 2 // 3 < weight_bytes
             # Parts pay where tiles read the same weights again, and threads get equal work.
             is_read_again = rows * columns < height * width
             is_plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
@@ -148,7 +148,7 @@ class Direct(Strategy):
                 Schedule(self.name, tuple(sizes), positions_first),
             ]
             cut = None
-            if panel_bytes <= target.l1_bytes:
+            if panel_bytes <= target.machine.l1_bytes:
                 cut = _cut_of_image(op, target, spatial, (rows, columns))
             if cut is not None:
                 order, own = cut
@@ -228,7 +228,7 @@ def _cut_of_image(
     if image is None or not limit or any(tap != 1 for tap in dims_of(op.weight)[2:]):
         return None
     each = image[1] // op.groups.data * 4
-    if prod(image[2:]) * each <= target.l2_bytes:
+    if prod(image[2:]) * each <= target.machine.l2_bytes:
         return None
     rows, columns = tile
     if spatial == [POSITION]:
@@ -236,7 +236,7 @@ def _cut_of_image(
         groups = -(-tiles // max(limit // each // columns, 1))
         size = -(-tiles // groups) * columns
         return ("n", GROUP, OUTPUT_CHANNEL, POSITION), ((GROUP, size),)
-    if len(image) < 4 or rows * image[-1] * each > target.l2_bytes // 2:
+    if len(image) < 4 or rows * image[-1] * each > target.machine.l2_bytes // 2:
         return None
     return ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1]), ()
 
@@ -269,13 +269,15 @@ def part_of_depth(
     weights of a panel do not stay in the L1 cache: `step` bytes per block. None for all of them.
     The input stays there, too, `image` bytes per block, if that leaves sums long enough.
     """
-    if rest or blocks < 2 or blocks * step < target.l2_bytes // 16:
+    if rest or blocks < 2 or blocks * step < target.machine.l2_bytes // 16:
         return None
     fitting = [size for size in range(1, blocks) if blocks % size == 0]
-    both = max((size for size in fitting if size * (step + image) <= target.l1_bytes), default=0)
+    both = max(
+        (size for size in fitting if size * (step + image) <= target.machine.l1_bytes), default=0
+    )
     if both * block >= SHORTEST_SUM:
         return both
-    return max((size for size in fitting if size * step <= target.l1_bytes // 2), default=1)
+    return max((size for size in fitting if size * step <= target.machine.l1_bytes // 2), default=1)
 
 
 def panels_in_group(panels: int, threads: int) -> int:

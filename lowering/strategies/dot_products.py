@@ -78,7 +78,7 @@ class DotProducts(Strategy):
         sums = rows * columns * lanes
 
         def cost(tile: Sequence[int]) -> float:
-            return sums + reduction_cycles(target.costs, [rows, columns], tile, steps, sum)
+            return sums + reduction_cycles(target, [rows, columns], tile, steps, sum)
 
         labels = row_labels(len(dims_of(op.result)))
         count = 1

@@ -122,7 +122,7 @@ class _Sums:
         """True if compilers do not run out of registers for what stands around a tile."""
         count, inputs = tile[0], tile[1] * tile[2]
         # Many inputs need a register to spare: else they are loaded again for each filter.
-        if inputs > FEW_INPUTS and (count + 1) * inputs + 2 >= self.target.registers:
+        if inputs > FEW_INPUTS and (count + 1) * inputs + 2 >= self.target.machine.registers:
             return False
         if prod(self.taps[1:]) == 1 or self.sizes[2] % tile[2] == 0 or not self.filters_last(tile):
             return True
@@ -136,7 +136,8 @@ class _Sums:
         """
         rest = self.sizes[0] % count
         return (
-            rest == 0 or (count + 1) * inputs + 1 + rest + SPARE_REGISTERS <= self.target.registers
+            rest == 0
+            or (count + 1) * inputs + 1 + rest + SPARE_REGISTERS <= self.target.machine.registers
         )
 
     def filters_last(self, tile: Tile) -> bool:
@@ -147,13 +148,13 @@ class _Sums:
         """
         inputs, filters = self.bytes_
         results = inputs // self.taps[0] * self.sizes[0]
-        if results > self.target.l2_bytes and inputs <= self.target.l2_bytes // 4:
+        if results > self.target.machine.l2_bytes and inputs <= self.target.machine.l2_bytes // 4:
             return False
         tiles_of_filters = -(-self.sizes[0] // tile[0])
         tiles_of_positions = -(-(self.sizes[1] * self.sizes[2]) // (tile[1] * tile[2]))
 
         def read(own: int, times: int) -> int:
-            return own * (times if own > self.target.l1_bytes // 2 else 1)
+            return own * (times if own > self.target.machine.l1_bytes // 2 else 1)
 
         by_position = read(filters, tiles_of_positions) + inputs
         return by_position < read(inputs, tiles_of_filters) + filters
@@ -234,14 +235,16 @@ class _Planner:
         """
         shape, each_filter = likely_shape(self.op), prod(self.weight[1:])
         products = prod(shape) * each_filter / self.lanes
-        least_cycles = products / self.target.costs.multiply_adds_per_cycle
+        least_cycles = products / self.target.machine.multiply_adds_per_cycle
         if self.is_written_out or plan.cycles <= least_cycles * WELL_DIVIDED:
             return plan
         copied = replace(bands, is_copied=True)
 
         def stays(plan: Plan) -> bool:
             kept = copied.bytes_of(plan.rows, plan.columns)
-            return kept + plan.tile[0] * each_filter * self._size <= self.target.l2_bytes // 2
+            return (
+                kept + plan.tile[0] * each_filter * self._size <= self.target.machine.l2_bytes // 2
+            )
 
         others = filter(stays, [self.plan(copied, band) for band in copied.others()])
         best = min(others, key=lambda plan: plan.cycles, default=plan)
@@ -284,16 +287,16 @@ def _lanes(op: ConvOp, target: Target, *, is_kept: bool) -> int | None:
 def _cycles(bands: _Bands, band: tuple[int, int], sums: _Sums, tile: Tile) -> float:
     """Of the sums of a band, in tiles that are loops."""
     target, sizes, depth = sums.target, sums.sizes, sums.taps[0]
-    cycles = reduction_cycles(target.costs, sizes, tile, prod(sums.taps), _loads)
+    cycles = reduction_cycles(target, sizes, tile, prod(sums.taps), _loads)
     visits = depth * prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
     if not bands.is_copied:
         return cycles + distance_cycles(bands.op, target, depth=depth, visits=visits)
     # The more lines are kept for a band, the later they come; products hide that of few.
     kept = bands.bytes_of(*band)
-    if kept <= target.l1_bytes // 2:
+    if kept <= target.machine.l1_bytes // 2:
         return cycles
     costs = target.costs
-    each = costs.kept_line_cycles + costs.more_kept_line_cycles * kept / target.l2_bytes
+    each = costs.kept_line_cycles + costs.more_kept_line_cycles * kept / target.machine.l2_bytes
     late = visits * bands.lines_of(tile, target) * each - costs.hidden_share * cycles
     return cycles + max(late, 0.0)
 
@@ -326,7 +329,8 @@ def _unrolled_cycles(
     target: Target,
 ) -> float:
     """Of a band, where the rows of a tile share the inputs they load."""
-    costs, taps = target.costs, prod(window.taps for window in windows)
+    costs, machine = target.costs, target.machine
+    taps = prod(window.taps for window in windows)
     cycles = 0.0
     for rows, below in tiles(sizes[0], tile[1]):
         for columns, number in tiles(sizes[1], tile[2]):
@@ -338,9 +342,9 @@ def _unrolled_cycles(
             )
             sums = below * number
             step = max(
-                sums * taps / costs.multiply_adds_per_cycle,
-                read / costs.loads_per_cycle,
-                taps * costs.latency_cycles,
+                sums * taps / machine.multiply_adds_per_cycle,
+                read / machine.loads_per_cycle,
+                taps * machine.latency_cycles,
             )
             cycles += rows * columns * (step + costs.tile_cycles / 2 + sums)
     return cycles
@@ -404,7 +408,9 @@ class _Bands:
         window, scale = self.line
         read = vectors * self.lanes * scale + window.reach // window.stride
         size = numpy_dtype(element_type(self.op.result)).itemsize
-        return outer * below * len(window.phases) * max(read * size / target.line_bytes, 1.0)
+        return (
+            outer * below * len(window.phases) * max(read * size / target.machine.line_bytes, 1.0)
+        )
 
     def largest(self) -> tuple[int, int] | None:
         """As many as may be; None if the inputs under one row are too many."""

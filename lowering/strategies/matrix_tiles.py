@@ -97,7 +97,7 @@ def _may_be_shared(kernel: KernelOp, op: MatmulOp, target: Target) -> bool:
     would wait longer for it than its part of the product takes.
     """
     size = _size(op.rhs) * numpy_dtype(element_type(op.rhs)).itemsize
-    return is_constant(kernel, op.rhs) or size > target.l2_bytes
+    return is_constant(kernel, op.rhs) or size > target.machine.l2_bytes
 
 
 def _blocks(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
@@ -159,25 +159,25 @@ def _cycles(op: MatmulOp, target: Target, *, is_packed: bool) -> float:
     factors that do not fit in the L1 cache, but for the larger one where several blocks read it
     one after the other.
     """
-    costs = target.costs
+    machine = target.machine
     *batch, rows, columns = assumed_shape(op.result)
     depth = assumed_shape(op.lhs)[-1]
-    steps, total = -(-depth // TILE), costs.tile_start_cycles
+    steps, total = -(-depth // TILE), machine.tile_start_cycles
     # Of a depth that leaves a narrow tile over, each block has both shapes.
-    shape = 2 * costs.tile_shape_cycles if depth > TILE and depth % TILE else 0.0
+    shape = 2 * machine.tile_shape_cycles if depth > TILE and depth % TILE else 0.0
     is_small = rows <= MOST_ROWS if _size(op.rhs) > _size(op.lhs) else columns <= MOST_ROWS
     far = (max if is_small else min)(_size(op.lhs), _size(op.rhs))
-    is_far = far * 4 > target.l1_bytes // 2
+    is_far = far * 4 > machine.l1_bytes // 2
     for height, vertical in _counts(rows):
         for width, horizontal in _counts(columns):
             across = 1 if is_packed or columns % TILE == 0 else 2
             lines = (across * width + height) * TILE
             step = max(
-                height * width * costs.tile_product_cycles,
-                (height + across * width) * costs.tile_load_cycles,
-                lines * costs.l2_line_cycles if is_far else 0.0,
+                height * width * machine.tile_product_cycles,
+                (height + across * width) * machine.tile_load_cycles,
+                lines * machine.l2_line_cycles if is_far else 0.0,
             )
-            total += vertical * horizontal * (steps * step + costs.tile_store_cycles + shape)
+            total += vertical * horizontal * (steps * step + machine.tile_store_cycles + shape)
     return prod(batch) * total
 
 

@@ -81,7 +81,7 @@ class Rows(Strategy):
         ]
 
         def cost(tile: Sequence[int]) -> float:
-            return reduction_cycles(target.costs, [shape[1], vectors], tile, prod(w[1:]), sum)
+            return reduction_cycles(target, [shape[1], vectors], tile, prod(w[1:]), sum)
 
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
         rows = shape[0] * prod(shape[2:-1]) / setting.threads

@@ -57,9 +57,10 @@ class StreamedMatmul(Strategy):
             return
         # Beside the lines of the matrix, the sums so far are read and written once for some rows.
         # Where there are few columns, each waits for the sum before.
-        costs, vectors = target.costs, -(-columns // target.lanes)
-        group = vectors * (ROWS * costs.l2_line_cycles + 3)
-        cycles = depth / ROWS * max(group, ROWS * costs.latency_cycles + costs.row_cycles)
+        costs, machine = target.costs, target.machine
+        vectors = -(-columns // target.lanes)
+        group = vectors * (ROWS * machine.l2_line_cycles + 3)
+        cycles = depth / ROWS * max(group, ROWS * machine.latency_cycles + costs.row_cycles)
         matrices = prod(assumed_shape(op.result)[:-1])
         cycles *= matrices
         chunk = _chunk(matrices, columns, cycles, setting)

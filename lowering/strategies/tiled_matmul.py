@@ -205,7 +205,10 @@ def _is_mostly_result(op: MatmulOp, target: Target) -> bool:
     True if the right matrix stays in the L2 cache and the result does not: short sums are stored
     along rows then, which memory takes as streams.
     """
-    return _size(op.rhs) * 4 <= target.l2_bytes // 2 and _size(op.result) * 4 > target.l2_bytes
+    return (
+        _size(op.rhs) * 4 <= target.machine.l2_bytes // 2
+        and _size(op.result) * 4 > target.machine.l2_bytes
+    )
 
 
 def _ways_of_few(
@@ -219,7 +222,7 @@ def _ways_of_few(
     width = target.lanes
     while width > max(columns, 1):
         width //= 2
-    stays = depth * columns * 4 <= target.l2_bytes // 2
+    stays = depth * columns * 4 <= target.machine.l2_bytes // 2
     most = (MOST_OF_FEW if stays else MOST_OF_FEW // 2) * target.lanes
     if width < FEWEST_LANES or columns % width == 0 or columns > most:
         return
@@ -227,7 +230,7 @@ def _ways_of_few(
     ways = [
         (height, count)
         for count in range(1, vectors + 1)
-        for height in range(1, min(rows, target.registers) + 1)
+        for height in range(1, min(rows, target.machine.registers) + 1)
         if fits(target, height, count)
     ]
 
@@ -255,16 +258,17 @@ def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Targ
     """
     if element == f32:
         return target
-    size = numpy_dtype(weight).itemsize
-    return replace(
-        target,
-        lanes_by_element={"f32": target.lanes_of(element)},
-        l1_bytes=target.l1_bytes * 4 // size,
-        l2_bytes=target.l2_bytes * 4 // size,
-        page_bytes=target.page_bytes * 4 // size,
-        line_bytes=target.line_bytes * 4 // numpy_dtype(element).itemsize,
-        registers=target.registers - (2 if is_integer(element) else 0),
+    size, own = numpy_dtype(weight).itemsize, target.machine
+    machine = replace(
+        own,
+        l1_bytes=own.l1_bytes * 4 // size,
+        l2_bytes=own.l2_bytes * 4 // size,
+        page_bytes=own.page_bytes * 4 // size,
+        line_bytes=own.line_bytes * 4 // numpy_dtype(element).itemsize,
+        registers=own.registers - (2 if is_integer(element) else 0),
     )
+    lanes = {"f32": target.lanes_of(element)}
+    return replace(target, lanes_by_element=lanes, machine=machine)
 
 
 def row_labels(rank: int) -> list[str]:
@@ -319,19 +323,19 @@ def product_tiles(
     and so does `most`, the number of vectors of sums. With `is_strided`, the rows of a panel lie
     apart.
     """
-    most_again = target.registers
+    most_again = target.machine.registers
     if vectors is None:
         # A panel is read once for each row tile: if there are several, it stays in the L2 cache.
-        most_again = max(1, target.l2_bytes // 2 // (depth * target.lanes * 4))
+        most_again = max(1, target.machine.l2_bytes // 2 // (depth * target.lanes * 4))
         widest = min(target.limits.stream_vectors, columns // target.lanes)
         if is_strided and rows <= FEW_ROWS:
             # The longer its rows, the better.
-            widest = min(target.registers // 2 // max(rows, 1), columns // target.lanes)
+            widest = min(target.machine.registers // 2 // max(rows, 1), columns // target.lanes)
         vectors = range(1, max(1, widest) + 1)
-    is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
+    is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.machine.l2_bytes
     pitch = columns if is_strided else None
-    is_large = depth * columns * 4 > target.l2_bytes
-    sums_in_flight = target.costs.latency_cycles * target.costs.multiply_adds_per_cycle
+    is_large = depth * columns * 4 > target.machine.l2_bytes
+    sums_in_flight = target.machine.latency_cycles * target.machine.multiply_adds_per_cycle
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
@@ -354,7 +358,7 @@ def product_tiles(
     candidates = [
         (height, count)
         for count in vectors
-        for height in range(1, min(rows, target.registers) + 1)
+        for height in range(1, min(rows, target.machine.registers) + 1)
         if fits(target, height, count)
         and (most is None or height * count <= most)
         and (rows <= height or count <= most_again)
@@ -372,28 +376,28 @@ def _cycles(
     that is not packed are `pitch` columns apart: vectors may lie in two lines each, the pages of
     rows may have to be found, and lines that conflict are late.
     """
-    rows, vectors = tile
+    (rows, vectors), machine = tile, target.machine
     sums, loads = rows * vectors, rows + vectors
     panel_bytes = depth * vectors * target.lanes * 4
-    panel_lines = vectors * target.lanes * 4 / target.line_bytes
-    is_far = is_last or panel_bytes > target.l1_bytes // 2
+    panel_lines = vectors * target.lanes * 4 / machine.line_bytes
+    is_far = is_last or panel_bytes > machine.l1_bytes // 2
     far_lines = panel_lines if is_far else 0.0
     if rows > rows_that_stay(depth * 4, target):
         far_lines += rows
-    costs, split, found = target.costs, 0.0, 0.0
+    split, found = 0.0, 0.0
     if pitch is not None:
-        split = vectors * costs.split_load_cycles if pitch % target.lanes else 0.0
-        new = min(pitch * 4 / target.page_bytes, 1)
-        found = new * costs.page_cycles if depth * new > target.pages else 0.0
+        split = vectors * machine.split_load_cycles if pitch % target.lanes else 0.0
+        new = min(pitch * 4 / machine.page_bytes, 1)
+        found = new * machine.page_cycles if depth * new > machine.pages else 0.0
         found += panel_lines * late_cycles(depth, pitch * 4, target)
     step_cycles = max(
-        sums / costs.multiply_adds_per_cycle,
-        loads / costs.loads_per_cycle,
-        costs.latency_cycles,
-        far_lines * costs.l2_line_cycles,
+        sums / machine.multiply_adds_per_cycle,
+        loads / machine.loads_per_cycle,
+        machine.latency_cycles,
+        far_lines * machine.l2_line_cycles,
         split,
     )
-    return depth * (step_cycles + found) + costs.tile_cycles + sums
+    return depth * (step_cycles + found) + target.costs.tile_cycles + sums
 
 
 def _cycles_to_bring(tile: tuple[int, int], depth: int, target: Target, waits: bool) -> float:
@@ -404,9 +408,9 @@ def _cycles_to_bring(tile: tuple[int, int], depth: int, target: Target, waits: b
     """
     rows, vectors = tile
     panel_bytes = depth * vectors * target.lanes * 4
-    cycles = panel_bytes / target.costs.shared_bytes_per_cycle
+    cycles = panel_bytes / target.machine.shared_bytes_per_cycle
     operations = rows * vectors + rows + vectors
-    return max(cycles, depth * operations * target.costs.wait_cycles if waits else 0)
+    return max(cycles, depth * operations * target.machine.wait_cycles if waits else 0)
 
 
 def _trips(part: Part) -> int:

@@ -124,6 +124,7 @@ class Plan:
 def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]:
     """For each group size the tile of a product with the lowest estimate."""
     target, threads, costs = setting.target, setting.threads, setting.target.costs
+    machine = target.machine
     shape, weight = likely_shape(op), static_shape(op.weight)
     assert weight is not None
     g, groups = Geometry.of(op, size, exprs(shape)), op.groups.data
@@ -143,12 +144,12 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
             continue
         scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * 4
         spill_cycles = (
-            max(0, scratch_bytes - target.l2_bytes * 3 // 4) / costs.shared_bytes_per_cycle / 4
+            max(0, scratch_bytes - machine.l2_bytes * 3 // 4) / machine.shared_bytes_per_cycle / 4
         )
         # The first group reads the weights from memory, the others from the L2 cache or beyond.
-        fits_l2 = values * slab_bytes + scratch_bytes <= target.l2_bytes
-        first = max(cycles, slab_bytes / costs.memory_bytes_per_cycle)
-        again = cycles if fits_l2 else max(cycles, slab_bytes / costs.shared_bytes_per_cycle)
+        fits_l2 = values * slab_bytes + scratch_bytes <= machine.l2_bytes
+        first = max(cycles, slab_bytes / machine.memory_bytes_per_cycle)
+        again = cycles if fits_l2 else max(cycles, slab_bytes / machine.shared_bytes_per_cycle)
         product_cycles = values * (first + (turns - 1) * again)
         total_cycles = product_cycles + turns * spill_cycles + transform_cycles
         yield Plan(total_cycles, group, count, rows)
@@ -172,7 +173,7 @@ def _product(
     candidates = [
         (count, rows)
         for count in range(1, min(blocks, 4) + 1)
-        for rows in range(1, min(group, target.registers) + 1)
+        for rows in range(1, min(group, target.machine.registers) + 1)
         if fits(target, rows, count) and (times == 1 or blocks % count == 0)
     ]
     return least(
@@ -180,7 +181,7 @@ def _product(
             candidates,
             lambda tile: (
                 times
-                * reduction_cycles(costs, [blocks, group], tile, depth, sum)
+                * reduction_cycles(target, [blocks, group], tile, depth, sum)
                 / costs.efficiency
             ),
         )

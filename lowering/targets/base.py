@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lowerdeck.lowering.targets.isa import Isa
+from lowerdeck.lowering.targets.machine import Machine
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -18,18 +19,12 @@ NAME_BYTES = 12
 @dataclass(frozen=True)
 class Costs:
     """
-    Approximate costs, in cycles of one core.
+    Approximate costs, in cycles of one core: what the numbers of a machine do not say.
 
-    Estimates are only compared with one another, so only ratios matter. They were measured on x86
+    Estimates are only compared with one another, so only ratios matter. They were fitted on x86
     with vectors of 16 lanes; a family that differs has its own numbers.
     """
 
-    multiply_adds_per_cycle: float = 2.0
-    """Vector multiply-adds per cycle."""
-    loads_per_cycle: float = 2.0
-    """Vector loads per cycle."""
-    latency_cycles: float = 4.0
-    """Latency from one multiply-add to the next one of the same sum."""
     efficiency: float = 0.85
     """The share of their in-register speed that long sums reach."""
     tile_cycles: float = 24.0
@@ -40,26 +35,14 @@ class Costs:
     """The benefit of one remainder nest fewer at the end of a dimension."""
     element_cycles: float = 1.5
     """To load and store one element by itself."""
-    tile_product_cycles: float = 16.0
-    """To multiply two tiles of matrices, on targets that have them."""
-    tile_load_cycles: float = 8.0
-    """To load one of them."""
-    tile_shape_cycles: float = 160.0
-    """To say how large they are, where that changes."""
-    tile_store_cycles: float = 80.0
-    """To store the sums of a block and to read them again."""
-    tile_start_cycles: float = 1600.0
-    """To begin to use tiles: the unit rests while there are none."""
     transform_cycles: float = 7.0
     """To transform one vector of values by Winograd's matrices."""
     band_cycles: float = 200.0
     """To begin a band of rows."""
-    l2_line_cycles: float = 2.0
-    """Between two lines that come from the L2 cache."""
     apart_line_cycles: float = 0.0
     """
     What else a line from the L2 cache takes that lies so far from the last one that such lines have
-    few places in the L1 cache; 0 where `page_cycles` say it.
+    few places in the L1 cache; 0 where `page_cycles` of the machine say it.
     """
     kept_line_cycles: float = 0.0
     more_kept_line_cycles: float = 0.0
@@ -73,23 +56,6 @@ class Costs:
     What of its estimate a convolution in blocks takes whose windows have several taps, against that
     of rows.
     """
-    split_load_cycles: float = 2.5
-    """For a vector that lies in two lines."""
-    page_cycles: float = 7.0
-    """To find a page that is not among the `pages` of the target."""
-    l2_copy_bytes_per_cycle: float = 32.0
-    """Bytes per cycle moved within the L2 cache."""
-    l2_return_bytes_per_cycle: float = 14.0
-    """Bytes per cycle that leave the L2 cache and come back to it."""
-    shared_bytes_per_cycle: float = 8.0
-    """Bytes per cycle from the cache shared by the cores."""
-    wait_cycles: float = 0.9
-    """
-    Between two lines from far that nothing has asked for ahead, for each operation from one to the
-    other: the latency of memory divided by the operations that a core has in flight.
-    """
-    memory_bytes_per_cycle: float = 3.5
-    """Bytes per cycle from memory."""
     other_order: float = 1.02
     """
     Factor on the estimate for a loop order that a rule advises against: the sums of tiles do not
@@ -194,10 +160,8 @@ class Target:
     """
 
     name: str
-    registers: int
-    """Vector registers."""
-    l2_bytes: int
-    """Bytes of the L2 cache, of one core."""
+    machine: Machine
+    """Its registers, caches and units: how many, how large and how fast."""
     lanes_by_element: Mapping[str, int] = field(default_factory=dict[str, int])
     """Elements in a vector register, by their type; none for a type without vectors."""
     flags: tuple[str, ...] = ()
@@ -208,18 +172,6 @@ class Target:
     """The system's names of the CPU features that its code uses."""
     processors: frozenset[tuple[str, int]] = frozenset()
     """The vendors and families of the CPUs that `native` takes it for; empty for all."""
-    l1_bytes: int = 32 << 10
-    """Bytes of the L1 data cache."""
-    l1_ways: int = 8
-    """Lines of one set of the L1 cache."""
-    l2_ways: int = 8
-    """Lines of one set of the L2 cache."""
-    line_bytes: int = 64
-    """Bytes of a cache line."""
-    page_bytes: int = 4096
-    """Bytes of a page, and between addresses that map to the same set of the L1 cache."""
-    pages: int = 64
-    """Pages that loads find without delay: the entries of the first level of the TLB."""
     costs: Costs = field(default_factory=Costs)
     limits: Limits = field(default_factory=Limits)
     isa: Isa = field(default_factory=Isa)

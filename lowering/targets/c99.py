@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.machine import machine_named
 
-C99 = Target("c99", registers=16, l2_bytes=256 << 10)
+C99 = Target("c99", machine_named("c99"))

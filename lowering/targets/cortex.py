@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.machine import machine_named
 
 CORTEX_M4 = Target(
     "cortex-m4",
-    registers=16,
-    l1_bytes=16 << 10,
-    l2_bytes=64 << 10,
+    machine_named("cortex-m"),
     flags=("-mcpu=cortex-m4", "-mthumb", "-funroll-loops"),
     architectures=("arm",),
     index_bits=32,
@@ -17,9 +16,7 @@ CORTEX_M4 = Target(
 
 CORTEX_M7 = Target(
     "cortex-m7",
-    registers=16,
-    l1_bytes=16 << 10,
-    l2_bytes=64 << 10,
+    machine_named("cortex-m"),
     flags=("-mcpu=cortex-m7", "-mthumb", "-funroll-loops"),
     architectures=("arm",),
     index_bits=32,

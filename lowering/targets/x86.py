@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lowerdeck.lowering.targets.base import Costs, Limits, Target, lanes_for
 from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_VNNI
+from lowerdeck.lowering.targets.machine import machine_named
 
 _MACHINES = ("x86_64", "AMD64")
 _AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
@@ -13,8 +14,7 @@ _AVX512 = frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
 
 X86_64_V4 = Target(
     "x86-64-v4",
-    registers=32,
-    l2_bytes=1 << 20,
+    machine_named("x86-64-v4"),
     lanes_by_element=lanes_for(64),
     flags=("-march=x86-64-v4", "-mprefer-vector-width=512"),
     architectures=_MACHINES,
@@ -35,6 +35,7 @@ X86_64_VNNI = replace(
 X86_64_AMX = replace(
     X86_64_VNNI,
     name="x86-64-amx",
+    machine=machine_named("x86-64-amx"),
     flags=(*X86_64_VNNI.flags, "-mamx-tile", "-mamx-int8"),
     features=X86_64_VNNI.features | {"amx_tile", "amx_int8"},
     isa=X86_AMX,
@@ -45,21 +46,14 @@ X86_64_ZEN4 = replace(
     X86_64_VNNI,
     name="x86-64-zen4",
     processors=frozenset({("AuthenticAMD", 25)}),
-    costs=Costs(
-        multiply_adds_per_cycle=1.0,
-        loads_per_cycle=1.0,
-        efficiency=0.97,
-        split_load_cycles=4.0,
-        page_cycles=1.0,
-        l2_copy_bytes_per_cycle=64.0,
-    ),
+    machine=machine_named("x86-64-zen4"),
+    costs=Costs(efficiency=0.97),
 )
 """The same where vectors pass through units of half their width: AMD's Zen 4."""
 
 X86_64_V3 = Target(
     "x86-64-v3",
-    registers=16,
-    l2_bytes=512 << 10,
+    machine_named("x86-64-v3"),
     lanes_by_element=lanes_for(32),
     flags=("-march=x86-64-v3",),
     architectures=_MACHINES,
@@ -67,10 +61,7 @@ X86_64_V3 = Target(
     features=_AVX2,
     limits=Limits(position_bytes=32 << 10),
     costs=Costs(
-        loads_per_cycle=1.85,
-        latency_cycles=4.5,
         transform_cycles=3.0,
-        page_cycles=2.0,
         apart_line_cycles=1.6,
         kept_line_cycles=1.3,
         more_kept_line_cycles=2.2,
@@ -82,8 +73,7 @@ X86_64_V3 = Target(
 
 X86_64 = Target(
     "x86-64",
-    registers=16,
-    l2_bytes=256 << 10,
+    machine_named("x86-64"),
     lanes_by_element=lanes_for(16),
     flags=("-march=x86-64",),
     architectures=_MACHINES,

@@ -528,7 +528,7 @@ def test_native_is_described_by_the_processor(
     lines = [f"flags\t\t: {flags}", f"vendor_id\t: {vendor}", f"cpu family\t: {family}"]
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(targets, "_cpu_lines", lambda: lines)
-    assert targets.target_named("native").costs.multiply_adds_per_cycle == per_cycle
+    assert targets.target_named("native").machine.multiply_adds_per_cycle == per_cycle
     assert targets.obstacle("x86-64-zen4") is None
     assert targets.machine_key("native") != targets.machine_key("x86-64-zen4")
 

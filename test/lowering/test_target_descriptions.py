@@ -52,7 +52,7 @@ def test_a_toy_is_a_file_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert kernel.schedule is not None
     # Tiles fit into six registers, and vectors have four lanes.
     assert dict(kernel.schedule.data.lanes) == {"n": 4}
-    assert kernel.schedule.data.tile("m") * kernel.schedule.data.tile("n") < TOY.registers
+    assert kernel.schedule.data.tile("m") * kernel.schedule.data.tile("n") < TOY.machine.registers
 
 
 def test_unknown() -> None:

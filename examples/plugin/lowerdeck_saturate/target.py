@@ -3,12 +3,16 @@
 from dataclasses import replace
 
 from lowerdeck.lowering.targets.aarch64 import AARCH64
-from lowerdeck.lowering.targets.base import Costs
 
 CORTEX_A72 = replace(
     AARCH64,
     name="cortex-a72",
-    l2_bytes=1 << 20,
+    machine=AARCH64.machine.but(
+        "manual: Cortex-A72 Software Optimization Guide",
+        l2_bytes=1 << 20,
+        multiply_adds_per_cycle=1.0,
+        loads_per_cycle=1.0,
+        latency_cycles=7.0,
+    ),
     flags=("-mcpu=cortex-a72",),
-    costs=Costs(multiply_adds_per_cycle=1.0, loads_per_cycle=1.0, latency_cycles=7.0),
 )
