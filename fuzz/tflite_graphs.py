@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuzz.tflite_writer import flatbuffer, nibbles, operator_code, quantization
+from lowerdeck.dialects.tflite.schema import schema
 
 Array = NDArray[Any]
 
@@ -94,6 +95,8 @@ class Graph:
     buffers: list[dict[str, Any]] = field(default_factory=lambda: [dict[str, Any]()])
     nodes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     codes: dict[str, int] = field(default_factory=dict[str, int])
+    bodies: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Subgraphs that operators call for each element."""
     inputs: list[Value] = field(default_factory=list[Value])
     values: list[Value] = field(default_factory=list[Value])
     remembers: bool = False
@@ -144,12 +147,31 @@ class Graph:
                 "opcode_index": self.codes[builtin],
                 "inputs": [-1 if value is None else value.index for value in inputs],
                 "outputs": [value.index for value in found],
-                "builtin_options": options,
+                _union_of(options): options,
                 "intermediates": [value.index for value in intermediates] or None,
             }
         )
         self.values += found
         return found
+
+    def body(self, builtin: str | None, type_: str) -> int:
+        """A subgraph of one operator of two scalars, or of none, which gives the second one."""
+        table = {"shape": (), "type": type_, "buffer": 0, "has_rank": True}
+        nodes: list[dict[str, Any]] = []
+        if builtin is not None:
+            self.codes.setdefault(builtin, len(self.codes))
+            code = self.codes[builtin]
+            nodes = [{"opcode_index": code, "inputs": [0, 1], "outputs": [2]}]
+        names = ("a", "b", "c") if nodes else ("a", "b")
+        graph = {
+            "tensors": [{"name": name, **table} for name in names],
+            "inputs": [0, 1],
+            "outputs": [2 if nodes else 1],
+            "operators": nodes,
+            "name": f"body{len(self.bodies)}",
+        }
+        self.bodies.append(graph)
+        return len(self.bodies)
 
     def inner(self, type_: str, q: Scale) -> Value:
         """A tensor that only says how something inside an operator is quantized."""
@@ -258,7 +280,7 @@ class Graph:
         model = {
             "version": 3,
             "operator_codes": [operator_code(name) for name in self.codes],
-            "subgraphs": [graph],
+            "subgraphs": [graph, *self.bodies],
             "buffers": self.buffers,
         }
         calls = _CALLS if self.remembers else 1
@@ -281,6 +303,12 @@ class Graph:
                 return np.where(odd, self.numbers.choice([low, high], value.shape), found).astype(
                     found.dtype
                 )
+
+
+def _union_of(options: tuple[str, Mapping[str, Any]] | None) -> str:
+    """The field for options."""
+    is_late = options is not None and options[0] in schema().unions["BuiltinOptions2"]
+    return "builtin_options_2" if is_late else "builtin_options"
 
 
 def random_program(

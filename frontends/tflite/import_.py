@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import func
@@ -30,7 +31,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import STATES, named
-from lowerdeck.dialects.core.types import Tensor, element_type, i64, tensor
+from lowerdeck.dialects.core.types import Tensor, element_type, i1, i64, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.tflite.ops import op_class
 from lowerdeck.frontends.errors import FrontendError, Problem
@@ -38,11 +39,27 @@ from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError, Table
 from lowerdeck.frontends.tflite.model import Model, Node, Subgraph, TensorInfo
 
-CONTROL_FLOW = frozenset({"WHILE", "IF", "CALL_ONCE", "CALL"})
+CONTROL_FLOW = frozenset(
+    "WHILE IF CALL_ONCE CALL STABLEHLO_WHILE STABLEHLO_CASE STABLEHLO_COMPOSITE".split()
+)
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 _DEEPEST = 64
 """Subgraphs that call one another."""
+
+_SHAPED = frozenset(
+    "STABLEHLO_RESHAPE STABLEHLO_BROADCAST_IN_DIM STABLEHLO_IOTA "
+    "STABLEHLO_RNG_BIT_GENERATOR".split()
+)
+"""Operators whose results have shapes that nothing but the file says."""
+
+_BODIES = {
+    "STABLEHLO_REDUCE": "body_subgraph_index",
+    "STABLEHLO_REDUCE_WINDOW": "body_subgraph_index",
+    "STABLEHLO_SCATTER": "update_computation_subgraph_index",
+    "STABLEHLO_SORT": "comparator_subgraph_index",
+}
+"""Operators that call a subgraph for each element."""
 
 
 def import_model(
@@ -348,15 +365,17 @@ class _Importer:
                 key, _ = self._variable(graph, node, values, scope)
                 scope.states[key] = self._operand(graph, node.inputs[1], values, scope)
             case "CALL_ONCE":
-                self._initialize(self.model.subgraph(_called(node, "init_subgraph_index")))
+                self._initialize(self.model.subgraph(called_by(node)[0]))
             case "IF":
                 self._if(graph, node, values, scope)
-            case "WHILE":
+            case "STABLEHLO_CASE":
+                self._case(graph, node, values, scope)
+            case "WHILE" | "STABLEHLO_WHILE":
                 self._while(graph, node, values, scope)
-            case "CALL":
+            case "CALL" | "STABLEHLO_COMPOSITE":
                 inner = [self._value(graph, k, values, scope) for k in node.inputs]
                 deeper = _Scope(scope.block, scope.states, scope.depth + 1)
-                called = self.model.subgraph(_called(node, "subgraph"))
+                called = self.model.subgraph(called_by(node)[0])
                 _give(node, values, self._inline(called, inner, deeper))
             case _:
                 self._op(graph, node, values, scope)
@@ -380,7 +399,7 @@ class _Importer:
         op = cls(
             inputs,
             [UnrankedTensorType(info.element or i64) for info in infos],
-            node.options(),
+            self._options(graph, node),
             [graph.tensors[k].quantization for k in (*present, *results)],
             [None if k < 0 else graph.tensors[k].quantization for k in node.intermediates],
         )
@@ -390,6 +409,15 @@ class _Importer:
             values[index] = result
         for index, result in zip(changed, op.results[len(node.outputs) :], strict=True):
             scope.states[_Key("", graph.tensors[index].name, graph.index, index)] = result
+
+    def _options(self, graph: Subgraph, node: Node) -> dict[str, Any]:
+        """The options; what is not among them, but in the file: a shape, a subgraph's operator."""
+        options = node.options()
+        if node.builtin in _SHAPED and node.outputs and node.outputs[-1] >= 0:
+            options["shape"] = list(graph.tensors[node.outputs[-1]].shape)
+        if (name := _BODIES.get(node.builtin)) is not None:
+            options["body"] = body_of(self.model.subgraph(options.pop(name, 0)))
+        return options
 
     def _variable(
         self, graph: Subgraph, node: Node, values: dict[int, SSAValue | _Key], scope: _Scope
@@ -426,29 +454,69 @@ class _Importer:
     ) -> None:
         condition = self._operand(graph, node.inputs[0], values, scope)
         given = [self._value(graph, k, values, scope) for k in node.inputs[1:]]
+        branches = called_by(node)
+        kept, results = self._branch(graph, node, given, branches, [condition], scope)
+        self._take(node, kept, results, values, scope)
+
+    def _case(
+        self, graph: Subgraph, node: Node, values: dict[int, SSAValue | _Key], scope: _Scope
+    ) -> None:
+        """One of several subgraphs, by number; the last one for a number that none has."""
+        index = self._operand(graph, node.inputs[0], values, scope)
+        given = [self._value(graph, k, values, scope) for k in node.inputs[1:]]
+        branches = called_by(node)
+        if not branches:
+            raise FlatbufferError(f"operator {node.index} has no branches")
+        conditions: list[SSAValue] = []
+        cls = op_class("EQUAL")
+        assert cls is not None
+        for number in range(len(branches) - 1):
+            constant = ConstantOp.of(np.array(number, np.int32))
+            equal = cls([index, constant.result], [UnrankedTensorType(i1)], {})
+            constant.location = equal.location = self._locate(node_name(graph, node))
+            scope.block.add_ops([constant, equal])
+            conditions.append(equal.results[0])
+        kept, results = self._branch(graph, node, given, branches, conditions, scope)
+        self._take(node, kept, results, values, scope)
+
+    def _branch(
+        self,
+        graph: Subgraph,
+        node: Node,
+        given: Sequence[SSAValue | _Key],
+        branches: Sequence[int],
+        conditions: Sequence[SSAValue],
+        scope: _Scope,
+    ) -> tuple[list[SSAValue | _Key], list[SSAValue]]:
+        """
+        What the first subgraph whose condition holds, or else the last one, gives; and these
+        results with the states, as values of the scope.
+        """
+        if not conditions:
+            kept = self._inline(self.model.subgraph(branches[0]), given, scope)
+            yields = [value for value in kept if isinstance(value, SSAValue)]
+            return kept, [*yields, *scope.states.values()]
         regions: list[Region] = []
         types: list[Attribute] = []
         kept: list[SSAValue | _Key] = []
-        for name in ("then_subgraph_index", "else_subgraph_index"):
+        none: Sequence[SSAValue] = ()
+        for others, rest in ((branches[:1], none), (branches[1:], conditions[1:])):
             block = Block()
             inner = _Scope(block, dict(scope.states), scope.depth + 1)
-            kept = self._inline(self.model.subgraph(_called(node, name)), given, inner)
-            yields = [value for value in kept if isinstance(value, SSAValue)]
-            yields += inner.states.values()
+            kept, yields = self._branch(graph, node, given, others, rest, inner)
             block.add_op(YieldOp(yields))
             regions.append(Region(block))
             types = [_unranked(value) for value in yields]
-        op = IfOp(condition, regions[0], regions[1], result_types=types)
+        op = IfOp(conditions[0], regions[0], regions[1], result_types=types)
         op.location = self._locate(node_name(graph, node))
         scope.block.add_op(op)
-        self._take(node, kept, list(op.results), values, scope)
+        return kept, list(op.results)
 
     def _while(
         self, graph: Subgraph, node: Node, values: dict[int, SSAValue | _Key], scope: _Scope
     ) -> None:
         given = [self._value(graph, k, values, scope) for k in node.inputs]
-        decide = self.model.subgraph(_called(node, "cond_subgraph_index"))
-        repeat = self.model.subgraph(_called(node, "body_subgraph_index"))
+        decide, repeat = (self.model.subgraph(index) for index in called_by(node))
         first = _Scope(scope.block, scope.states, scope.depth + 1)
         condition = _value_of(self._inline(decide, given, first))
         tensors = [value for value in given if isinstance(value, SSAValue)]
@@ -488,31 +556,46 @@ class _Importer:
             scope.states[key] = next(rest)
 
 
+_SUBGRAPHS = {
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "CALL_ONCE": ("init_subgraph_index",),
+    "CALL": ("subgraph",),
+    "STABLEHLO_WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
+}
+"""Options that name a subgraph."""
+
+
 def called_by(node: Node) -> list[int]:
-    """The subgraphs that an operator calls."""
+    """The subgraphs that an operator calls, in the order of its options."""
     if node.builtin not in CONTROL_FLOW:
         return []
-    return [
-        value if isinstance(value, int) else 0
-        for name, value in _defaults(node).items()
-        if name.endswith("subgraph_index") or name == "subgraph"
-    ]
-
-
-def _defaults(node: Node) -> dict[str, object]:
-    names = {
-        "IF": ("then_subgraph_index", "else_subgraph_index"),
-        "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
-        "CALL_ONCE": ("init_subgraph_index",),
-        "CALL": ("subgraph",),
-    }[node.builtin]
     options = node.options()
-    return {name: options.get(name, 0) for name in names}
+    if node.builtin == "STABLEHLO_CASE":
+        return list(options.get("branch_subgraph_indices", ()))
+    found = [options.get(name, 0) for name in _SUBGRAPHS[node.builtin]]
+    return [value if isinstance(value, int) else 0 for value in found]
 
 
-def _called(node: Node, name: str) -> int:
-    value = _defaults(node)[name]
-    return value if isinstance(value, int) else 0
+def body_of(graph: Subgraph) -> str:
+    """
+    The operator that a subgraph of two elements consists of, of a comparison its direction; empty
+    if it gives the second element. Anything else has a name that no operator has.
+    """
+    if not graph.nodes and graph.outputs == graph.inputs[1:2]:
+        return ""
+    if len(graph.nodes) != 1 or graph.nodes[0].outputs != graph.outputs:
+        return f"subgraph {graph.index} of {len(graph.nodes)} operators"
+    node = graph.nodes[0]
+    name = node.builtin.removeprefix("STABLEHLO_").removeprefix("LOGICAL_")
+    if name == "COMPARE":
+        name = str(node.options().get("comparison_direction", "EQ")).rpartition("_")[2]
+    name = {"LESS": "LT", "GREATER": "GT"}.get(name, name)
+    is_turned = node.inputs == graph.inputs[1::-1]
+    if is_turned and name in ("LT", "GT"):
+        return "GT" if name == "LT" else "LT"
+    return name if is_turned or node.inputs == graph.inputs[:2] else f"{name} of other tensors"
 
 
 def node_name(graph: Subgraph, node: Node) -> str:

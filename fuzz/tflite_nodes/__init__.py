@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuzz.tflite_graphs import Graph
-from fuzz.tflite_nodes import elementwise, movement, products, recurrent, reductions, windows
+from fuzz.tflite_nodes import (
+    elementwise,
+    movement,
+    products,
+    recurrent,
+    reductions,
+    stablehlo,
+    windows,
+)
 
 RECIPES: tuple[Callable[[Graph], object], ...] = (
     *products.RECIPES,
@@ -14,5 +22,6 @@ RECIPES: tuple[Callable[[Graph], object], ...] = (
     *movement.RECIPES,
     *reductions.RECIPES,
     *recurrent.RECIPES,
+    *stablehlo.RECIPES,
 )
 """Each adds an operator to a graph, or nothing where none fits."""

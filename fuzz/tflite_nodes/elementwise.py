@@ -76,6 +76,22 @@ def of_integers(g: Graph) -> object:
     return g.op(kind, [x], (x.shape, x.type, q), options=_options(g, kind))
 
 
+def root(g: Graph) -> object:
+    """SQRT and LOG of integers of which none is negative, and other functions of those."""
+    kind = g.rng.choice(["SQRT", "SQRT", "RSQRT", "LOG", "EXP"])
+    type_ = g.rng.choice(["INT8", "INT16"]) if kind == "SQRT" else "INT16"
+    shape = g.shape(g.rng.randint(1, 3))
+    q = g.scale(type_, -6, 2)
+    if type_ == "INT8":
+        x = g.input(shape, type_, Scale(q.scales, (-128,)))
+    else:
+        low = 0 if kind == "SQRT" else -32768
+        numbers = g.numbers.integers(low, 32768, shape).astype(np.int16)
+        x = g.constant(numbers, type_, q)
+    result = g.near(q.scale, type_)
+    return g.op(kind, [x], (shape, type_, result))
+
+
 def prelu(g: Graph) -> object:
     """PRELU with slopes for channels."""
     x = g.pick("FLOAT32", "INT8", "UINT8", ranks=(2, 3, 4))
@@ -115,7 +131,7 @@ def _nonzero(g: Graph, shape: Sequence[int], type_: str, q: Scale | None) -> np.
     if q is None:
         found = g.numbers.integers(1, 9, tuple(shape)) * g.numbers.choice([-1, 1], tuple(shape))
         return found.astype(DTYPES[type_])
-    found = g.weights(shape, type_)
+    found = np.where((found := g.weights(shape, type_)) == 0, np.array(1, found.dtype), found)
     other = q.zeros[0] + (1 if q.zeros[0] < RANGES[type_][1] else -1)
     return np.where(found == q.zeros[0], np.array(other, found.dtype), found)
 
@@ -150,8 +166,8 @@ _OTHERS = {
     "MAXIMUM": ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64"),
     "MINIMUM": ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64"),
     "SQUARED_DIFFERENCE": ("FLOAT32", "INT8", "INT32"),
-    "FLOOR_DIV": ("FLOAT32", "INT32"),
-    "FLOOR_MOD": ("FLOAT32", "INT32", "INT64"),
+    "FLOOR_DIV": ("FLOAT32", "INT32", "INT8", "INT16"),
+    "FLOOR_MOD": ("FLOAT32", "INT32", "INT64", "INT8"),
     "POW": ("FLOAT32",),
     "BITWISE_XOR": ("INT32", "UINT8", "INT8"),
 }
@@ -225,7 +241,7 @@ def cast(g: Graph) -> object:
 
 
 RECIPES: tuple[Callable[[Graph], object], ...] = (
-    of_floats, of_floats, of_integers, of_integers, of_integers, prelu, arithmetic, arithmetic,
-    arithmetic, two_operands, two_operands, comparison, logical, select, quantize, quantize,
-    dequantize, cast,
+    of_floats, of_floats, of_integers, of_integers, of_integers, root, prelu, arithmetic,
+    arithmetic, arithmetic, two_operands, two_operands, comparison, logical, select, quantize,
+    quantize, dequantize, cast,
 )  # fmt: skip

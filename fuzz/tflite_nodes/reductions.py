@@ -8,10 +8,10 @@ from fuzz.tflite_graphs import Graph
 
 _TYPES = {
     "MEAN": ("FLOAT32", "INT8", "UINT8", "INT16"),
-    "SUM": ("FLOAT32", "INT32"),
+    "SUM": ("FLOAT32", "INT32", "UINT8"),
     "REDUCE_MAX": ("FLOAT32", "INT8", "UINT8", "INT16", "INT32"),
     "REDUCE_MIN": ("FLOAT32", "INT8", "UINT8", "INT16", "INT32"),
-    "REDUCE_PROD": ("FLOAT32", "INT32"),
+    "REDUCE_PROD": ("FLOAT32", "INT32", "INT8", "INT16"),
     "REDUCE_ANY": ("BOOL",),
     "REDUCE_ALL": ("BOOL",),
 }
@@ -27,7 +27,7 @@ def reduce(g: Graph) -> object:
     shape = kept if keep else [size for k, size in enumerate(x.shape) if k not in axes]
     given = [k - x.rank if g.chance(0.3) else k for k in axes]
     q = x.q
-    if kind == "MEAN" and q is not None and g.chance(0.7):
+    if kind in ("MEAN", "SUM", "REDUCE_PROD") and q is not None and g.chance(0.7):
         q = g.near(q.scale, x.type)
     exact = x.type != "FLOAT32" or (x.exact and kind in ("REDUCE_MAX", "REDUCE_MIN"))
     return g.op(

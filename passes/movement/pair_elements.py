@@ -82,7 +82,9 @@ class PairElements(Pattern[Turns]):
         outside = [value for value in leaves if value.owner not in inside]
         if not reshapes or not any(_is_paired(value, axis, dims) for value in outside):
             return None
-        if not maps and all(_is_column(each.input, axis) for each in reshapes):
+        # Without maps, only a slice in steps becomes another one.
+        is_last = axis == len(dims)
+        if not maps and not any(is_last and _stride(each.input) for each in reshapes):
             return None
         consumed = (op, *dict.fromkeys(reshapes), *maps)
         data = Turns(tuple(sources), tuple(maps))

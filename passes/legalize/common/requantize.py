@@ -61,7 +61,7 @@ def requantized(
     else:
         pairs = [multiplier_of(float(number)) for number in numbers]
         if is_wide:
-            pairs = [(_reduced(m), e + 16) for m, e in pairs]
+            pairs = [(reduced(m), e + 16) for m, e in pairs]
         multiplier, exponent = (
             builder.tensor(np.array(part, np.int32).reshape(tuple(shape)))
             for part in zip(*pairs, strict=True)
@@ -70,8 +70,8 @@ def requantized(
     return builder.add(op)
 
 
-def _reduced(multiplier: int) -> int:
-    """The upper half of a multiplier, rounded."""
+def reduced(multiplier: int) -> int:
+    """The upper half of a multiplier, rounded, as sums of 64 bits have it."""
     return (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
 
 

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import DivOp, ErfOp, MulOp, SqrtOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.dialects.core.types import element_type, i8, i16, i32, rank_of, ui8
+from lowerdeck.dialects.core.types import element_type, f32, i8, i16, i32, rank_of, ui8
 from lowerdeck.passes.legalize.common import activation as formulas
 from lowerdeck.passes.legalize.common.requantize import (
     away,
@@ -49,7 +49,13 @@ def _table(builder: TfliteLegalizer, values: NDArray[Any]) -> SSAValue:
 
 def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
     """A real function, whose argument and result are rounded to f32."""
-    require_type(builder, builder.input(0), i8, ui8)
+    require_type(builder, builder.input(0), i8, ui8, i16)
+    if element_type(builder.input(0)) == i16:
+        from lowerdeck.passes.legalize.tflite.sixteen_bits import by_table
+
+        if builder.op_type != "GELU":
+            _require_no_zeros(builder)
+        return by_table(builder, lambda x: _image(function, x))
     own, q = builder.quantization(0), builder.result_quantization()
     reals = (np.float32(own.scale) * _all_integers(builder).astype(np.float32)).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -59,6 +65,12 @@ def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
         total = (scaled + np.float32(q.zero)).astype(np.float64)
     # NaN is the least integer, as where the kernels convert it.
     return _table(builder, np.nan_to_num(total, nan=-np.inf))
+
+
+def _require_no_zeros(builder: TfliteLegalizer) -> None:
+    zeros = [builder.quantization(0).zero, builder.result_quantization().zero]
+    if any(zeros):
+        builder.refuse(f"{builder.op_type} of i16 with zero points {zeros}", "zero points of zero")
 
 
 def _image(function: Function, x: float) -> float:
@@ -86,26 +98,31 @@ _TABLES: dict[str, Function] = {
     "LOG": math.log,
 }
 
-_PLAIN = tuple(name for name in UNARY if name not in ("RELU", "RELU6", "ABS", "RSQRT", *_TABLES))
+_OWN = ("RELU", "RELU6", "ABS", "SQRT", "RSQRT", *_TABLES)
 
 
-@legalizes(*_PLAIN)
+@legalizes(*(name for name in UNARY if name not in _OWN))
 def legalize_plain(builder: TfliteLegalizer) -> Results:
-    """Functions that quantized integers do not have."""
-    if builder.is_quantized():
+    """Functions that quantized integers do not have; `NEG` takes them as they are stored."""
+    if builder.is_quantized() and builder.op_type != "NEG":
         builder.refuse("quantized integers", "floats or plain integers")
     return [plain_unary(builder)]
 
 
 @legalizes(*_TABLES)
 def legalize_function(builder: TfliteLegalizer) -> Results:
-    """Of floats, of bytes by a table, or (the first two) of integers of 16 bits in fixed point."""
+    """Of floats, or of bytes by a table; of integers of 16 bits by a table of fewer entries."""
     if not builder.is_quantized():
         return [plain_unary(builder)]
     if element_type(builder.input(0)) == i16 and builder.op_type in ("TANH", "LOGISTIC"):
         from lowerdeck.passes.legalize.tflite.sixteen_bits import curve
 
         return [curve(builder)]
+    if builder.op_type == "LOG":
+        q = builder.result_quantization()
+        least, _ = type_range(builder.element())
+        lowest = as_f32(as_f32(q.scale) * (least - q.zero))
+        return [_by_function(builder, lambda x: math.log(x) if x > 0 else lowest)]
     return [_by_function(builder, _TABLES[builder.op_type])]
 
 
@@ -168,6 +185,9 @@ def legalize_inverse_root(builder: TfliteLegalizer) -> Results:
     """1 / sqrt(x); of bytes in fixed point."""
     if not builder.is_quantized():
         return [plain_unary(builder)]
+    if element_type(builder.input(0)) == i16:
+        highest = as_f32(32767 * as_f32(builder.result_quantization().scale))
+        return [_by_function(builder, lambda x: _inverse_root(x) if x > 0 else highest)]
     require_type(builder, builder.input(0), i8)
     own, q = builder.quantization(0), builder.result_quantization()
     scale = np.float32(1) / np.float32(np.sqrt(np.float32(own.scale)) * np.float32(q.scale))
@@ -182,6 +202,31 @@ def legalize_inverse_root(builder: TfliteLegalizer) -> Results:
         data = fixed.multiplied(1, inverse, shift + 20)
         entries.append(int(fixed.multiplied(data, multiplier, exponent - 20)) + q.zero)
     return [_table(builder, np.array(entries))]
+
+
+def _inverse_root(x: float) -> float:
+    return float(np.float32(1) / np.sqrt(np.float32(x)))
+
+
+@legalizes("SQRT")
+def legalize_root(builder: TfliteLegalizer) -> Results:
+    """
+    The root, of integers toward zero before the zero point is added. The kernel stops where there
+    is none; here it is 0.
+    """
+    if not builder.is_quantized():
+        return [plain_unary(builder)]
+    require_type(builder, builder.input(0), i8, i16)
+    own, q = builder.quantization(0), builder.result_quantization()
+    low, high = type_range(builder.element())
+    if element_type(builder.input(0)) == i16:
+        x = without_zero(builder, 0).maximum(0).cast(f32) * as_f32(own.scale)
+        root = TensorValue(builder, builder.add(SqrtOp(x.value)))
+        steps = (root / as_f32(q.scale)).minimum(float(high - low)).cast(i32)
+        return [(steps + q.zero).clip(low, high).cast(i16).value]
+    x = np.maximum(_all_integers(builder), 0).astype(np.float32) * np.float32(own.scale)
+    steps = np.sqrt(x) / np.float32(q.scale)
+    return [_table(builder, np.trunc(np.minimum(steps, high - low)).astype(np.int64) + q.zero)]
 
 
 @legalizes("LEAKY_RELU")

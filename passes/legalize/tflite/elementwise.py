@@ -31,10 +31,13 @@ _COMPARISONS = {
 _OWN = ("ADD", "SUB", "MUL", "DIV", "SQUARED_DIFFERENCE", "MAXIMUM", "MINIMUM", *_COMPARISONS)
 
 
+_AS_STORED = frozenset({"BITWISE_XOR", "RIGHT_SHIFT", "FLOOR_DIV", "FLOOR_MOD"})
+
+
 @legalizes(*(name for name in BINARY if name not in _OWN))
 def legalize_plain(builder: TfliteLegalizer) -> Results:
-    """Operators that quantized integers do not have."""
-    is_real = builder.op_type != "BITWISE_XOR" and builder.op.result_quantization(0) is not None
+    """Operators that quantized integers do not have, or that take them as they are stored."""
+    is_real = builder.op_type not in _AS_STORED and builder.op.result_quantization(0) is not None
     if builder.is_quantized() and is_real:
         builder.refuse("quantized integers", "floats or plain integers")
     return [builder.activated(plain_binary(builder))]

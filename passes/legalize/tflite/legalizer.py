@@ -138,6 +138,11 @@ class TfliteLegalizer(Legalizer):
         found = self.op.option(name)
         return option_defaults().get(name, 0) if found is None else found
 
+    def numbers(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An option that is a list of integers; `default` if it is empty or not set."""
+        found: list[int] = self.option(name) or []
+        return list(found or default)
+
     def flag(self, name: str) -> bool:
         """An option that is a truth value."""
         return bool(self.option(name))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i64, rank_of, ui8
-from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.common.requantize import multiplier_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.requantize import multiplier_of, reduced, type_range
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
-from lowerdeck.passes.legalize.tflite.ranges import require_type
+from lowerdeck.passes.legalize.tflite.ranges import require_type, to_result, without_zero
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 from lowerdeck.passes.legalize.tflite.tensorflow import REDUCTIONS, plain_reduction
+
+_MOST_FACTORS = 256
+"""Elements of a product of quantized integers, each of which is rounded."""
 
 
 @legalizes(*(name for name in REDUCTIONS if name not in ("MEAN", "SUM", "REDUCE_PROD")))
@@ -19,14 +23,17 @@ def legalize_reduction(builder: TfliteLegalizer) -> Results:
     return [plain_reduction(builder)]
 
 
-@legalizes("SUM", "REDUCE_PROD")
+@legalizes("SUM")
 def legalize_sum(builder: TfliteLegalizer) -> Results:
-    """Sums and products of floats and plain integers."""
-    if builder.is_quantized():
-        builder.refuse(
-            "quantized integers, for which the kernels do not agree", "floats", "dequantize first"
-        )
-    return [plain_reduction(builder)]
+    """
+    The sum; of quantized integers in the scale of the result. (TensorFlow Lite's reference kernel
+    reads signed bytes as unsigned ones; that for microcontrollers does not.)
+    """
+    if not builder.is_quantized():
+        return [plain_reduction(builder)]
+    total, _ = _total(builder)
+    factor = builder.quantization(0).scale / builder.result_quantization().scale
+    return [to_result(builder, total.value, factor, limits=type_range(builder.element()))]
 
 
 @legalizes("MEAN")
@@ -39,23 +46,11 @@ def legalize_mean(builder: TfliteLegalizer) -> Results:
         if element_type(builder.input(0)) in (i32, i64):
             return [_mean_of_integers(builder)]
         return [plain_reduction(builder)]
-    x = builder.input(0)
-    require_type(builder, x, i8, ui8, i16)
-    keep = builder.flag("keep_dims")
-    given = builder.require_ints(builder.input(1), "axes")
-    axes = sorted({builder.axis(axis, rank_of(x)) for axis in given})
-    count = product([dims_of(x)[axis] for axis in axes]).value
-    if not count:
-        builder.refuse("a mean of an open number of elements", "a number")
-    total = TensorValue(builder, builder.cast(x, i32)).reduce("sum", axes, keep)
+    total, count = _total(builder)
     own, q = builder.quantization(0), builder.result_quantization()
-    total = total - count * own.zero
     multiplier, exponent = multiplier_of(own.scale / q.scale)
     shift = min(count.bit_length() - 1, 32, 31 + exponent)
     multiplier = (multiplier << shift) // count
-    from lowerdeck.dialects.core.quantize import RequantizeOp
-    from lowerdeck.passes.legalize.common.requantize import type_range
-
     low, high = type_range(builder.element())
     op = RequantizeOp(
         "double",
@@ -70,14 +65,67 @@ def legalize_mean(builder: TfliteLegalizer) -> Results:
     return [builder.add(op)]
 
 
+def _total(builder: TfliteLegalizer) -> tuple[TensorValue, int]:
+    """The sums of quantized integers less their zero points, and of how many each is."""
+    x = builder.input(0)
+    require_type(builder, x, i8, ui8, i16)
+    axes = _axes(builder)
+    count = product([dims_of(x)[axis] for axis in axes]).value
+    if not count:
+        builder.refuse("an open number of elements, or none", "a number")
+    keep = builder.flag("keep_dims")
+    total = TensorValue(builder, builder.cast(x, i32)).reduce("sum", axes, keep)
+    return total - count * builder.quantization(0).zero, count
+
+
+def _axes(builder: TfliteLegalizer) -> list[int]:
+    given = builder.require_ints(builder.input(1), "axes")
+    return sorted({builder.axis(axis, rank_of(builder.input(0))) for axis in given})
+
+
+@legalizes("REDUCE_PROD")
+def legalize_product(builder: TfliteLegalizer) -> Results:
+    """
+    The product; of quantized integers from the first on, with a root of the result's scale taken
+    away at each step.
+    """
+    if not builder.is_quantized():
+        return [plain_reduction(builder)]
+    x = without_zero(builder, 0)
+    require_type(builder, builder.input(0), i8, i16)
+    keep, axes = builder.flag("keep_dims"), _axes(builder)
+    kept = [k for k in range(len(x.dims)) if k not in axes]
+    count = product([x.dims[axis] for axis in axes]).value
+    if not count or count > _MOST_FACTORS:
+        builder.refuse(f"a product of {count or 'an open number of'} elements", f"{_MOST_FACTORS}")
+    dims = [x.dims[k] for k in kept]
+    factors = x.transpose([*kept, *axes]).reshape([*dims, count])
+    q, to = builder.result_quantization(), builder.element()
+    multiplier, exponent = multiplier_of(builder.quantization(0).scale / q.scale ** (1 / count))
+    multiplier, shift = reduced(multiplier), 15 - exponent
+    if not 1 <= shift <= 46:
+        builder.refuse(f"a factor of about 2^{exponent}", "one from 2^-31 to 2^14")
+
+    def scaled(x: TensorValue) -> TensorValue:
+        """In the next scale; what is too large wraps around, as in the kernel."""
+        return ((x * multiplier + (1 << (shift - 1))) // (1 << shift)).cast(i32)
+
+    total = factors.pick(len(kept), 0)
+    for k in range(1, count):
+        total = scaled(total.cast(i64) * factors.pick(len(kept), k).cast(i64))
+    low, high = type_range(to)
+    result = (scaled(total.cast(i64)) + q.zero).clip(low, high).cast(to).value
+    final = [Expr.const(1) if k in axes else dim for k, dim in enumerate(x.dims)] if keep else dims
+    return [builder.reshape(result, final)]
+
+
 def _mean_of_integers(builder: TfliteLegalizer):
     """The sum in 64 bits by the number of elements, toward zero."""
     from lowerdeck.dialects.core.elementwise import DivOp
 
     x = builder.input(0)
     keep = builder.flag("keep_dims")
-    given = builder.require_ints(builder.input(1), "axes")
-    axes = sorted({builder.axis(axis, rank_of(x)) for axis in given})
+    axes = _axes(builder)
     total = TensorValue(builder, builder.cast(x, i64)).reduce("sum", axes, keep)
     count = builder.dims([product([dims_of(x)[axis] for axis in axes])], [])
     return builder.cast(builder.add(DivOp(total.value, count)), element_type(x))

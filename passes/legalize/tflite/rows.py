@@ -240,22 +240,27 @@ def inverse_roots(x: TensorValue) -> tuple[TensorValue, TensorValue]:
 
 
 def unit_rows_of_bytes(builder: TfliteLegalizer) -> SSAValue:
-    """Integers by the root of the sum of their squares, in 128ths."""
-    require_type(builder, builder.input(0), i8)
+    """
+    Integers by the root of the sum of their squares, in 128ths: the factor of unsigned ones comes
+    before the multiplication, so that they are rounded twice.
+    """
+    require_type(builder, builder.input(0), i8, ui8)
     if builder.activation() != "NONE":
         builder.refuse(f"the activation {builder.activation()}", "none")
     x = without_zero(builder, 0)
     total = (x * x).reduce("sum", [rank_of(x.value) - 1], keep_dims=True)
     multiplier, exponent = inverse_roots(total)
-    low, most = type_range(i8)
+    to = builder.element()
+    low, most = type_range(to)
+    is_signed = to == i8
     op = RequantizeOp(
         "double",
-        x.value,
+        x.value if is_signed else (x * 128).value,
         multiplier.value,
-        (exponent + 7).value,
-        zero=0,
+        (exponent + 7).value if is_signed else exponent.value,
+        zero=0 if is_signed else 128,
         low=low,
         high=most,
-        to=i8,
+        to=to,
     )
     return builder.add(op)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,36 +81,52 @@ def curve(builder: TfliteLegalizer) -> SSAValue:
 
 
 def table_of(
-    function: Callable[[float], float], scale: float, zero: int, result_scale: float
+    function: Callable[[float], float],
+    scale: float,
+    zero: int,
+    result_scale: float,
+    result_zero: int = 0,
+    real: type[np.floating[Any]] = np.float64,
 ) -> NDArray[np.int64]:
     """
-    A function at 512 places and at the end, in f64, moved by half of the error that interpolation
-    has in the middle.
+    A function at 512 places and at the end, in f64 or f32, moved by half of the error that
+    interpolation has in the middle.
     """
-    low, high = scale * (-32768 - zero), scale * (32767 - zero)
-    step = (high - low) / 512
-    inverse = 65536 / (result_scale * 32767 - result_scale * -32768)
-    entries: list[float] = []
-    for k in range(512):
-        here, middle, after = (function(low + k * step + part) for part in (0.0, step / 2, 0.0))
-        after = function(low + (k + 1) * step)
-        sample = _rounded(here * inverse)
-        guess = _rounded((after * inverse + sample) / 2)
-        error = guess - _rounded(middle * inverse)
-        entries.append(sample - _rounded(error / 2))
-    entries.append(_rounded(function(high) * inverse))
-    return np.clip(np.array(entries), -32768, 32767).astype(np.int64)
 
+    def image(x: Any) -> Any:
+        return real(function(float(x)))
 
-def _rounded(x: float) -> float:
-    return float(away(np.float64(x)))
+    with np.errstate(all="ignore"):
+        low, high = (real(scale) * real(end - zero) for end in (-32768, 32767))
+        least, most = (real(result_scale) * real(end - result_zero) for end in (-32768, 32767))
+        step, inverse = (high - low) / real(512), real(65536) / (most - least)
+        entries: list[Any] = []
+        for k in range(512):
+            here = low + real(k) * step
+            after = image(low + real(k + 1) * step) * inverse
+            sample, middle = image(here) * inverse, image(here + step / real(2)) * inverse
+            error = away((after + away(sample)) / real(2)) - away(middle)
+            entries.append(away(sample) - away(error / real(2)))
+        entries.append(away(image(high) * inverse))
+        # NaN passes the kernel's limits, and the lower half of the integer that it becomes is 0.
+        numbers = np.nan_to_num(np.array(entries, np.float64), nan=0, posinf=np.inf, neginf=-np.inf)
+    return np.clip(numbers, -32768, 32767).astype(np.int64)
 
 
 def interpolated(builder: TfliteLegalizer, x: TensorValue, table: NDArray[np.int64]) -> TensorValue:
-    """The function that a table stands for, of i32 from -32768 to 32767."""
+    """The function that a table stands for, of i32 from -32768 to 32767; slopes have 16 bits."""
     index = x // 128 + 256
-    base, after = _entry(builder, table, index), _entry(builder, table, index + 1)
-    return base + ((after - base) * (x % 128) + 64) // 128
+    slopes = np.append(np.diff(table), 0).astype(np.int16).astype(np.int64)
+    base, slope = _entry(builder, table, index), _entry(builder, slopes, index)
+    return base + (slope * (x % 128) + 64) // 128
+
+
+def by_table(builder: TfliteLegalizer, function: Callable[[float], float]) -> SSAValue:
+    """A real function of integers of 16 bits, by a table in f32."""
+    q, result = builder.quantization(0), builder.result_quantization()
+    table = table_of(function, q.scale, q.zero, result.scale, result.zero, np.float32)
+    x = TensorValue(builder, builder.cast(builder.input(0), i32))
+    return interpolated(builder, x, table).cast(i16).value
 
 
 def softmax(builder: TfliteLegalizer, beta: float) -> SSAValue:

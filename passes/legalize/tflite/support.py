@@ -5,7 +5,10 @@ from __future__ import annotations
 from lowerdeck.passes.legalize.support import Support
 from lowerdeck.passes.legalize.tflite.registry import legalizes
 
-_AT_IMPORT = frozenset("IF WHILE CALL CALL_ONCE VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE".split())
+_AT_IMPORT = frozenset(
+    "IF WHILE CALL CALL_ONCE VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE "
+    "STABLEHLO_WHILE STABLEHLO_CASE STABLEHLO_COMPOSITE".split()
+)
 
 
 def next_step(op_type: str) -> str:

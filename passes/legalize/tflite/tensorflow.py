@@ -5,7 +5,7 @@ with floats and plain integers. Quantized integers of one scale move the same wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -203,18 +203,30 @@ def legalize_update_slice(builder: TfliteLegalizer) -> Results:
     builder.require_equal_scales(0, 1)
     x, update, start = builder.value(0), builder.value(1), builder.value(2).cast(i64)
     places = start.maximum(0)
-    index: list[TensorValue] = []
+    firsts = [
+        places.pick(0, axis).minimum(TensorValue.dim(builder, dim - size))
+        for axis, (dim, size) in enumerate(zip(x.dims, update.dims, strict=True))
+    ]
+    return [updated(builder, x, update, firsts)]
+
+
+def updated(
+    builder: TfliteLegalizer,
+    x: TensorValue,
+    update: TensorValue,
+    firsts: Sequence[TensorValue],
+) -> SSAValue:
+    """`x` with an update in place of the part that begins at given places, i64 scalars."""
+    from lowerdeck.dialects.core.tensor import ScatterNdOp
+
     rank = len(x.dims)
-    for axis, (dim, size) in enumerate(zip(x.dims, update.dims, strict=True)):
-        first = places.pick(0, axis).minimum(TensorValue.dim(builder, dim - size))
+    if not rank:
+        return update.value
+    index: list[TensorValue] = []
+    for axis, (first, size) in enumerate(zip(firsts, update.dims, strict=True)):
         here = first + TensorValue.iota(builder, size).column(rank, axis)
         index.append(here.broadcast(update.dims).reshape([*update.dims, 1]))
-    from lowerdeck.dialects.core.tensor import ScatterNdOp
-    from lowerdeck.passes.legalize.tensor_value import concat
-
-    if not index:
-        return [update.value]
-    return [builder.add(ScatterNdOp(x.value, concat(index, rank).value, update.value))]
+    return builder.add(ScatterNdOp(x.value, concat(index, rank).value, update.value))
 
 
 # Shapes and sequences
@@ -394,22 +406,6 @@ BINARY = {
     "GREATER": "Greater",
     "GREATER_EQUAL": "GreaterEqual",
 }
-
-
-_STABLEHLO = {
-    "STABLEHLO_ADD": "AddV2",
-    "STABLEHLO_MULTIPLY": "Mul",
-    "STABLEHLO_MAXIMUM": "Maximum",
-    "STABLEHLO_MINIMUM": "Minimum",
-}
-
-
-@legalizes(*_STABLEHLO)
-def legalize_stablehlo(builder: TfliteLegalizer) -> Results:
-    """The operators of StableHLO that the runtime has, of floats and plain integers."""
-    if builder.is_quantized():
-        builder.refuse("quantized integers", "floats or plain integers")
-    return applied(builder, _STABLEHLO[builder.op_type], builder.input(0), builder.input(1))
 
 
 def plain_unary(builder: TfliteLegalizer) -> SSAValue:

@@ -168,3 +168,14 @@ func.func @factors_of_parts(%x : tensor<2x8xf32>, %s : tensor<8xf32>) -> tensor<
   %y = core.add %x, %q : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   func.return %y : tensor<2x8xf32>
 }
+
+// A part that has the dimension already, beside what nothing pairs: a memory of rows that moves on by one.
+// CHECK-LABEL: @what_moves_on
+// CHECK:         core.reshape
+// CHECK-NEXT:    core.concat
+func.func @what_moves_on(%x : tensor<2x6x2xf32>, %v : tensor<2x6xf32>) -> tensor<2x6x2xf32> {
+  %a = core.slice %x [0, 0, 1] [2, 6, 1] [1, 1, 1] : (tensor<2x6x2xf32>) -> tensor<2x6x1xf32>
+  %b = core.reshape %v [2, 6, 1] : (tensor<2x6xf32>) -> tensor<2x6x1xf32>
+  %y = core.concat %a, %b axis 2 : (tensor<2x6x1xf32>, tensor<2x6x1xf32>) -> tensor<2x6x2xf32>
+  func.return %y : tensor<2x6x2xf32>
+}

@@ -3,12 +3,12 @@
 // All that is refused is listed at once.
 // CHECK-DAG: op 'tflite.RANDOM_UNIFORM': no legalization for RANDOM_UNIFORM; make the random numbers an input
 // CHECK-DAG: op 'tflite.CUSTOM': no legalization for FlexErf; it needs TensorFlow itself
-// CHECK-DAG: op 'tflite.SUM': found quantized integers, for which the kernels do not agree
+// CHECK-DAG: op 'tflite.SQUARE': found quantized integers, expected floats or plain integers
 // CHECK-DAG: op 'tflite.ATAN2': found the option 'colour' is 3
 func.func @refused(%x : tensor<2xf32>, %q : tensor<2xi8>, %n : tensor<1xi32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xi8>, tensor<*xf32>) {
   %a = "tflite.RANDOM_UNIFORM"(%n) : (tensor<1xi32>) -> tensor<*xf32>
   %b = "tflite.CUSTOM"(%x) <{custom_code = "FlexErf"}> : (tensor<2xf32>) -> tensor<*xf32>
-  %c = "tflite.SUM"(%q, %n) <{quantization = [#tflite.q<0.5 : 0>, unit, #tflite.q<0.5 : 0>]}> : (tensor<2xi8>, tensor<1xi32>) -> tensor<*xi8>
+  %c = "tflite.SQUARE"(%q) <{quantization = [#tflite.q<0.5 : 0>, #tflite.q<0.5 : 0>]}> : (tensor<2xi8>) -> tensor<*xi8>
   %d = "tflite.ATAN2"(%x, %x) <{colour = 3 : i64}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<*xf32>
   func.return %a, %b, %c, %d : tensor<*xf32>, tensor<*xf32>, tensor<*xi8>, tensor<*xf32>
 }
