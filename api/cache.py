@@ -15,7 +15,6 @@ import hashlib
 import importlib.metadata
 import json
 import os
-import pwd
 import shutil
 import stat
 import tempfile
@@ -24,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
-from lowerdeck.dialects.files import FileState
+from lowerdeck.dialects.files import FileState, cache_folder
 
 MAX_BYTES = 4 << 30
 """Entries are removed, oldest first, until they take no more than this."""
@@ -35,31 +34,10 @@ _RECORD = "record.json"
 _UNFINISHED = ".new-"
 """What the names of folders begin with that are not yet entries."""
 
+_SOURCES = (".py", ".h", ".c", ".toml")
+"""What the names of files end with that decide what is generated."""
+
 _FOR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-
-
-def cache_folder() -> str | None:
-    """
-    `$LOWERDECK_CACHE`, or `lowerdeck` in the user's cache folder; None if that cannot be told.
-
-    As the XDG specification has it, a relative `$XDG_CACHE_HOME` is ignored.
-    """
-    if folder := os.environ.get("LOWERDECK_CACHE"):
-        return os.path.abspath(folder)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):
-        home = os.environ.get("HOME", "") or _home_of_user()
-        if not os.path.isabs(home):
-            return None
-        base = os.path.join(home, ".cache")
-    return os.path.join(base, "lowerdeck")
-
-
-def _home_of_user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return ""
 
 
 def usable_folder() -> str | None:
@@ -115,7 +93,7 @@ def compiler_identity() -> str:
 def _sources(folder: str) -> Iterator[str]:
     for base, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
-        yield from (os.path.join(base, f) for f in sorted(files) if f.endswith((".py", ".h", ".c")))
+        yield from (os.path.join(base, f) for f in sorted(files) if f.endswith(_SOURCES))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
-"""Which files are read, and whether they have changed since; files that are written whole."""
+"""
+Which files are read, and whether they have changed since; files that are written whole; where
+what is kept from run to run lies.
+"""
 
 from __future__ import annotations
 
 import os
+import pwd
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -98,3 +102,27 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def cache_folder() -> str | None:
+    """
+    `$LOWERDECK_CACHE`, or `lowerdeck` in the user's cache folder; None if that cannot be told.
+
+    As the XDG specification has it, a relative `$XDG_CACHE_HOME` is ignored.
+    """
+    if folder := os.environ.get("LOWERDECK_CACHE"):
+        return os.path.abspath(folder)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        home = os.environ.get("HOME", "") or _home_of_user()
+        if not os.path.isabs(home):
+            return None
+        base = os.path.join(home, ".cache")
+    return os.path.join(base, "lowerdeck")
+
+
+def _home_of_user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""

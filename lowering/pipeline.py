@@ -20,7 +20,7 @@ from lowerdeck.dialects.errors import PluginFault, plugin_of, working_on
 from lowerdeck.dialects.frameworks import EXPORT, FRAMEWORKS, Export, PassFactory, exports, lazy
 from lowerdeck.dialects.verification import problems_of
 from lowerdeck.dialects.walking import all_ops
-from lowerdeck.lowering.targets import target_names
+from lowerdeck.lowering.targets import machine_fault, target_names
 from lowerdeck.passes.machinery import pipeline as core_pipeline
 from lowerdeck.passes.machinery.context import options_of
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
@@ -171,6 +171,8 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
     if options.target not in target_names():
         known = ", ".join(target_names())
         problems.append(("target", f"'{options.target}' is not one of {known}"))
+    elif (fault := machine_fault(options.target)) is not None:
+        problems.append(("target", fault))
     if options.threads < 1:
         problems.append(("threads", f"{options.threads} is not a number of threads"))
     if options.precision is not None and options.precision not in PRECISIONS:

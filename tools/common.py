@@ -120,6 +120,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from lowerdeck.build import BuildError
     from lowerdeck.dialects.blob import ElidedBlobError
     from lowerdeck.dialects.errors import ModelError, PluginFault
+    from lowerdeck.lowering.targets.machine import MachineError
     from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError
 
@@ -128,6 +129,7 @@ def user_errors() -> tuple[type[Exception], ...]:
         BuildError,
         DiagnosticException,
         ElidedBlobError,
+        MachineError,
         ModelError,
         OSError,
         OptionError,

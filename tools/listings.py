@@ -77,12 +77,14 @@ def first_sentence(doc: str) -> str:
 
 def targets() -> str:
     """Every target: the processors that it is for, and whether this machine runs its code."""
-    from lowerdeck.lowering.targets import TARGETS, obstacle, target_named
+    from lowerdeck.lowering.targets import TARGETS, machine_origin, obstacle, target_named
 
-    lines = [f"{'native':<13} {_lanes(target_named('native'))}; this machine"]
+    native = target_named("native")
+    lines = [f"{'native':<13} {_lanes(native)}; this machine; {machine_origin('native')}"]
     for target in TARGETS:
         where = obstacle(target.name) or "runs on this machine"
-        lines.append(f"{target.name:<13} {_lanes(target)}; {where}")
+        origin = machine_origin(target.name)
+        lines.append(f"{target.name:<13} {_lanes(target)}; {where}; {origin}")
     return "\n".join(lines)
 
 

@@ -20,6 +20,7 @@ from lowerdeck.tools.commands import (
     batch,
     bench,
     cache,
+    calibrate,
     compile,
     demo,
     export,
@@ -34,7 +35,7 @@ from lowerdeck.tools.completion import complete
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
-COMMANDS = (compile, run, batch, bench, export, quantize, ops, report, view, demo, cache)
+COMMANDS = (compile, run, batch, bench, export, quantize, ops, report, view, demo, calibrate, cache)
 """Each has `add_to`, which adds its parser, in the order of the help."""
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from lowerdeck.dialects.files import cache_folder
 from lowerdeck.lowering.targets.aarch64 import AARCH64
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.lowering.targets.c99 import C99
 from lowerdeck.lowering.targets.cortex import CORTEX_M4, CORTEX_M7
+from lowerdeck.lowering.targets.machine import SOURCES, Machine, MachineError, read_machine
 from lowerdeck.lowering.targets.x86 import (
     X86_64,
     X86_64_AMX,
@@ -77,14 +80,67 @@ def target_named(name: str) -> Target:
     ValueError names the known targets.
     """
     if name == NATIVE:
-        best = next(t for t in TARGETS if _obstacle(t) is None and _is_for_this_processor(t))
         return replace(
-            best, name=NATIVE, flags=_NATIVE_FLAGS, architectures=(), features=frozenset()
+            _nearest(),
+            name=NATIVE,
+            machine=_own_machine() or _nearest().machine,
+            flags=_NATIVE_FLAGS,
+            architectures=(),
+            features=frozenset(),
         )
     found = next((target for target in TARGETS if target.name == name), None)
     if found is None:
         raise ValueError(f"target '{name}' is not one of {', '.join(target_names())}")
     return found
+
+
+def _nearest() -> Target:
+    """The best target that runs here."""
+    return next(t for t in TARGETS if _obstacle(t) is None and _is_for_this_processor(t))
+
+
+def own_file() -> Path | None:
+    """Where `lowerdeck calibrate` keeps what it measured; None if there is no cache folder."""
+    folder = cache_folder()
+    return None if folder is None else Path(folder, ".machines", f"{_processor_key()}.toml")
+
+
+def _own_machine() -> Machine | None:
+    """The numbers of this machine, if they were measured; MachineError if they cannot be used."""
+    path = own_file()
+    if path is None or not path.is_file():
+        return None
+    return _read_once(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read_once(path: Path, _changed: int) -> Machine:
+    try:
+        return read_machine(path)
+    except MachineError as error:
+        raise MachineError(f"{error}\nnext: lowerdeck calibrate, or remove the file") from error
+
+
+def machine_fault(name: str) -> str | None:
+    """What is wrong with the numbers of a target's machine; None if nothing is."""
+    try:
+        target_named(name)
+    except MachineError as error:
+        return str(error)
+    return None
+
+
+def machine_origin(name: str) -> str:
+    """Where the numbers of a target's machine are from."""
+    path = own_file()
+    if name == NATIVE and path is not None and path.is_file():
+        return f"numbers of this machine, {path}"
+    if name == NATIVE:
+        return f"numbers of {_nearest().name}; `lowerdeck calibrate` measures those of this machine"
+    kinds = Counter(
+        fact.source.partition(":")[0] for fact in target_named(name).machine.facts.values()
+    )
+    return "numbers: " + ", ".join(f"{kinds[kind]} {kind}" for kind in SOURCES if kinds[kind])
 
 
 def obstacle(name: str) -> str | None:
@@ -119,7 +175,7 @@ def _cpu_values(*names: str) -> list[str]:
     return [value.strip() for name, _, value in parts if name.strip() in names]
 
 
-_CPU_FACTS = ("flags", "Features", "vendor_id", "cpu family")
+_CPU_FACTS = ("flags", "Features", "vendor_id", "cpu family", "model\t")
 
 
 @cache
@@ -139,11 +195,26 @@ def compiler_flags(name: str) -> list[str]:
 
 def machine_key(name: str) -> str:
     """
-    The identity of the machines that code for a target runs on: for `native` the architecture, the
-    family and the features of this CPU, else the target itself.
+    The identity of the machines that code for a target is made for: for `native` the architecture,
+    the family and the features of this CPU, and what was measured of it; else the target itself.
     """
     if name != NATIVE:
         return name
+    path = own_file()
+    if path is None or not path.is_file():
+        return _processor_key()
+    return f"{_processor_key()}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+
+
+def _processor_key() -> str:
     features = _cpu_lines() or [platform.processor()]
     digest = hashlib.sha256("\n".join(features).encode()).hexdigest()[:16]
     return f"{platform.machine()}-{digest}"
+
+
+def processor_name() -> str:
+    """What the system calls this processor."""
+    vendor, family, model = (
+        " ".join(sorted(set(_cpu_values(name)))) for name in ("vendor_id", "cpu family", "model")
+    )
+    return f"{vendor} family {family} model {model}" if vendor else platform.machine()

@@ -79,7 +79,7 @@ class Machine:
     page_cycles: float = _number("cycles")
     """To find a page that is not among these."""
     split_load_cycles: float = _number("cycles")
-    """What a load takes more for a vector that lies in two lines."""
+    """A load of a vector that lies in two lines."""
     l2_line_cycles: float = _number("cycles per line")
     """Between two lines that come from the L2 cache."""
     l2_copy_bytes_per_cycle: float = _number("bytes per cycle")

@@ -19,6 +19,7 @@ import lowerdeck
 from lowerdeck import cache, compiler
 from lowerdeck.build import BuildError
 from lowerdeck.compiler import CompileOptions, compile_with
+from lowerdeck.dialects.files import cache_folder
 from lowerdeck.frontends.errors import FrontendError
 
 helper = onnx.helper
@@ -365,16 +366,16 @@ def test_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LOWERDECK_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "/var/x")
-    assert cache.cache_folder() == "/var/x/lowerdeck"
+    assert cache_folder() == "/var/x/lowerdeck"
     for ignored in ("", "relative", "./x"):
         monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert cache.cache_folder() == str(tmp_path / ".cache" / "lowerdeck")
+        assert cache_folder() == str(tmp_path / ".cache" / "lowerdeck")
     monkeypatch.setenv("HOME", "")
-    folder = cache.cache_folder()
+    folder = cache_folder()
     assert folder is not None
     assert not folder.startswith(("/.cache", "."))
     monkeypatch.setenv("HOME", "relative")
-    assert cache.cache_folder() is None
+    assert cache_folder() is None
 
 
 # Saved folders

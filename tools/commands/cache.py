@@ -23,10 +23,11 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what there is; 1 if entries cannot be removed."""
     from lowerdeck import cache
+    from lowerdeck.dialects.files import cache_folder
 
     folder = cache.usable_folder()
     if folder is None:
-        where = cache.cache_folder() or "no home folder is known"
+        where = cache_folder() or "no home folder is known"
         print(f"no cache: {where}: cannot be used; LOWERDECK_CACHE names another folder")
         return 0
     entries = cache.entries()
