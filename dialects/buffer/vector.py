@@ -294,6 +294,63 @@ class DotQuadsOp(_DotOp):
     name = "buffer.dot_quads"
 
 
+class _RoundedOp(IRDLOperation):
+    """Two i32 of which a quotient is rounded."""
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+    def verify_(self) -> None:
+        own = scalar_of(self.result.type)
+        require(own == IntegerType(32), lambda: f"a quotient of {own}", "C1")
+
+
+@irdl_op_definition
+class MultiplyHighOp(_RoundedOp):
+    """
+    lhs * rhs / 2^31, rounded to the nearest integer, halves up, modulo 2^32. Of scalars, too.
+
+    Constraints:
+
+    - (C1) elements are i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.multiply_high %x, %m : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.multiply_high"
+
+
+@irdl_op_definition
+class DivideByPowerOp(_RoundedOp):
+    """
+    lhs / 2^rhs, rounded to the nearest integer, halves away from zero; rhs from 0 to 31. Of
+    scalars, too.
+
+    Constraints:
+
+    - (C1) elements are i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.divide_by_power %x, %n : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.divide_by_power"
+
+
 @irdl_op_definition
 class ConvertOp(IRDLOperation):
     """

@@ -199,6 +199,26 @@ def _dot_pairs_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
     return f"{c} + {low} + ({a} >> 16) * ({b} >> 16)"
 
 
+def _multiply_high(op: Operation, a: str, b: str) -> str:
+    return _wrapped(op, f"({a} * {b} + (1 << 30)) >> 31")
+
+
+def _multiply_high_of_lanes(op: Operation, a: str, b: str) -> str:
+    product = f"{a}.astype(np.int64) * {b}.astype(np.int64)"
+    return f"(({product} + (1 << 30)) >> 31).astype(np.int32)"
+
+
+def _divide_by_power(op: Operation, a: str, b: str) -> str:
+    rest, half = f"({a} & (1 << {b}) - 1)", f"((1 << {b}) - 1 >> 1) + ({a} < 0)"
+    return f"({a} >> {b}) + ({rest} > {half})"
+
+
+def _divide_lanes_by_power(op: Operation, a: str, b: str) -> str:
+    one = f"np.left_shift(np.int32(1), {b})"
+    rest, half = f"({a} & {one} - 1)", f"(({one} - 1 & 0x7FFFFFFF) >> 1) + ({a} < 0)"
+    return f"(({a} >> {b}) + ({rest} > {half})).astype(np.int32)"
+
+
 def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
     terms = [
         f"(({a} >> {shift}) & 0xFF) * (((({b} >> {shift}) & 0xFF) ^ 0x80) - 0x80)"
@@ -309,6 +329,8 @@ FORMS: dict[type[Operation], Form] = {
     vector.AnyOp: _plain("bool({0}.any())"),
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.MultiplyHighOp: _multiply_high,
+    vector.DivideByPowerOp: _divide_by_power,
 }
 
 
@@ -347,5 +369,7 @@ LANE_FORMS: dict[type[Operation], Form] = {
     math.RoundEvenOp: _plain("np.rint({0})"),
     vector.DotPairsOp: _dot_pairs_of_lanes,
     vector.DotQuadsOp: _dot_quads_of_lanes,
+    vector.MultiplyHighOp: _multiply_high_of_lanes,
+    vector.DivideByPowerOp: _divide_lanes_by_power,
 }
 """What differs for vectors: they are arrays, whose integers wrap around by themselves."""

@@ -308,6 +308,21 @@ def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
     return f"(int32_t)((uint32_t){c} + {' + '.join(products)})"
 
 
+def _multiply_high(op: Operation, a: str, b: str) -> str:
+    """Of the 64 bits, those from 31 on, whose shift has no sign to keep."""
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a, b)
+    return f"(int32_t)(uint32_t)((uint64_t)((int64_t){a} * {b} + 1073741824) >> 31)"
+
+
+def _divide_by_power(op: Operation, a: str, b: str) -> str:
+    """Twice the number, half of twice the divisor and one less below zero, rounded down."""
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a, b)
+    total = f"(uint64_t)(int64_t){a} * 2 + ((uint64_t)1 << {b}) - ({a} < 0)"
+    return f"(int32_t)(uint32_t)(({total}) >> ({b} + 1))"
+
+
 def _remainder(op: Operation, a: str, b: str) -> str:
     assert is_float(op.results[0].type)
     return _library("fmod")(op, a, b)
@@ -368,6 +383,8 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ReduceOp: _vector_function,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.MultiplyHighOp: _multiply_high,
+    vector.DivideByPowerOp: _divide_by_power,
     vector.FromLanesOp: _from_lanes,
     vector.LaneNumbersOp: _lane_numbers,
     math.AbsFOp: _library("fabs"),

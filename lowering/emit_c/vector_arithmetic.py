@@ -118,18 +118,56 @@ def dot_quads(name: str, lanes: int, isa: Isa) -> str:
     return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
 
 
-def integer_extrema(scalar: Attribute, lanes: int) -> dict[str, Function]:
+def multiply_high(name: str, lanes: int, isa: Isa) -> str:
+    """Products in 64 bits, of which bits from 31 on are kept: even lanes, then odd ones."""
+    plain = [
+        f"  {name} r;",
+        f"  for (int k = 0; k < {lanes}; k++)",
+        "    r[k] = (int32_t)(uint32_t)((uint64_t)((int64_t)a[k] * b[k] + 1073741824) >> 31);",
+        "  return r;",
+    ]
+    own: list[str] = []
+    if (builtin := isa.wide_products.get(lanes)) is not None:
+        odd = [f"({name})((words){x} >> 32)" for x in "ab"]
+        own = [
+            f"  typedef unsigned long long words __attribute__((vector_size({4 * lanes})));",
+            "  const words half = 1073741824 - (words){0}, low = 0xffffffff - (words){0};",
+            f"  const words even = ((words){builtin.call.format('a', 'b')} + half) >> 31;",
+            f"  const words odd = ((words){builtin.call.format(*odd)} + half) << 1;",
+            f"  return ({name})((even & low) | (odd & ~low));",
+        ]
+    head = f"static inline {name} {name}_multiply_high({name} a, {name} b) {{"
+    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+
+
+def divide_by_power(name: str, lanes: int) -> str:
+    """Rounded down, then up where more than half is cut off, or half of what is not negative."""
+    unsigned = f"lowerdeck_u32x{lanes}"
+    lines = [
+        f"static inline {name} {name}_divide_by_power({name} a, {name} n) {{",
+        f"  const {name} mask = ({name})((1u << ({unsigned})n) - 1u);",
+        "  return (a >> n) - ((a & mask) > (mask >> 1) - (a >> 31));",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def integer_extrema(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
     """Signed and unsigned ones."""
     stem = STEMS[scalar][0]
     name, unsigned = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_u{stem[1:]}x{lanes}"
     found: dict[str, Function] = {}
     for kind, operator in (("max", ">"), ("min", "<")):
         for sign, type_ in (("s", name), ("u", unsigned)):
-            text = (
-                f"static inline {name} {name}_{kind}{sign}i({name} a, {name} b) {{\n"
-                f"  const {name} mask = ({type_})a {operator} ({type_})b;\n"
-                f"  return (mask & a) | (~mask & b);\n}}\n"
-            )
+            plain = [
+                f"  const {name} mask = ({type_})a {operator} ({type_})b;",
+                "  return (mask & a) | (~mask & b);",
+            ]
+            builtin = isa.functions.get((f"{kind}{sign}", stem, lanes))
+            own = [] if builtin is None else [f"  return ({name}){builtin.call};"]
+            head = f"static inline {name} {name}_{kind}{sign}i({name} a, {name} b) {{"
+            text = "\n".join([head, *guarded(builtin, own, plain), "}", ""])
             found[f"{name}_{kind}{sign}i"] = Function(text)
     return found
 

@@ -22,10 +22,12 @@ from lowerdeck.dialects.buffer.vector import (
     LARGEST_STRIDE,
     AnyOp,
     ConvertOp,
+    DivideByPowerOp,
     DotPairsOp,
     DotQuadsOp,
     MaxfOp,
     MinfOp,
+    MultiplyHighOp,
     ReduceOp,
     SelectOp,
     TransposeOp,
@@ -40,10 +42,12 @@ from lowerdeck.lowering.emit_c.tiles import dot_tiles, dot_tiles_name, release_t
 from lowerdeck.lowering.emit_c.vector_arithmetic import (
     any_lane,
     combination,
+    divide_by_power,
     dot_pairs,
     dot_quads,
     float_extremum,
     integer_extrema,
+    multiply_high,
     rounding_or_root,
 )
 from lowerdeck.lowering.emit_c.vector_conversions import Conversion, half_conversions
@@ -91,6 +95,8 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     MinfOp: "min",
     DotPairsOp: "dot_pairs",
     DotQuadsOp: "dot_quads",
+    MultiplyHighOp: "multiply_high",
+    DivideByPowerOp: "divide_by_power",
     math.SqrtOp: "sqrt",
     math.FloorOp: "floor",
     math.CeilOp: "ceil",
@@ -287,7 +293,7 @@ def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Fun
     """Those of integers alone, masks among them."""
     name, unsigned = type_name(scalar, lanes), unsigned_type(8 * STEMS[scalar][2], lanes)
     found = {f"{name}_any": Function(any_lane(scalar, lanes, isa))}
-    found |= integer_extrema(scalar, lanes)
+    found |= integer_extrema(scalar, lanes, isa)
     for kind, operator in (("add", "+"), ("mul", "*")):
         form = f"({name})(({unsigned}){{0}} {operator} ({unsigned}){{1}})"
         found[f"{name}_reduce_{kind}"] = Function(combination(scalar, lanes, kind, form))
@@ -298,6 +304,8 @@ def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Fun
     if scalar == IntegerType(32):
         found[f"{name}_dot_pairs"] = Function(dot_pairs(name, lanes, isa))
         found[f"{name}_dot_quads"] = Function(dot_quads(name, lanes, isa))
+        found[f"{name}_multiply_high"] = Function(multiply_high(name, lanes, isa))
+        found[f"{name}_divide_by_power"] = Function(divide_by_power(name, lanes))
     return found
 
 

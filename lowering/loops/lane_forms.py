@@ -47,6 +47,8 @@ PLAIN: frozenset[type[Operation]] = frozenset(
         math.RoundEvenOp,
         vector.DotPairsOp,
         vector.DotQuadsOp,
+        vector.MultiplyHighOp,
+        vector.DivideByPowerOp,
     }
 )
 """Ops that apply to vectors unchanged, lane by lane."""

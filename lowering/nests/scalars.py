@@ -10,12 +10,17 @@ from __future__ import annotations
 import math as python_math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, UnitAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, RemfOp, SigmoidOp, value_type
+from lowerdeck.dialects.buffer.vector import DivideByPowerOp, MultiplyHighOp
 from lowerdeck.dialects.core import elementwise as core
+from lowerdeck.dialects.core.constant import constant_array
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.enums import Rounding
 from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import (
@@ -266,7 +271,7 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
         case Rounding.EVEN:
             return _evenly(b, op, *operands)
         case Rounding.DOUBLE:
-            return _limited(b, op, _doubly(b, *operands))
+            return _limited(b, op, _doubly(b, op, *operands))
         case Rounding.REAL:
             return _limited(b, op, _real_product(b, *operands))
         case Rounding.SINGLE:
@@ -295,13 +300,23 @@ def _with_zero(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:
     return value if value.type == type_ else b.add(arith.TruncIOp(value, type_))
 
 
+_ROUNDER = 12582912.0
+"""1.5 * 2^23: numbers up to 2^22 that are added to it lose their fraction, halves to even, and are
+the lower bits of the sum."""
+_ROUNDER_BITS = 0x4B400000
+"""How it is stored: the lower half is zero."""
+
+
 def _evenly(b: KernelBuilder, op: RequantizeOp, x: SSAValue, factor: SSAValue) -> SSAValue:
     """The product in f32, within the limits before it is rounded: they are integers."""
     product = b.add(arith.MulfOp(b.add(arith.SIToFPOp(x, f32)), factor))
     low, high = (b.floating(limit.data - op.zero.data, f32) for limit in (op.low, op.high))
     limited = b.add(arith.MinimumfOp(high, b.add(arith.MaximumfOp(low, product))))
-    whole = b.add(math.RoundEvenOp(limited))
-    return _with_zero(b, op, b.add(arith.FPToSIOp(whole, i32)))
+    total = b.add(arith.AddfOp(limited, b.floating(_ROUNDER, f32)))
+    whole = b.add(arith.BitcastOp(total, i32))
+    if bit_width(op.to) > 16:
+        whole = b.add(arith.SubiOp(whole, b.integer(_ROUNDER_BITS, i32)))
+    return _with_zero(b, op, whole)
 
 
 def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
@@ -313,53 +328,35 @@ def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAVa
     return _shifted_down(b, total, amount)
 
 
-def _doubly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
-    """
-    The high half of the doubled product, halves up, by a power of two, halves away from zero: where
-    what the shift drops is more than half of the divisor, or half of it and not below zero.
-    """
-    zero, one = b.integer(0, i32), b.integer(1, i32)
-    left = b.add(arith.ShLIOp(x, b.add(arith.MaxSIOp(exponent, zero))))
-    high, low = _wide_product(b, left, multiplier)
-    quarter = b.integer(1 << 30, i32)
-    low = b.add(arith.AddiOp(low, quarter))
-    carried = b.add(arith.SelectOp(b.add(arith.CmpiOp(low, quarter, "ult")), one, zero))
-    upper = b.add(arith.ShLIOp(b.add(arith.AddiOp(high, carried)), one))
-    value = b.add(arith.OrIOp(upper, b.add(arith.ShRUIOp(low, b.integer(31, i32)))))
+def _doubly(
+    b: KernelBuilder,
+    op: RequantizeOp,
+    x: SSAValue,
+    multiplier: SSAValue,
+    exponent: SSAValue,
+) -> SSAValue:
+    """The high half of the doubled product, halves up, by a power of two, halves away from zero."""
+    zero, signs = b.integer(0, i32), _signs(op.exponent)
+    if 1 in signs:
+        x = b.add(arith.ShLIOp(x, b.add(arith.MaxSIOp(exponent, zero))))
+    x = b.add(MultiplyHighOp(x, multiplier))
+    if -1 not in signs:
+        return x
     right = b.add(arith.MaxSIOp(b.add(arith.SubiOp(zero, exponent)), zero))
-    mask = b.add(arith.SubiOp(b.add(arith.ShLIOp(one, right)), one))
-    below = b.add(arith.SelectOp(b.add(arith.CmpiOp(value, zero, "slt")), one, zero))
-    half = b.add(arith.AddiOp(b.add(arith.ShRUIOp(mask, one)), below))
-    rest = b.add(arith.AndIOp(value, mask))
-    more = b.add(arith.SelectOp(b.add(arith.CmpiOp(rest, half, "sgt")), one, zero))
-    # An unsigned shift rounds down if the sign bit is flipped before it, and its place after it.
-    sign = b.integer(-1 << 31, i32)
-    flipped = b.add(arith.ShRUIOp(b.add(arith.XOrIOp(value, sign)), right))
-    quotient = b.add(arith.SubiOp(flipped, b.add(arith.ShRUIOp(sign, right))))
-    return b.add(arith.AddiOp(quotient, more))
+    return b.add(DivideByPowerOp(x, right))
 
 
-def _wide_product(b: KernelBuilder, x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Both halves of the product of two i32 in 64 bits, by products of 16 bits: no sum wraps."""
-    mask, places = b.integer(0xFFFF, i32), b.integer(16, i32)
-
-    def split(value: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """value = upper * 2^16 + lower, the lower part without a sign."""
-        flipped = b.add(arith.XOrIOp(value, b.integer(-1 << 31, i32)))
-        shifted = b.add(arith.ShRUIOp(flipped, places))
-        return b.add(arith.SubiOp(shifted, b.integer(1 << 15, i32))), b.add(
-            arith.AndIOp(value, mask)
-        )
-
-    (x1, x0), (y1, y0) = split(x), split(y)
-    lowest = b.add(arith.MuliOp(x0, y0))
-    middle = b.add(arith.AddiOp(b.add(arith.MuliOp(x1, y0)), b.add(arith.ShRUIOp(lowest, places))))
-    upper, lower = split(middle)
-    middle = b.add(arith.AddiOp(b.add(arith.MuliOp(x0, y1)), lower))
-    also, lower = split(middle)
-    high = b.add(arith.AddiOp(b.add(arith.MuliOp(x1, y1)), b.add(arith.AddiOp(upper, also))))
-    low = b.add(arith.ShLIOp(lower, places))
-    return high, b.add(arith.OrIOp(low, b.add(arith.AndIOp(lowest, mask))))
+def _signs(exponent: SSAValue | None) -> set[int]:
+    """Of the exponents of a factor, those of the kernel's constants among them; else all."""
+    if exponent is not None and isinstance(kernel := exponent.owner, Block):
+        parent = kernel.parent_op()
+        if isinstance(parent, KernelOp):
+            exponent = parent.inputs[kernel.args.index(exponent)]
+    try:
+        array = None if exponent is None else constant_array(exponent)
+    except ElidedBlobError:
+        array = None
+    return {-1, 0, 1} if array is None else set(np.sign(array).reshape(-1).tolist())
 
 
 def _real_product(b: KernelBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:

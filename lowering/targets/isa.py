@@ -57,7 +57,7 @@ class Isa:
     )
     """
     By function, element and lanes: `max` and `min` of `a` and `b`, `sqrt`, `rint`, `floor` and
-    `ceil` of `x`; `any` of `mask`, whose lanes are all ones or zero: not 0 if one of them is not.
+    `ceil` of `x`; `maxs`, `mins`, `maxu` and `minu` of integers with signs and without; `any` of `mask`, whose lanes are all ones or zero: not 0 if one of them is not.
     """
     conversions: Mapping[tuple[str, str, bool, int], Builtin] = field(
         default_factory=dict[tuple[str, str, bool, int], Builtin]
@@ -83,6 +83,8 @@ class Isa:
     first that the machine has. Where there are any, they make twice as many products as the
     instruction for i32.
     """
+    wide_products: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """By lanes of i32, the products in 64 bits of every second lane of vectors {0} and {1}."""
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """The same for four bytes, of `a` without signs and of `b` with signs."""
     tiles: TileUnit | None = None

@@ -68,6 +68,22 @@ _TESTS: Mapping[tuple[str, str, int], Builtin] = {
 }
 
 
+def _integer_extrema() -> Iterator[tuple[tuple[str, str, int], Builtin]]:
+    for (size, letter), width in product({1: "b", 2: "w", 4: "d"}.items(), _WIDTHS):
+        lanes = width // 8 // size
+        octets = "" if size > 1 else f"(char __attribute__((vector_size({width // 8}))))"
+        a, b = f"{octets}a", f"{octets}b"
+        # A mask of all lanes: those of i32 and more are signed numbers, the others are not.
+        ones = {1: "~0ull", 2: "~0u", 4: "-1"}[size]
+        for kind, sign in product(("max", "min"), "su"):
+            name = f"__builtin_ia32_p{kind}{sign}{letter}{width}"
+            is_old = (size, sign) in ((1, "u"), (2, "s"))
+            macros = {512: "__AVX512BW__" if size < 4 else "__AVX512F__", 256: "__AVX2__"}
+            macro = macros.get(width, "__SSE2__" if is_old else "__SSE4_1__")
+            call = f"{name}_mask({a}, {b}, {a}, {ones})" if width == 512 else f"{name}({a}, {b})"
+            yield (f"{kind}{sign}", f"i{8 * size}", lanes), Builtin(macro, call)
+
+
 # Conversions
 
 
@@ -144,6 +160,15 @@ _PAIRS = {
     ),
     8: (Builtin("__AVX2__", "c + ({2})__builtin_ia32_pmaddwd256({0}, {1})"),),
     4: (Builtin("__SSE2__", "c + ({2})__builtin_ia32_pmaddwd128({0}, {1})"),),
+}
+_WIDE_PRODUCTS = {
+    16: Builtin(
+        "__AVX512F__",
+        "__builtin_ia32_pmuldq512_mask("
+        "{0}, {1}, (long long __attribute__((vector_size(64)))){{0}}, -1)",
+    ),
+    8: Builtin("__AVX2__", "__builtin_ia32_pmuldq256({0}, {1})"),
+    4: Builtin("__SSE4_1__", "__builtin_ia32_pmuldq128({0}, {1})"),
 }
 _QUAD_SUMS = {
     16: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v16si(c, a, b)"),
@@ -248,12 +273,13 @@ def _tiles(packing: str, height: int, width: int) -> Iterator[str]:
 
 
 X86 = Isa(
-    functions={**dict(_functions()), **_TESTS},
+    functions={**dict(_functions()), **dict(_integer_extrema()), **_TESTS},
     conversions=dict(_conversions()),
     long_integers={4: _BY_WORDS},
     widening_of_f16=_WIDENING_OF_F16,
     narrowing_to_f16=_NARROWING_TO_F16,
     pairs=_PAIRS,
+    wide_products=_WIDE_PRODUCTS,
 )
 """Those of all levels: macros tell which of them a compiler may use."""
 

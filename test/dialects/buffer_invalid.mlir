@@ -898,6 +898,26 @@ buffer.func @dot_quads_c1 {
 
 // -----
 
+// CHECK: op 'buffer.multiply_high': a quotient of f32 (C1)
+buffer.func @multiply_high_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %b = buffer.multiply_high %a, %a : vector<8xf32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.divide_by_power': a quotient of f32 (C1)
+buffer.func @divide_by_power_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %b = buffer.divide_by_power %a, %a : vector<8xf32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.load': 8 lanes do not repeat elements 3 times (C6)
 buffer.func @load_c6_of_three {
 ^bb0(%x : !buffer.ref<[8] x f32>):

@@ -25,7 +25,8 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.types import dims_of, f32, i32, ui8
+from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.types import dims_of, f32, i8, i32, ui8
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
@@ -282,6 +283,50 @@ def test_quantized_again(tmp_path: Path, target: str) -> None:
 
         x = form.inputs[0]
         add(suite, target, [typed(x.dtype, *x.shape)], body, x)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_extremes_in_another_scale(tmp_path: Path, target: str) -> None:
+    """
+    The largest integers and halves of either sign, in as many lanes as there are; exponents of one
+    sign, where no loop shifts the other way, and of both, constant and not.
+    """
+    around = [sign * (1 << n) + d for n in range(32) for d in (-1, 0, 1) for sign in (1, -1)]
+    limits = np.iinfo(np.int32)
+    x = np.array([n for n in around if limits.min <= n <= limits.max], np.int32).reshape(-1, 1)
+    multipliers = [1 << 30, limits.max, 1 << 30, 0, 1234567891, 3 << 29, limits.max, 1 << 30]
+    suite = suite_for(target, tmp_path)
+    for exponents in ([0, -1, -2, -5, -31, -7, -30, -3], [0, 1, 2, 5, 30, 0, 1, 3], [-1, 3] * 4):
+        factors = [np.array(part, np.int32) for part in (multipliers, exponents)]
+
+        def body(*values: SSAValue, factors: list[Array] = factors) -> list[Any]:
+            known = [ConstantOp.of(array).result for array in factors]
+            given = [known, values[1:]] if len(values) > 1 else [known]
+            kinds = [
+                (i32, 3, limits.min, limits.max - 9),
+                (i8, -7, -128, 127),
+                (ui8, 255, 9, 255),
+            ]
+            return [
+                RequantizeOp("double", values[0], *each, zero=zero, low=low, high=high, to=to)
+                for each in given
+                for to, zero, low, high in kinds
+            ]
+
+        inputs = [x, *factors] if exponents[1] == 3 else [x]
+        add(suite, target, [typed(np.int32, *array.shape) for array in inputs], body, *inputs)
+    reals = np.array([0.5, 1.5, 2.0**-31, 0.00390625, 1e-3, -0.5, 3.0, 1.0], np.float32)
+
+    def even(x: SSAValue) -> list[Any]:
+        factor = ConstantOp.of(reals).result
+        kinds = [(i32, 77, -(1 << 15), 1 << 15), (i8, -7, -128, 127), (ui8, 255, 9, 255)]
+        return [
+            RequantizeOp("even", x, factor, None, zero=zero, low=low, high=high, to=to)
+            for to, zero, low, high in kinds
+        ]
+
+    add(suite, target, [typed(np.int32, *x.shape)], even, x)
     suite.check()
 
 
