@@ -302,7 +302,7 @@ def test_extremes_in_another_scale(tmp_path: Path, target: str) -> None:
 
         def body(*values: SSAValue, factors: list[Array] = factors) -> list[Any]:
             known = [ConstantOp.of(array).result for array in factors]
-            given = [known, values[1:]] if len(values) > 1 else [known]
+            given = [known, list(values[1:])] if len(values) > 1 else [known]
             kinds = [
                 (i32, 3, limits.min, limits.max - 9),
                 (i8, -7, -128, 127),
