@@ -156,13 +156,14 @@ def find(key: str, sources: Sources) -> str | None:
 def _read_record(folder: str) -> dict[str, Any] | None:
     """What an entry says of itself; None for a folder that another user can write to."""
     status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
+    if not stat.S_ISDIR(status.st_mode) or not is_own(status):
         return None
     with open(os.path.join(folder, _RECORD), encoding="utf-8") as file:
         return cast("dict[str, Any]", json.load(file))
 
 
-def _is_own(status: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
+    """True for what this user alone can have written."""
     return status.st_uid == os.geteuid() and not status.st_mode & _FOR_OTHERS
 
 
@@ -171,7 +172,7 @@ def _is_whole(folder: str, files: Mapping[str, Sequence[Any]]) -> bool:
     for name, (size, digest) in files.items():
         path = os.path.join(folder, name)
         status = os.lstat(path)
-        if not stat.S_ISREG(status.st_mode) or not _is_own(status) or status.st_size != size:
+        if not stat.S_ISREG(status.st_mode) or not is_own(status) or status.st_size != size:
             return False
         if _digest_of(path) != digest:
             return False

@@ -34,6 +34,7 @@ from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import recording_files
 from lowerdeck.dialects.frameworks import OptionValue, declared_options, lazy
 from lowerdeck.dialects.recursion import working_on_modules
+from lowerdeck.kernel_files import kernel_files
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.metadata import TensorInfo, read_metadata
 from lowerdeck.passes.machinery.options import CompileOptions, split_weights
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.emit_c.module import CArtifact
-    from lowerdeck.passes.machinery.context import LowerdeckContext
+    from lowerdeck.passes.machinery.context import KernelStore, LowerdeckContext
 
 __all__ = [
     "BuildError",
@@ -213,7 +214,7 @@ def _compiled(
             return _compile_apart(path, options)
         try:
             with recording_files() as read:
-                _generate_and_build(path, scratch.path, options)
+                _generate_and_build(path, scratch.path, options, kernel_files())
             sources.add(read)
             entry = disk_cache.store(scratch, key, sources)
             if entry is not None:
@@ -257,7 +258,7 @@ class _OwnFolder:
 def _compile_apart(path: str, options: CompileOptions) -> Model:
     """A model compiled in a temporary folder of its own."""
     folder = _OwnFolder()
-    _generate_and_build(path, folder.name, options)
+    _generate_and_build(path, folder.name, options, None)
     return Model(folder.name, threads=options.threads, owner=folder)
 
 
@@ -274,7 +275,7 @@ def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
 def generate(model: Source, folder: str, options: CompileOptions) -> None:
     """Write the C of a model, its weights and its description into an existing folder."""
     with model_file(model) as path:
-        _generate(path, folder, options)
+        _generate(path, folder, options, kernel_files())
 
 
 def import_and_lower(
@@ -295,8 +296,13 @@ def import_and_lower(
     return module, context
 
 
-def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckContext]:
-    """The module of a model file as it was read, before any pass, and its context."""
+def read_model(
+    model: str, options: CompileOptions, kernels: KernelStore | None = None
+) -> tuple[ModuleOp, LowerdeckContext]:
+    """
+    The module of a model file as it was read, before any pass, and its context, by which finished
+    kernels are found in a store and kept there.
+    """
     from lowerdeck.dialects.registry import register_dialects
     from lowerdeck.frontends import load_model
     from lowerdeck.lowering.pipeline import check_options
@@ -306,7 +312,7 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
 
     load_installed()
     check_options(options)
-    context = LowerdeckContext(options=options)
+    context = LowerdeckContext(options=options, kernels=kernels)
     register_dialects(context)
     options.progress("import")
     module = load_model(
@@ -412,21 +418,23 @@ def _advice(model: object) -> str:
     return found or "bytes of an ONNX file are read by onnx.load_from_string"
 
 
-def _generate(path: str, folder: str, options: CompileOptions) -> None:
+def _generate(path: str, folder: str, options: CompileOptions, kernels: KernelStore | None) -> None:
     """Write the C into `folder`."""
     from lowerdeck.dialects.blob import bytes_of_constants
     from lowerdeck.lowering import compile_to_c
 
     with working_on_modules():
-        module, context = read_model(path, options)
+        module, context = read_model(path, options, kernels)
         own = bytes_of_constants(module)
         artifact = compile_to_c(context, module, name_of(path, options), telling(context))
         artifact.metadata["model_weights_size"] = own
         _write(artifact, folder)
 
 
-def _generate_and_build(path: str, folder: str, options: CompileOptions) -> None:
-    _generate(path, folder, options)
+def _generate_and_build(
+    path: str, folder: str, options: CompileOptions, kernels: KernelStore | None
+) -> None:
+    _generate(path, folder, options, kernels)
     options.progress("C compiler")
     build(folder)
 

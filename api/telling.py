@@ -24,6 +24,10 @@ def telling(context: LowerdeckContext) -> Observer:
         operations = rewrites = 0
         start = 0.0
 
+        @property
+        def watches_kernels(self) -> bool:
+            return options.finished is not None
+
         def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
             options.progress(pass_.name)
             if options.finished is not None:

@@ -62,6 +62,10 @@ class Atom:
     def __repr__(self) -> str:
         return f"Atom({self})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of texts are other ones in another process.
+        return Atom, (self.kind, self.name, self.args)
+
     def _written(self) -> str:
         if self.kind in ("min", "max"):
             return f"{self.kind}({', '.join(map(str, self.args))})"
@@ -173,6 +177,9 @@ class Expr:
 
     def __repr__(self) -> str:
         return f"Expr({self})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expr, (self.terms,)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

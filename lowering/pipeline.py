@@ -8,7 +8,7 @@ import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from difflib import get_close_matches
-from typing import ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, cast, get_args, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,6 +35,9 @@ from lowerdeck.passes.machinery.options import (
 )
 from lowerdeck.passes.machinery.provenance import describe, source_file
 from lowerdeck.passes.machinery.stages import Stage
+
+if TYPE_CHECKING:
+    from lowerdeck.lowering.loops.function_pass import FunctionPass
 
 PASSES: dict[str, PassFactory] = {
     "merge-narrow": lazy("lowering.form.merge_narrow", "MergeNarrowPass"),
@@ -152,6 +155,14 @@ class Observer:
     verifies: ClassVar[bool] = False
     """True if it sees to it that the module is well-formed after each pass."""
 
+    @property
+    def watches_kernels(self) -> bool:
+        """
+        True if it is to be told of each pass on functions of kernels. Else these run kernel by
+        kernel within `lower-kernels`, and what became of equal kernels is used again.
+        """
+        return True
+
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
         """A pass begins."""
 
@@ -162,7 +173,13 @@ class Observer:
         """A phase has ended; its contract is checked next."""
 
 
-_NOBODY = Observer()
+class _Nobody(Observer):
+    @property
+    def watches_kernels(self) -> bool:
+        return False
+
+
+_NOBODY = _Nobody()
 
 
 def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES) -> None:
@@ -421,11 +438,13 @@ def run_to_phase(
     CompileError (or a subclass) if a pass cannot go on, InternalError if it has a fault;
     ValueError for an unknown phase or pass.
     """
-    options, other = options_of(context), instead or {}
+    options, other = options_of(context), dict(instead or {})
     if unknown := sorted(other.keys() - ALL_PASSES.keys()):
         raise ValueError("; ".join(no_pass(name, ALL_PASSES) for name in unknown))
     way = phases_to(phase)
     start = 0 if after is None else way.index(after) + 1
+    if {"buffer", "scheduled"} <= {*way[start:]} and not observer.watches_kernels:
+        other = _finishing_kernels(other)
     direct = exports()[phase] if after is None and _is_of_export(module, phase, options) else None
     for current in way[start:] if direct is None else (phase,):
         if direct is None:
@@ -436,6 +455,20 @@ def run_to_phase(
         run_passes(context, module, filter(None, chosen), observer, current)
         observer.after_phase(current, module)
         check_contract(module, current)
+
+
+_FINISHING = ("expand-math", *_SCHEDULING[: _SCHEDULING.index("compute-in-place")])
+"""The passes on functions that `lower-kernels` may run at once, kernel by kernel."""
+
+
+def _finishing_kernels(other: dict[str, ModulePass | None]) -> dict[str, ModulePass | None]:
+    """What runs in place of passes if kernels are finished at once; as it is if some are others."""
+    if not other.keys().isdisjoint({"lower-kernels", *_FINISHING}):
+        return other
+    from lowerdeck.lowering.buffers.lower_kernels import FinishKernelsPass
+
+    then = [cast("FunctionPass", ALL_PASSES[name]()()) for name in _FINISHING]
+    return {**other, **dict.fromkeys(_FINISHING), "lower-kernels": FinishKernelsPass(then)}
 
 
 def run_passes(

@@ -13,11 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FuncOp, SigmoidOp
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
@@ -32,7 +29,9 @@ from lowerdeck.lowering.buffers.expansion import (
 )
 from lowerdeck.lowering.buffers.functions_by_f64 import BY_F64
 from lowerdeck.lowering.buffers.functions_of_f64 import OF_F64
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.nests.lower import remove_unused
+from lowerdeck.lowering.targets.base import Target
 
 LOG2_E, LN2 = 1.44269504, 0.693147182
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723e-6
@@ -332,7 +331,7 @@ def expand_function(function: FuncOp) -> None:
         remove_unused(function.body.block)
 
 
-class ExpandMathPass(ModulePass):
+class ExpandMathPass(FunctionPass):
     """
     Rewrite functions in every kernel to arithmetic, which has a vector form for every op.
 
@@ -347,7 +346,5 @@ class ExpandMathPass(ModulePass):
 
     name = "expand-math"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp):
-                expand_function(function)
+    def run(self, function: FuncOp, target: Target) -> None:
+        expand_function(function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -15,9 +15,12 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in, yielded
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.buffers.finishing import Finisher, Loops, lower
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.strategies.registry import lower_kernel
-from lowerdeck.passes.machinery.structure import region_key
+from lowerdeck.lowering.loops.function_pass import FunctionPass
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.machinery.context import kernels_of, options_of
+from lowerdeck.passes.machinery.driver import is_enabled
 
 
 @dataclass(frozen=True)
@@ -36,25 +39,25 @@ class Lowered:
 class KernelsLowering:
     """Makes a function of each kernel of a module; kernels with identical loops share one."""
 
-    def __init__(self) -> None:
+    def __init__(self, lower: Callable[[kernel.BufferKernelOp], Loops] = lower) -> None:
+        self._lower = lower
         self._functions: dict[Hashable, kernel.FuncOp] = {}
         self.lowered: dict[str, Lowered] = {}
         """By the names of the kernels."""
 
     def lower(self, op: kernel.BufferKernelOp) -> None:
         """Replace a kernel by a function, unless an identical one precedes it."""
-        function = lower_kernel(op)
+        loops = self._lower(op)
+        function = loops.function
         names, results = names_in(op.symbols), len(yielded(op.body))
         if unknown := [s.data for s in function.symbols if s.data not in names]:
             raise LoweringError(op, f"uses the symbols {unknown}, which it does not declare")
-        # Kernels may differ in details that do not affect loops, such as the names of symbols.
-        key = (len(function.symbols), function.outputs, region_key(function.body, {}))
-        first = self._functions.setdefault(key, function)
+        first = self._functions.setdefault(loops.identity, function)
         self.lowered[op.sym_name.data] = Lowered(
             first.sym_name.data,
             [names.index(symbol.data) for symbol in function.symbols],
             [ref_type(argument) for argument in _outputs(function)[results:]],
-            any(isinstance(inner, kernel.CheckIndexOp) for inner in all_ops(function)),
+            loops.can_fail,
         )
         Rewriter.replace_op(op, [function] if first is function else [])
 
@@ -95,10 +98,28 @@ class LowerKernelsPass(ModulePass):
     name = "lower-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lowering = KernelsLowering()
+        self._apply(op, KernelsLowering())
+
+    def _apply(self, op: ModuleOp, lowering: KernelsLowering) -> None:
         for kernel_op in list(op.body.block.ops):
             if isinstance(kernel_op, kernel.BufferKernelOp):
                 lowering.lower(kernel_op)
         for call in all_ops(op):
             if isinstance(call, entry_ops.CallOp):
                 lowering.call(call)
+
+
+class FinishKernelsPass(LowerKernelsPass):
+    """
+    `lower-kernels` and passes on functions at once, kernel by kernel: equal ones, also of other
+    models, are finished once (`Finisher`).
+    """
+
+    def __init__(self, then: Sequence[FunctionPass]) -> None:
+        self._then = then
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = options_of(ctx)
+        passes = [pass_ for pass_ in self._then if is_enabled(pass_, options)]
+        finisher = Finisher(passes, target_named(options.target), kernels_of(ctx))
+        self._apply(op, KernelsLowering(finisher.finish))

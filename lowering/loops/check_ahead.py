@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, ModuleOp, i64
+from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import (
     CheckIndexOp,
@@ -23,13 +21,12 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.loop_vectors import LoopVectorizer
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import varying_values
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits, Target
 
 AT_ONCE = 512
 """Indices that are checked before the first of them is used: they stay in the L1 cache."""
@@ -170,7 +167,7 @@ def check_ahead(block: Block, lanes: int, limits: Limits) -> None:
                 check_ahead(inner, lanes, limits)
 
 
-class CheckAheadPass(ModulePass):
+class CheckAheadPass(FunctionPass):
     """
     Split loops that check an index from data in every iteration: for some hundreds of iterations at
     a time, one loop checks the indices, in vectors, and keeps them; the other one goes on with
@@ -180,8 +177,6 @@ class CheckAheadPass(ModulePass):
     name = "check-ahead"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = target_named(options_of(ctx).target)
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and target.lanes > 1:
-                check_ahead(function.body.block, target.lanes, target.limits)
+    def run(self, function: FuncOp, target: Target) -> None:
+        if target.lanes > 1:
+            check_ahead(function.body.block, target.lanes, target.limits)

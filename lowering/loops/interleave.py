@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.chains import FEW_CHAINS, ChainLoop
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
+from lowerdeck.lowering.targets.base import Target
 
 COPIES = 2
 """Iterations at a time: of more, the values do not fit in 16 registers."""
@@ -88,7 +87,7 @@ class Interleaver:
         body.add_op(YieldOp(values))
 
 
-class InterleavePass(ModulePass):
+class InterleavePass(FunctionPass):
     """
     for i { ops of i } -> for i { op of 2 i, op of 2 i + 1, next op of 2 i, ... }
         [a chain of at least 10 ops on vectors, no nested loops or branches]
@@ -102,12 +101,9 @@ class InterleavePass(ModulePass):
     name = "interleave"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
-                continue
-            for loop in all_ops(function):
-                if isinstance(loop, ForOp) and loop.mode is None:
-                    interleaver = Interleaver(loop)
-                    if interleaver.is_worthwhile():
-                        interleaver.rewrite()
+    def run(self, function: FuncOp, target: Target) -> None:
+        for loop in all_ops(function):
+            if isinstance(loop, ForOp) and loop.mode is None:
+                interleaver = Interleaver(loop)
+                if interleaver.is_worthwhile():
+                    interleaver.rewrite()

@@ -7,22 +7,20 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i1
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp, StoreOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import interval
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.nests.lower import remove_unused
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import Target
 
 Values = NDArray[np.int64]
 
@@ -365,7 +363,7 @@ def _steps_of_tiles(function: FuncOp) -> dict[str, int]:
     return {label: count * schedule.vector(label) for label, count in schedule.tiles}
 
 
-class PeelPass(ModulePass):
+class PeelPass(FunctionPass):
     """
     Cut loops where what is read begins to lie otherwise, as at the border of what is padded, so
     that in each part an index is a sum of multiples of indices of loops, and tests of indices that
@@ -379,15 +377,11 @@ class PeelPass(ModulePass):
     name = "peel"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limits = target_named(options_of(ctx).target).limits
-        for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
-                continue
-            body, most_ops = function.body.block, limits.copied_body_ops
-            is_cut = _has_tests(function) and peel_by_tests(body, most_ops)
-            if _has_bends(function):
-                steps = _steps_of_tiles(function)
-                is_cut = peel_by_indices(body, most_ops, steps) or is_cut
-            if is_cut:
-                remove_unused(body)
+    def run(self, function: FuncOp, target: Target) -> None:
+        body, most_ops = function.body.block, target.limits.copied_body_ops
+        is_cut = _has_tests(function) and peel_by_tests(body, most_ops)
+        if _has_bends(function):
+            steps = _steps_of_tiles(function)
+            is_cut = peel_by_indices(body, most_ops, steps) or is_cut
+        if is_cut:
+            remove_unused(body)

@@ -6,20 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import Target
 
 
 @dataclass(frozen=True)
@@ -224,7 +221,7 @@ def _loops_around(loop: ForOp) -> Iterator[ForOp]:
         parent = parent.parent_op()
 
 
-class PrefetchPass(ModulePass):
+class PrefetchPass(FunctionPass):
     """
     If the `schedule` of a kernel names a buffer in `prefetch`, each step of a reduction that reads
     vectors of it prefetches the data one panel further on. A panel is the data that all reductions
@@ -235,10 +232,7 @@ class PrefetchPass(ModulePass):
     name = "prefetch"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        line_bytes = target_named(options_of(ctx).target).machine.line_bytes
-        for function in op.body.block.ops:
-            if not isinstance(function, FuncOp) or function.schedule is None:
-                continue
-            if (ahead := function.schedule.data.prefetch) is not None:
-                prefetch(function, function.body.block.args[ahead], line_bytes)
+    def run(self, function: FuncOp, target: Target) -> None:
+        if function.schedule is None or (ahead := function.schedule.data.prefetch) is None:
+            return
+        prefetch(function, function.body.block.args[ahead], target.machine.line_bytes)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import (
     ApplyOp,
@@ -25,11 +22,11 @@ from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.chains import FEW_CHAINS, ChainLoop, is_computed
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.unroll_tiles import replace
 from lowerdeck.lowering.nests.lower import remove_unused
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import Target
 
 AT_ONCE = 16
 """Iterations whose halves follow each other: what is kept of them is little for the L1 cache."""
@@ -161,7 +158,7 @@ def _is_cheap(op: Operation, depths: dict[SSAValue, int]) -> bool:
     return all(depths.get(value, 0) <= limit for value in op.results)
 
 
-class SplitChainsPass(ModulePass):
+class SplitChainsPass(FunctionPass):
     """
     for i { ops of i } -> for part { for 16 i { first half, keep }; for 16 i { rest } }
         [a chain of at least 12 ops on vectors, 1.5 to 2.5 ops for each of them; cut where at most 2
@@ -175,19 +172,16 @@ class SplitChainsPass(ModulePass):
     name = "split-chains"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if target_named(options_of(ctx).target).machine.registers > MOST_REGISTERS:
+    def run(self, function: FuncOp, target: Target) -> None:
+        if target.machine.registers > MOST_REGISTERS:
             return
-        for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
-                continue
-            loops = [ChainSplitter(loop) for loop in all_ops(function) if _is_plain(loop)]
-            long = [loop for loop in loops if loop.find()]
-            for loop in long:
-                loop.rewrite()
-            if long:
-                # What is done again in the second half may be needed there alone.
-                remove_unused(function.body.block)
+        loops = [ChainSplitter(loop) for loop in all_ops(function) if _is_plain(loop)]
+        long = [loop for loop in loops if loop.find()]
+        for loop in long:
+            loop.rewrite()
+        if long:
+            # What is done again in the second half may be needed there alone.
+            remove_unused(function.body.block)
 
 
 def _is_plain(op: Operation) -> TypeGuard[ForOp]:

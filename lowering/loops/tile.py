@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import (
     IndexType,
-    ModuleOp,
 )
 from xdsl.ir import Block, Region
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
+from lowerdeck.lowering.targets.base import Target
 
 
 def nest_of(top: ForOp) -> list[ForOp]:
@@ -194,7 +193,7 @@ def tile(block: Block, schedule: Schedule) -> None:
         top.erase()
 
 
-class TilePass(ModulePass):
+class TilePass(FunctionPass):
     """
     Tile loops by the `schedule` of a kernel: `tile` gives sizes by label, `lanes` the lanes of
     vectors, `order` the order of the loops over tiles; those that it does not name stay outside or
@@ -210,7 +209,6 @@ class TilePass(ModulePass):
     name = "tile"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.schedule is not None:
-                tile(function.body.block, function.schedule.data)
+    def run(self, function: FuncOp, target: Target) -> None:
+        if function.schedule is not None:
+            tile(function.body.block, function.schedule.data)

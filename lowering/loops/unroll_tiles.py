@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
+from lowerdeck.lowering.targets.base import Target
 
 
 class Unroller:
@@ -147,7 +146,7 @@ def _is_unrollable(op: Operation) -> bool:
     )
 
 
-class UnrollTilesPass(ModulePass):
+class UnrollTilesPass(FunctionPass):
     """
     Replace each loop of mode `unroll`, innermost first, by interleaved copies of its body.
 
@@ -160,11 +159,8 @@ class UnrollTilesPass(ModulePass):
     name = "unroll-tiles"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
-                continue
-            # Inner loops come first in this order.
-            for loop in reversed(all_ops(function)):
-                if isinstance(loop, ForOp) and _is_unrollable(loop):
-                    unroll(loop)
+    def run(self, function: FuncOp, target: Target) -> None:
+        # Inner loops come first in this order.
+        for loop in reversed(all_ops(function)):
+            if isinstance(loop, ForOp) and _is_unrollable(loop):
+                unroll(loop)

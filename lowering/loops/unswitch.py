@@ -6,19 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.dims import Atom, Expr, product
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import Target
 
 MOST_LIMITS = 12
 """Of indices that are tested before a loop."""
@@ -219,7 +217,7 @@ def _has_loops(loop: ForOp) -> bool:
     return any(isinstance(op, ForOp) and op.mode is None for op in all_ops(loop.body))
 
 
-class UnswitchPass(ModulePass):
+class UnswitchPass(FunctionPass):
     """
     Put an innermost loop into the arms of a choice if an index of what it reads is the lesser of
     one that goes up with the loop and of a bound outside of it, as where an open size may be 1 and
@@ -234,8 +232,6 @@ class UnswitchPass(ModulePass):
     name = "unswitch"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = target_named(options_of(ctx).target)
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and target.lanes > 1:
-                unswitch(function.body.block, target.limits.copied_body_ops)
+    def run(self, function: FuncOp, target: Target) -> None:
+        if target.lanes > 1:
+            unswitch(function.body.block, target.limits.copied_body_ops)

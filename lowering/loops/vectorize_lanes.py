@@ -5,17 +5,14 @@ from __future__ import annotations
 import math as python_math
 from collections.abc import Sequence
 
-from xdsl.context import Context
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     FloatAttr,
     IndexType,
     IntegerType,
-    ModuleOp,
 )
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import vector
@@ -40,14 +37,14 @@ from lowerdeck.dialects.core.types import f32, f64, i1
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.lane_forms import DIVISIONS, FORMS, PLAIN, TRUTHS, is_of_extrema
 from lowerdeck.lowering.loops.lane_values import LaneValues, NotVectorizableError, append
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import Target
 
 _I64 = IntegerType(64)
 
@@ -499,7 +496,7 @@ def _vectorize_parts(loop: ForOp, upper: int, lanes: int, *, far: bool) -> bool:
     return is_vector
 
 
-class VectorizeLanesPass(ModulePass):
+class VectorizeLanesPass(FunctionPass):
     """
     Replace each loop of mode `lanes` by vectors with as many lanes as the loop has iterations.
 
@@ -517,17 +514,9 @@ class VectorizeLanesPass(ModulePass):
     name = "vectorize-lanes"
     optional = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lanes = target_named(options_of(ctx).target).lanes
-        most = lanes if lanes > 1 else None
-        for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
-                continue
-            for loop in reversed(all_ops(function)):
-                if (
-                    isinstance(loop, ForOp)
-                    and loop.mode is not None
-                    and loop.mode.data == LoopMode.LANES
-                ):
-                    if not vectorize(loop, most):
-                        del loop.properties["mode"]
+    def run(self, function: FuncOp, target: Target) -> None:
+        most = target.lanes if target.lanes > 1 else None
+        for loop in reversed(all_ops(function)):
+            if isinstance(loop, ForOp) and loop.mode is not None:
+                if loop.mode.data == LoopMode.LANES and not vectorize(loop, most):
+                    del loop.properties["mode"]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import (
     EXACT,
@@ -21,14 +18,13 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.accesses import Accesses
+from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.lane_forms import DIVISIONS
 from lowerdeck.lowering.loops.loop_vectors import LoopVectorizer, is_lanes
 from lowerdeck.lowering.loops.reductions import find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
-from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits, Target
 
 SHORT_ROW = 16
 """Loops of fewer iterations are no rows for vectors: several of them are computed side by side."""
@@ -148,7 +144,7 @@ def vectorize_loops(block: Block, lanes: int, limits: Limits) -> bool:
 
 
 @dataclass(frozen=True)
-class VectorizeLoopsPass(ModulePass):
+class VectorizeLoopsPass(FunctionPass):
     """
     Vectors for the loops of kernels without a `schedule`: the outermost ones whose iterations have
     contiguous accesses and are independent of each other, except for reductions.
@@ -169,9 +165,7 @@ class VectorizeLoopsPass(ModulePass):
     optional = True
     lanes: int | None = None
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = target_named(options_of(ctx).target)
+    def run(self, function: FuncOp, target: Target) -> None:
         lanes = self.lanes or target.lanes
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.schedule is None and lanes > 1:
-                vectorize_loops(function.body.block, lanes, target.limits)
+        if function.schedule is None and lanes > 1:
+            vectorize_loops(function.body.block, lanes, target.limits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Protocol
 
 from xdsl.context import Context
 
@@ -12,11 +12,24 @@ from lowerdeck.passes.machinery.options import UNSPECIFIED, CompileOptions
 from lowerdeck.passes.machinery.recorder import Recorder
 
 
+class KernelStore(Protocol):
+    """Where what became of kernels is kept for other processes. It may lose what it holds."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """What was put there, whole; None if there is nothing."""
+        ...
+
+    def put(self, key: bytes, data: bytes) -> None:
+        """Keep what is found by a key of 32 bytes."""
+        ...
+
+
 @dataclass
 class LowerdeckContext(Context):
     """A context that carries the options of a run, and the record of its rewrites."""
 
     options: CompileOptions = UNSPECIFIED
+    kernels: KernelStore | None = None
     recorder: Recorder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +60,7 @@ class LowerdeckContext(Context):
             self._loaded_types.copy(),
             self._registered_dialects.copy(),
             self.options,
+            self.kernels,
         )
         copy.recorder = self.recorder
         return copy
@@ -60,3 +74,8 @@ def options_of(context: Context) -> CompileOptions:
 def recorder_of(context: Context) -> Recorder:
     """The recorder that a context carries; a new one for a plain xDSL context."""
     return context.recorder if isinstance(context, LowerdeckContext) else Recorder()
+
+
+def kernels_of(context: Context) -> KernelStore | None:
+    """Where finished kernels are kept besides this process; None if nowhere."""
+    return context.kernels if isinstance(context, LowerdeckContext) else None

@@ -22,7 +22,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what there is; 1 if entries cannot be removed."""
-    from lowerdeck import cache
+    from lowerdeck import cache, kernel_files
     from lowerdeck.dialects.files import cache_folder
 
     folder = cache.usable_folder()
@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
     size = sum(entry.size for entry in entries)
     if args.action == "clear":
         left = [entry for entry in entries if not cache.remove(entry)]
+        kernel_files.clear(folder)
         print(f"removed {len(entries) - len(left)} compiled models from {folder}")
         for entry in left:
             print(f"{entry.path}: cannot be removed")
@@ -41,4 +42,6 @@ def run(args: argparse.Namespace) -> int:
     print(f"folder   {folder} (set by LOWERDECK_CACHE, XDG_CACHE_HOME or HOME)")
     print(f"holds    {len(entries)} compiled models, {size:,} bytes")
     print(f"at most  {cache.MAX_BYTES:,} bytes; those not used for longest go first")
+    kernels = kernel_files.bytes_used(folder)
+    print(f"kernels  {kernels:,} bytes of at most {kernel_files.MAX_BYTES:,}, for other models")
     return 0

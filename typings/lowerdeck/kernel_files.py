@@ -1,0 +1,1 @@
+../../api/kernel_files.py
