@@ -98,7 +98,10 @@ def bytes_used(base: str) -> int:
 
 def clear(base: str) -> None:
     """Remove all files in a folder of the cache."""
-    remove_oldest(os.path.join(base, FOLDER), 0)
+    folder = os.path.join(base, FOLDER)
+    remove_oldest(folder, 0)
+    with suppress(OSError):  # another process has put one there, or there is none
+        os.rmdir(folder)
 
 
 def _files(folder: str) -> Iterator[tuple[float, int, str]]:

@@ -33,10 +33,33 @@ from lowerdeck.passes.machinery.context import KernelStore
 from lowerdeck.passes.machinery.provenance import source_file
 from lowerdeck.passes.machinery.structure import region_key
 
-_MOST_BYTES = 32 << 20
-"""Of finished kernels that a process keeps; those not used for longest go first."""
-
 _NAME = ("sym_name",)
+
+
+class Memory:
+    """A `KernelStore` that holds so many bytes; what was not used for longest goes first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._data: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def get(self, key: bytes) -> bytes | None:
+        """What was put there, if it still is."""
+        if (data := self._data.get(key)) is not None:
+            self._data.move_to_end(key)
+        return data
+
+    def put(self, key: bytes, data: bytes) -> None:
+        """Keep what is found by a key."""
+        self._size += len(data) - len(self._data.pop(key, b""))
+        self._data[key] = data
+        while self._size > self._most:
+            self._size -= len(self._data.popitem(last=False)[1])
+
+
+MEMORY = Memory(32 << 20)
+"""The kernels of this process."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +123,7 @@ class Finisher:
             return loops
         assert isinstance(loops.identity, bytes)  # or there would be no code
         data = marshal.dumps((loops.identity, loops.can_fail, code), 2)
-        _remember(key, data)
+        MEMORY.put(key, data)
         if self._store is not None:
             self._store.put(key, data)
         return loops
@@ -116,10 +139,10 @@ class Finisher:
         return hashlib.sha256(self._setting + content).digest()
 
     def _find(self, key: bytes) -> bytes | None:
-        if (data := _kept.get(key)) is not None:
-            _kept.move_to_end(key)
-        elif self._store is not None and (data := self._store.get(key)) is not None:
-            _remember(key, data)
+        if (data := MEMORY.get(key)) is not None or self._store is None:
+            return data
+        if (data := self._store.get(key)) is not None:
+            MEMORY.put(key, data)
         return data
 
     def _made(self, op: kernel.BufferKernelOp) -> Loops:
@@ -140,18 +163,3 @@ def _is_ours(op: kernel.BufferKernelOp) -> bool:
 
 def _file(function: kernel.FuncOp) -> str:
     return next(filter(None, map(source_file, all_ops(function))), "the module")
-
-
-_kept: OrderedDict[bytes, bytes] = OrderedDict()
-"""What became of the kernels of this process, the one used longest ago first."""
-
-_size = 0
-"""Of what is kept, in bytes."""
-
-
-def _remember(key: bytes, data: bytes) -> None:
-    global _size
-    _kept[key] = data
-    _size += len(data)
-    while _size > _MOST_BYTES:
-        _size -= len(_kept.popitem(last=False)[1])

@@ -16,7 +16,7 @@ import onnx
 import pytest
 
 import lowerdeck
-from lowerdeck import cache, compiler
+from lowerdeck import cache, compiler, kernel_files
 from lowerdeck.build import BuildError
 from lowerdeck.compiler import CompileOptions, compile_with
 from lowerdeck.dialects.files import cache_folder
@@ -63,9 +63,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     generate = compiler._generate  # pyright: ignore[reportPrivateUsage]
 
-    def counting(path: str, folder: str, options: Any) -> None:
+    def counting(path: str, folder: str, *others: Any) -> None:
         made.append(folder)
-        generate(path, folder, options)
+        generate(path, folder, *others)
 
     monkeypatch.setattr(compiler, "_generate", counting)
     return made
@@ -73,8 +73,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def entry_of(folder: Path) -> Path:
     """The only entry of a cache."""
-    (entry,) = folder.iterdir()
+    (entry,) = entries_of(folder)
     return entry
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What is in a cache besides finished kernels."""
+    return [path for path in folder.iterdir() if path.name != kernel_files.FOLDER]
 
 
 # What is compiled once
@@ -85,7 +90,7 @@ def test_second_compilation_is_free(private: Path, counted: list[str], tmp_path:
     lowerdeck.compile(path)
     lowerdeck.compile(str(path))
     assert len(counted) == 1
-    assert len(list(private.iterdir())) == 1
+    assert len(entries_of(private)) == 1
     lowerdeck.compile(path, disable=["cse"])
     assert len(counted) == 2
 
@@ -95,7 +100,7 @@ def test_failure_leaves_nothing(private: Path, tmp_path: Path) -> None:
     path.write_bytes(b"\x08\x0anonsense")
     with pytest.raises(FrontendError):
         lowerdeck.compile(path)
-    assert not private.exists() or not list(private.iterdir())
+    assert not private.exists() or not entries_of(private)
 
 
 def test_processes_share_it(private: Path, tmp_path: Path) -> None:
@@ -103,7 +108,7 @@ def test_processes_share_it(private: Path, tmp_path: Path) -> None:
     script = f"import lowerdeck; lowerdeck.compile({str(path)!r})"
     running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
     assert [process.wait() for process in running] == [0, 0, 0]
-    assert len(list(private.iterdir())) == 1
+    assert len(entries_of(private)) == 1
 
 
 def test_oldest_entries_go(private: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -111,7 +116,7 @@ def test_oldest_entries_go(private: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
     model = load_model(save_scaling(tmp_path / "m.onnx", 2))
     for threads in (1, 2):
         lowerdeck.compile(model, threads=threads)
-    assert len(list(private.iterdir())) == 1
+    assert len(entries_of(private)) == 1
 
 
 # Models that change
@@ -284,7 +289,7 @@ def test_entries_do_not_stand_for_each_other(tmp_path: Path, private: Path) -> N
     entry = entry_of(private)
     save_scaling(path, 3)
     lowerdeck.compile(path)
-    other = next(folder for folder in private.iterdir() if folder != entry)
+    other = next(folder for folder in entries_of(private) if folder != entry)
     shutil.rmtree(other)
     entry.rename(other)
     assert scaled(lowerdeck.compile(path)) == 3
@@ -320,7 +325,7 @@ def test_cache_of_another_user(
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     assert scaled(lowerdeck.compile(path)) == 2
     assert len(counted) == 2
-    assert len(list(private.iterdir())) == 1
+    assert len(entries_of(private)) == 1
 
 
 def test_abandoned_folders_go(tmp_path: Path, private: Path) -> None:
@@ -336,7 +341,7 @@ def test_abandoned_folders_go(tmp_path: Path, private: Path) -> None:
     assert not abandoned.exists()
     assert os.path.exists(working.path)
     working.close()
-    assert all(not folder.name.startswith(".") for folder in private.iterdir())
+    assert all(not folder.name.startswith(".") for folder in entries_of(private))
 
 
 def test_cache_in_the_way(tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +364,7 @@ def test_full_disk(tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(os, "fsync", full)
     assert scaled(lowerdeck.compile(path)) == 2
-    assert list(private.iterdir()) == []
+    assert entries_of(private) == []
 
 
 def test_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
