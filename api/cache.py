@@ -72,6 +72,10 @@ def _digest_of(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+_SOURCES = (".py", ".h", ".c", ".toml", ".txt")
+"""The suffixes of what we are made of."""
+
+
 @cache
 def compiler_identity() -> str:
     """The version, and size and time of every source file: an edited source is another compiler."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+import re
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from lowerdeck.passes.machinery.provenance import source_file
 from lowerdeck.passes.machinery.structure import region_key
 
 _NAME = ("sym_name",)
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
 class Memory:
@@ -98,10 +100,10 @@ class Finisher:
         self._passes = passes
         self._target = target
         self._store = store
-        # The order of the elements of sets is another one in another process.
+        # The order of the elements of sets is another one in another process, as are addresses.
         known = replace(target, features=frozenset(), processors=frozenset())
         specs = [str(pass_.pipeline_pass_spec()) for pass_ in passes]
-        self._setting = repr((known, specs)).encode()
+        self._setting = _ADDRESS.sub("", repr((known, specs))).encode()
 
     def finish(self, op: kernel.BufferKernelOp) -> Loops:
         """The finished function of a kernel."""

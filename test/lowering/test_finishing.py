@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -169,13 +170,29 @@ def test_locations_are_those_of_the_kernel_that_asks() -> None:
         assert places(module) == places(wanted)
 
 
-@pytest.mark.parametrize("damage", [
-    lambda data: b"",
-    lambda data: data[:20],
-    lambda data: data[:-1],
-    lambda data: data + b"\0",
-    lambda data: data[:40] + bytes([data[40] ^ 1]) + data[41:],
-])  # fmt: skip
+def cut(data: bytes, start: int, end: int | None) -> bytes:
+    return data[start:end]
+
+
+def changed(data: bytes) -> bytes:
+    return data[:40] + bytes([data[40] ^ 1]) + data[41:]
+
+
+def longer(data: bytes) -> bytes:
+    return data + b"\0"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(
+            partial(cut, start=start, end=end)
+            for start, end in ((0, 0), (0, 20), (0, -1), (1, None))
+        ),
+        changed,
+        longer,
+    ],
+)
 def test_damaged_files_count_as_missing(
     damage: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +265,10 @@ def test_memory_is_bounded() -> None:
     assert [memory.get(key) for key in (b"a", b"b", b"c")] == [b"1234", None, b"1234"]
 
 
+def added(x: SSAValue, y: SSAValue) -> SSAValue:
+    return e.AddOp(x, y).result
+
+
 def test_strategies_from_outside_are_asked_each_time(
     memory: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,8 +282,7 @@ def test_strategies_from_outside_are_asked_each_time(
 
     monkeypatch.setattr(registry, "STRATEGIES", [*STRATEGIES, Asked()])
     for _ in range(2):
-        module = module_of([typed(np.float32, 7)] * 2, lambda x, y: e.AddOp(x, y).result)
-        compiled(module)
+        compiled(module_of([typed(np.float32, 7)] * 2, added))
     assert asked == ["toy", "toy"]
     assert (memory.found, memory.missed) == (0, 0)
 
