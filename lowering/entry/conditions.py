@@ -28,7 +28,7 @@ class Ask:
     """What a dimension must be."""
 
     kind: str
-    """One of is, multiple, least and most."""
+    """One of is, not, multiple, least and most."""
     symbol: str
     numbers: tuple[int, ...] = ()
     other: str = ""
@@ -37,6 +37,8 @@ class Ask:
     def text(self, places: Mapping[str, str]) -> str:
         """For people."""
         numbers = " or ".join(map(str, self.numbers)) or places[self.other]
+        if self.kind == "not":
+            return f"{places[self.symbol]} must not be {numbers}"
         before = {"is": "", "multiple": "a multiple of ", "least": "at least ", "most": "at most "}
         return f"{places[self.symbol]} must be {before[self.kind]}{numbers}"
 
@@ -47,7 +49,7 @@ class Ask:
             return f"{size} != {sizes[self.other]}"
         if self.kind == "multiple":
             return f"{size} % {self.numbers[0]} != 0"
-        sign = {"is": "!=", "least": "<", "most": ">"}[self.kind]
+        sign = {"is": "!=", "not": "==", "least": "<", "most": ">"}[self.kind]
         return " && ".join(f"{size} {sign} {number}" for number in self.numbers)
 
 
@@ -92,7 +94,8 @@ class Condition:
             return Ask("least", names[0], (fitting[0],))
         if fitting and fitting == list(range(fitting[-1] + 1)):
             return Ask("most", names[0], (fitting[-1],))
-        return None
+        unfit = set(range(_MOST)) - set(fitting)
+        return Ask("not", names[0], tuple(unfit)) if len(unfit) == 1 else None
 
     @property
     def _other_side(self) -> str:

@@ -7,7 +7,7 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.entry.conditions import conditions_of, distinct, places_of, requirements
+from lowerdeck.lowering.entry.conditions import Ask, conditions_of, distinct, places_of, requirements
 from lowerdeck.passes.fold.fix_input_sizes import text_of_fixed
 
 
@@ -40,15 +40,22 @@ def _is_symbol(dim: Expr) -> bool:
 
 
 def required_sizes(entry: EntryOp) -> list[str]:
-    """What else a run requires of a size of an input: a multiple of a number, or many."""
+    """What else a run requires of a size of an input: a multiple, at least so many, all but one."""
     places = {
         symbol: f"input '{name}': dimension {axis} ('{symbol}')"
         for symbol, (name, axis) in places_of(entry).items()
     }
     asks = [each.ask for each in distinct(conditions_of(entry).values())]
     return [
-        f"{ask.text(places)}, or a run fails"
+        f"{ask.text(places)}, or a run fails{_instead(ask)}"
         for ask in asks
         if ask is not None
-        and (ask.kind == "multiple" or (ask.kind == "least" and ask.numbers[0] > 1))
+        and (ask.kind in ("multiple", "not") or (ask.kind == "least" and ask.numbers[0] > 1))
     ]
+
+
+def _instead(ask: Ask) -> str:
+    """What to do if the one size that does not fit is wanted."""
+    if ask.kind != "not":
+        return ""
+    return f"; --dim {ask.symbol}={ask.numbers[0]} compiles the model for that size"

@@ -10,7 +10,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.dims import ExprLike
+from lowerdeck.dialects.dims import ExprLike, maximum, minimum
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.passes.machinery.context import LowerdeckContext
@@ -68,6 +68,15 @@ def test_what_else_sizes_must_be() -> None:
         "input 'x': dimension 0 ('n') must be a multiple of 4",
         "input 'y': dimension 0 ('m') must be at least 5",
     ]
+
+
+def test_all_sizes_but_one() -> None:
+    """As a Squeeze without axes takes a dimension of open size."""
+
+    def body(x: Any) -> Any:
+        return t.SliceOp(e.NegOp(x).result, [maximum(minimum(N, 1) * 2 - N, 0)], [N])
+
+    assert said_of(body, x=(N,)) == ["input 'x': dimension 0 ('n') must not be 1"]
 
 
 def test_one_is_one() -> None:
