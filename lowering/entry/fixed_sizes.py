@@ -45,13 +45,19 @@ def required_sizes(entry: EntryOp) -> list[str]:
         symbol: f"input '{name}': dimension {axis} ('{symbol}')"
         for symbol, (name, axis) in places_of(entry).items()
     }
-    asks = [each.ask for each in distinct(conditions_of(entry).values())]
-    return [
-        f"{ask.text(places)}, or a run fails{_instead(ask)}"
-        for ask in asks
-        if ask is not None
-        and (ask.kind in ("multiple", "not") or (ask.kind == "least" and ask.numbers[0] > 1))
-    ]
+    asks: dict[object, Ask] = {}
+    for each in distinct(conditions_of(entry).values()):
+        ask = each.ask
+        if ask is None or ask.kind not in ("multiple", "least", "not"):
+            continue
+        if ask.kind == "least":
+            # The largest says what all of them do.
+            least = max(ask, asks.get(ask.symbol, ask), key=lambda one: one.numbers)
+            if least.numbers[0] > 1:
+                asks[ask.symbol] = least
+        else:
+            asks[ask] = ask
+    return [f"{ask.text(places)}, or a run fails{_instead(ask)}" for ask in asks.values()]
 
 
 def _instead(ask: Ask) -> str:

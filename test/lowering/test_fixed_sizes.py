@@ -62,7 +62,8 @@ def test_sizes_that_meet_others_or_nothing() -> None:
 def test_what_else_sizes_must_be() -> None:
     def body(x: Any, y: Any) -> Any:
         whole = t.SliceOp(e.NegOp(x).result, [0], [N // 4 * 4]).result
-        return [t.ReshapeOp(whole, [N]).result, t.SliceOp(y, [2], [M - 5]).result]
+        few = t.SliceOp(e.NegOp(y).result, [0], [M - 3]).result
+        return [t.ReshapeOp(whole, [N]).result, t.SliceOp(y, [2], [M - 5]).result, few]
 
     assert said_of(body, x=(N,), y=(M,)) == [
         "input 'x': dimension 0 ('n') must be a multiple of 4",
