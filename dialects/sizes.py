@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from lowerdeck.dialects.dims import Atom, Expr, Monomial, maximum, minimum, product
 
@@ -45,9 +45,44 @@ def is_never_negative(expr: Expr, cases: int = _CASES) -> bool:
         # The whole is as small as with the argument that the extremum is; any bounds it from below.
         is_bounded_by_any = (atom.kind == "max") == (coefficient > 0)
         return any(proofs) if is_bounded_by_any else all(proofs)
+    if (simpler := _without_quotient(expr)) is not None:
+        if is_never_negative(simpler, cases - 1):
+            return True
     expr = _without_pairs(expr, cases)
     low = _bound(expr, is_upper=False)
     return low is not None and all(coefficient >= 0 for coefficient in low.values())
+
+
+def _without_quotient(expr: Expr) -> Expr | None:
+    """
+    An expression without its outermost quotient, that is negative where this one is; None if there
+    is none such: `a // n + b` is `(a + n * b) // n`, and `n * (a // n)` is at most a.
+    """
+    quotients = [
+        (monomial[0], count)
+        for monomial, count in expr.terms
+        if len(monomial) == 1 and monomial[0].kind == "floordiv" and monomial[0].args[1].value
+    ]
+    for atom, count in quotients:
+        # What is part of another quotient stays, for the terms that are left may cancel it.
+        if any(_contains(other, atom) for other, _ in quotients if other is not atom):
+            continue
+        dividend, number = atom.args[0], cast(int, atom.args[1].value)
+        rest = expr - _monomial((atom,), count)
+        if number > 0 and count == 1:
+            return dividend + rest * number
+        if number > 0 and count < 0 and count % number == 0:
+            return rest + dividend * (count // number)
+    return None
+
+
+def _contains(atom: Atom, part: Atom) -> bool:
+    return any(
+        each == part or _contains(each, part)
+        for argument in atom.args
+        for monomial, _ in argument.terms
+        for each in monomial
+    )
 
 
 def _is_never_negative(atom: Atom, cases: int) -> bool:

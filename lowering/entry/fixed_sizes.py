@@ -7,7 +7,13 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.entry.conditions import Ask, conditions_of, distinct, places_of, requirements
+from lowerdeck.lowering.entry.conditions import (
+    Ask,
+    conditions_of,
+    distinct,
+    places_of,
+    requirements,
+)
 from lowerdeck.passes.fold.fix_input_sizes import text_of_fixed
 
 

@@ -14,6 +14,7 @@ from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
+from lowerdeck.dialects.sizes import is_never_negative
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,20 @@ class Spots:
         self._symbols: dict[SSAValue, Expr] = {}
         self._count = 0
         self._visit(function.body.block, ())
+
+    def passed_between(self, first: Spot, second: Spot, number: int) -> Expr:
+        """How far the loops between two spots in the text go along an axis."""
+        found: dict[str, Expr] = {}
+        for spots in (*self.loads.values(), *self.stores.values()):
+            for spot in spots:
+                if not first.number < spot.number < second.number or number >= len(spot.indices):
+                    continue
+                split = _split(spot.indices[number], frozenset(self.trips))
+                for name, step in {} if split is None else split[0].items():
+                    is_between = name not in (*first.loops, *second.loops)
+                    if is_between and step > 0 and is_never_negative(self.trips[name]):
+                        found[name] = self.trips[name] * step
+        return sum(found.values(), Expr.const(0))
 
     def _visit(self, block: Block, loops: tuple[str, ...]) -> None:
         for op in block.ops:
@@ -180,13 +195,54 @@ def _is_safe_pair(load: Spot, store: Spot, spots: Spots) -> bool:
         for number in range(len(load.indices))
         if (axis := _axis(load, store, number, frozenset(shared), spots)) is not None
     ]
+
+    def never_meet() -> bool:
+        numbers = range(len(load.indices))
+        return any(axis.differs_at_once for axis in axes) or (
+            load.block is not store.block
+            and any(_are_apart(load, store, number, spots) for number in numbers)
+        )
+
     if not shared and load.block is not store.block:
-        return any(axis.differs_at_once for axis in axes)
+        return never_meet()
     telling = [axis for axis in axes if axis.differs_between(spots.trips)]
     told = {name for axis in telling for name in axis.steps}
     if any(name not in told and spots.trips[name] != 1 for name in shared):
         return False
-    return load.number < store.number or any(axis.differs_at_once for axis in axes)
+    return load.number < store.number or never_meet()
+
+
+def _are_apart(load: Spot, store: Spot, number: int, spots: Spots) -> bool:
+    """
+    True if, along one axis, one of them is beyond the other in all iterations. What loops between
+    the two in the text pass over lies between them: rows are shared out like that where their
+    number is open.
+    """
+    first, second = sorted((load, store), key=lambda spot: spot.number)
+    ends = [_ends(spot.indices[number], spots) for spot in (first, second)]
+    if ends[0] is None or ends[1] is None:
+        return False
+    between = spots.passed_between(first, second, number)
+    (low, high), (least, most) = ends
+    after = least - high - first.extents[number]
+    before = low - most - second.extents[number]
+    return any(is_never_negative(gap) for gap in (after - between, after, before))
+
+
+def _ends(index: Expr, spots: Spots) -> tuple[Expr, Expr] | None:
+    """The least and the greatest value of an index; None if it is not linear in its loops."""
+    split = _split(index, frozenset(spots.trips))
+    if split is None:
+        return None
+    steps, low = split
+    high = low
+    for name, step in steps.items():
+        reach = (spots.trips[name] - 1) * step
+        low, high = (low, high + reach) if step > 0 else (low + reach, high)
+    # Other values of the function are no sizes: they may be negative.
+    if any(name in spots.ranges for name in low.symbols | high.symbols):
+        return None
+    return low, high
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:

@@ -28,6 +28,11 @@ PROVED = (
     "a - min(a, b)",
     "a * 3 - max(a, a * 2) - min(a, b)",
     "max(a, b) - min(a, b)",
+    # Rows in tiles of six, five and four.
+    "a - (a floordiv 6) * 6",
+    "(a + (a floordiv 6) * 4) floordiv 5 - (a floordiv 6) * 2",
+    "(((a + (a floordiv 6) * 4) floordiv 5) * 3 + a) floordiv 4"
+    " - ((a + (a floordiv 6) * 4) floordiv 5) * 2 + a floordiv 6",
 )
 
 NOT_PROVED = (
@@ -38,6 +43,9 @@ NOT_PROVED = (
     "(h floordiv 2) * (w floordiv 2) * 64 - h * w * 16",
     "(t - 5) floordiv 2 + 2",
     "a mod 4 - a",
+    "(a + (a floordiv 6) * 4) floordiv 5 - (a floordiv 6) * 3",
+    "(a floordiv 6) * 6 - a",
+    "(a - b * 3) floordiv 2 + b",
     "(b * 5 + 15) floordiv 16 - (b * 20 + 15) floordiv 16",
     "-a",
     "((a - 9) floordiv 2) * ((b - 9) floordiv 2) - 20",
@@ -64,6 +72,7 @@ def test_what_is_proved_is_true() -> None:
     """All differences of a few forms: none that is proved is below zero anywhere."""
     forms = ["a", "a + b", "a floordiv 2 + b", "a * b", "(a floordiv 2) * (b floordiv 2) * 4", "5"]
     forms += ["max(a, b * 2)", "min(a, b)", "a mod 3", "(a + 2) floordiv 3", "(a - b) floordiv 2"]
+    forms += ["(a floordiv 3) * 3", "(a + (a floordiv 3)) floordiv 2", "(a floordiv 3) * 2"]
     forms += ["b * (a mod 2)", "((a + 1) floordiv 2) * b", "max(a - 3, 0)", "-a floordiv 4 + b"]
     proved = 0
     for one, other in itertools.product(map(parse_text, forms), repeat=2):

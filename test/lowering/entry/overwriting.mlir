@@ -311,3 +311,94 @@ buffer.entry [] -> ["y"] {
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
 }
+
+// -----
+
+// Rows whose number is open, shared out among loops: each begins where the one before ends.
+// CHECK-LABEL: buffer.entry
+// CHECK:         %[[A:[0-9a-z]+]] = buffer.alloc
+// CHECK:         buffer.call @shared_out(%[[A]]) <[n]>
+buffer.func @shared_out {
+^bb0(%x : !buffer.ref<[s0, 8] x f32>, %y : !buffer.ref<[s0, 8] x f32>):
+  buffer.for <[0, s0 floordiv 3, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0 * 3, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    %w = buffer.load %x(%i) <[d0 * 3 + 2, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0 * 3, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.store %w, %y(%i) <[d0 * 3 + 2, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[(s0 floordiv 3) * 3, (s0 floordiv 3) + ((s0 - (s0 floordiv 3)) floordiv 2) * 2, 2]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0 + 1, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0 + 1, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[(s0 floordiv 3) + ((s0 - (s0 floordiv 3)) floordiv 2) * 2, s0, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+buffer.func @fill {
+^bb0(%y : !buffer.ref<[s0, 8] x f32>):
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+buffer.entry [] -> ["y"] {
+^bb0(%y : !buffer.ref<[n, 8] x f32>):
+  %a = buffer.alloc {dynamic = false} : !buffer.ref<[n, 8] x f32>
+  buffer.call @fill(%a) <[n]> : (!buffer.ref<[n, 8] x f32>)
+  %b = buffer.alloc {dynamic = false} : !buffer.ref<[n, 8] x f32>
+  buffer.call @shared_out(%a, %b) <[n]> : (!buffer.ref<[n, 8] x f32>, !buffer.ref<[n, 8] x f32>)
+  buffer.copy %b, %y : !buffer.ref<[n, 8] x f32>, !buffer.ref<[n, 8] x f32>
+  buffer.return
+}
+
+// -----
+
+// The nearest miss: the last loop reads a row of the loop before.
+// CHECK-LABEL: buffer.entry
+// CHECK:         buffer.call @row_above(%{{[0-9a-z]+}}, %{{[0-9a-z]+}}) <[n]>
+buffer.func @row_above {
+^bb0(%x : !buffer.ref<[s0, 8] x f32>, %y : !buffer.ref<[s0, 8] x f32>):
+  buffer.for <[0, s0 floordiv 3, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0 * 3, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    %w = buffer.load %x(%i) <[d0 * 3 + 2, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0 * 3, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.store %w, %y(%i) <[d0 * 3 + 2, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[(s0 floordiv 3) * 3, (s0 floordiv 3) + ((s0 - (s0 floordiv 3)) floordiv 2) * 2, 2]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0 + 1, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0 + 1, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[(s0 floordiv 3) + ((s0 - (s0 floordiv 3)) floordiv 2) * 2, s0, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0 - 1, 0]> : !buffer.ref<[s0, 8] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0, 0]> : f32, !buffer.ref<[s0, 8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+buffer.func @fill {
+^bb0(%y : !buffer.ref<[s0, 8] x f32>):
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+buffer.entry [] -> ["y"] {
+^bb0(%y : !buffer.ref<[n, 8] x f32>):
+  %a = buffer.alloc {dynamic = false} : !buffer.ref<[n, 8] x f32>
+  buffer.call @fill(%a) <[n]> : (!buffer.ref<[n, 8] x f32>)
+  %b = buffer.alloc {dynamic = false} : !buffer.ref<[n, 8] x f32>
+  buffer.call @row_above(%a, %b) <[n]> : (!buffer.ref<[n, 8] x f32>, !buffer.ref<[n, 8] x f32>)
+  buffer.copy %b, %y : !buffer.ref<[n, 8] x f32>, !buffer.ref<[n, 8] x f32>
+  buffer.return
+}
