@@ -55,7 +55,9 @@ class Spots:
                 if not first.number < spot.number < second.number or number >= len(spot.indices):
                     continue
                 split = _split(spot.indices[number], frozenset(self.trips))
-                for name, step in {} if split is None else split[0].items():
+                if split is None:
+                    continue
+                for name, step in split[0].items():
                     is_between = name not in (*first.loops, *second.loops)
                     if is_between and step > 0 and is_never_negative(self.trips[name]):
                         found[name] = self.trips[name] * step
@@ -219,11 +221,12 @@ def _are_apart(load: Spot, store: Spot, number: int, spots: Spots) -> bool:
     number is open.
     """
     first, second = sorted((load, store), key=lambda spot: spot.number)
-    ends = [_ends(spot.indices[number], spots) for spot in (first, second)]
-    if ends[0] is None or ends[1] is None:
+    ends = _ends(first.indices[number], spots)
+    others = _ends(second.indices[number], spots)
+    if ends is None or others is None:
         return False
     between = spots.passed_between(first, second, number)
-    (low, high), (least, most) = ends
+    (low, high), (least, most) = ends, others
     after = least - high - first.extents[number]
     before = low - most - second.extents[number]
     return any(is_never_negative(gap) for gap in (after - between, after, before))
