@@ -94,6 +94,14 @@ def functional(target: str) -> str:
     """The operator that computes what one in place writes; others are themselves."""
     space, _, rest = target.partition(".")
     name, _, overload = rest.partition(".")
-    if space != "aten" or not name.endswith("_") or name.startswith("__"):
+    if space != "aten":
         return target
-    return f"aten.{name[:-1]}.{overload}"
+    if name.endswith("_copy") and target not in schemas():  # a view as a tensor of its own
+        return f"aten.{name.removesuffix('_copy')}.{overload}"
+    if name.startswith("__i"):
+        return f"aten.__{name[3:]}.{overload}"
+    return (
+        target
+        if not name.endswith("_") or name.startswith("__")
+        else f"aten.{name[:-1]}.{overload}"
+    )

@@ -8,6 +8,7 @@ from typing import Any, cast
 from xdsl.ir import Attribute, SSAValue, TypeAttribute
 
 from lowerdeck.dialects.core.types import element_type, f32, f64, i1, i32, i64, is_float, ui8
+from lowerdeck.passes.legalize.pt2.complex import complex_element
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.promotion import category, promoted_elements
 
@@ -18,7 +19,8 @@ _BOOLEAN = frozenset(
 )
 _INDEX = frozenset(
     "argmax argmin argsort nonzero argwhere nonzero_numpy count_nonzero one_hot randperm "
-    "tril_indices sym_size sym_numel sym_stride sym_storage_offset nms".split()
+    "tril_indices triu_indices bincount sym_size sym_numel sym_stride sym_storage_offset "
+    "nms".split()
 )
 _INDEX_SECOND = frozenset(
     "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d adaptive_max_pool2d "
@@ -35,7 +37,8 @@ _FLOATING = frozenset(
     "dist linalg_vector_norm linalg_matrix_norm norm logcumsumexp".split()
 )
 _FLOATS_BY_DEFAULT = frozenset(
-    "zeros ones empty empty_strided eye rand randn linspace logspace scalar_tensor".split()
+    "zeros ones empty empty_strided eye rand randn linspace logspace scalar_tensor hann_window "
+    "hamming_window blackman_window bartlett_window kaiser_window fft_fftfreq fft_rfftfreq".split()
 )
 _PROMOTING = (
     "self",
@@ -70,6 +73,8 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
     name = name.rpartition(".")[2] if not name.startswith("aten") else name
     if (dtype := _asked(builder)) is not None:
         return dtype
+    if (complex_ := complex_element(builder)) is not None:
+        return complex_
     first = _first(builder)
     if name in _BOOLEAN:
         return ui8 if name in ("all", "any") and first == ui8 else i1

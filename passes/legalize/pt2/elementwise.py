@@ -160,6 +160,7 @@ def legalize_remainder(builder: Pt2Legalizer) -> Results:
 def legalize_power(builder: Pt2Legalizer) -> Results:
     """Powers; small plain exponents are products."""
     element = builder.promoted("self", "exponent")
+    element = builder.element() if builder.name == "float_power" else element
     a = builder.operand("self", element)
     exponent = builder.get("exponent")
     if exponent == 2:
@@ -624,7 +625,18 @@ _WORD = 32
 
 
 @legalizes(
-    "clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous", "resolve_conj"
+    "clone",
+    "alias",
+    "detach",
+    "lift_fresh_copy",
+    "lift_fresh",
+    "contiguous",
+    "resolve_conj",
+    "resolve_neg",
+    "lift",
+    "cpu",
+    "_to_cpu",
+    "pin_memory",
 )
 def legalize_identity(builder: Pt2Legalizer) -> Results:
     """The value itself."""

@@ -8,9 +8,10 @@ of each op, in a function of its own, and says what is known of the results.
 from __future__ import annotations
 
 import math
+from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import AnyFloat, ComplexType, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -44,6 +45,8 @@ class Follower:
         self._function = func.FuncOp("followed", ([], []), Region(self._block))
         self._symbols = SymbolicValues({"floordiv", "mod", "min", "max"})
         self._values: dict[SSAValue, SSAValue] = {}
+        self._pairs: set[SSAValue] = set()
+        """Complex numbers, as a last dimension of two."""
         self._numbers: dict[SSAValue, int | float | bool | None] = {}
 
     # What is known
@@ -54,16 +57,20 @@ class Follower:
 
     def type_of(self, value: SSAValue) -> Tensor:
         """The exact type of a value."""
-        found = self._values[value]
-        return tensor(element_type(found), dims_of(found))
+        return tensor(self.element_of(value), self.dims(value))
 
     def element_of(self, value: SSAValue) -> Attribute:
         """The element type of a value."""
-        return element_type(self._values[value])
+        return self._element(self._values[value])
+
+    def _element(self, found: SSAValue) -> Attribute:
+        element = element_type(found)
+        return ComplexType(cast("AnyFloat", element)) if found in self._pairs else element
 
     def dims(self, value: SSAValue) -> list[Expr]:
         """The dimensions of a value."""
-        return list(dims_of(self._values[value]))
+        found = self._values[value]
+        return list(dims_of(found)[:-1] if found in self._pairs else dims_of(found))
 
     def number(self, value: SSAValue) -> int | float | bool | None:
         """The only element of a value, if it is known."""
@@ -115,7 +122,7 @@ class Follower:
         for old, value in zip(tuple(op.results), found, strict=False):
             result: SSAValue = old
             if value is not None and isinstance(value.type, TensorType):
-                type_ = UnrankedTensorType(element_type(value))
+                type_ = UnrankedTensorType(self._element(value))
                 if result.type != type_:
                     result = Rewriter.replace_value_with_new_type(result, type_)
                 self._values[result] = value
@@ -123,7 +130,7 @@ class Follower:
     def _guess(self, copy: Operation) -> None:
         """Give the results the element types that PyTorch's rules say."""
         assert isinstance(copy, Pt2Op)
-        builder = Pt2Legalizer(copy, self._symbols)
+        builder = Pt2Legalizer(copy, self._symbols, self._pairs)
         for index, result in enumerate(tuple(copy.results)):
             element = element_type(copy.operands[0]) if copy.is_in_place else None
             found = element or result_element(builder, index)
@@ -139,7 +146,7 @@ class Follower:
             return self._tried(copy, 1)
 
     def _tried(self, copy: Pt2Op, wanted: int) -> list[SSAValue | None]:
-        builder = Pt2Legalizer(copy, self._symbols)
+        builder = Pt2Legalizer(copy, self._symbols, self._pairs)
         builder.wants = lambda index: index < wanted
         return core_values(copy, builder)[: max(wanted, 1)]
 

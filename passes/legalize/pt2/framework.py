@@ -15,15 +15,17 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ComplexType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.pt2.ops import Pt2Op
 from lowerdeck.passes.legalize.common.walk import StructuredWalk
 from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.pt2.complex import complex_values, is_complex
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import handler_of
 from lowerdeck.passes.legalize.pt2.support import next_step
@@ -31,6 +33,8 @@ from lowerdeck.passes.legalize.pt2.support import next_step
 
 def core_values(op: Pt2Op, builder: Pt2Legalizer) -> list[SSAValue | None]:
     """What takes the place of the results of an op; RefusalError if it has no form in `core`."""
+    if is_complex(builder):
+        return list(complex_values(builder))
     handler = handler_of(op.op_type)
     if handler is None:
         raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
@@ -47,14 +51,43 @@ class Pt2Walk(StructuredWalk):
 
     kind = Pt2Op
 
+    def __init__(self, function: func.FuncOp) -> None:
+        super().__init__(function)
+        self._pairs: set[SSAValue] = set()
+        """Complex numbers: the real and the imaginary part are the last dimension."""
+
+    def adopt(self, value: SSAValue, type_: Attribute) -> None:
+        if isinstance(element_type(type_), ComplexType):
+            self._pairs.add(value)
+
+    def convert(self, op: Operation) -> None:
+        if isinstance(op, IfOp | LoopOp) and any(
+            value in self._pairs or isinstance(element_type(value), ComplexType)
+            for value in (*op.operands, *op.results)
+        ):
+            raise RefusalError(
+                "found complex numbers in control flow, expected view_as_real of them"
+            )
+        super().convert(op)
+
+    def _check_results(self, block: Block) -> None:
+        super()._check_results(block)
+        last = block.last_op
+        for value in () if last is None else last.operands:
+            if value in self._pairs or isinstance(element_type(value), ComplexType):
+                self.refusals.append(
+                    "the model: found an output of complex numbers, expected real ones; "
+                    "return view_as_real of it"
+                )
+
     def legalize(self, op: Operation) -> None:
         assert isinstance(op, Pt2Op)
-        builder = Pt2Legalizer(op, self.symbols)
+        builder = Pt2Legalizer(op, self.symbols, self._pairs)
 
         def results() -> Sequence[SSAValue | None]:
             values = core_values(op, builder)
             for index, value in enumerate(values):
-                if value is not None and not op.is_in_place:
+                if value is not None and not op.is_in_place and value not in self._pairs:
                     builder.require_element(index, value)
             return values
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.pt2.ops import Pt2Op
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
+from lowerdeck.passes.legalize.pt2.registry import plain_name
+from lowerdeck.passes.legalize.symbolic import SymbolicValues
 
 
 class Pt2Legalizer(ArgumentsLegalizer):
     """What a handler works with."""
 
+    def __init__(
+        self, op: Pt2Op, symbols: SymbolicValues, pairs: set[SSAValue] | None = None
+    ) -> None:
+        super().__init__(op, symbols)
+        self.pairs: set[SSAValue] = set() if pairs is None else pairs
+        """Values that are complex numbers, as a last dimension of two."""
+
     @property
     def name(self) -> str:
         """The operator without namespace and overload."""
-        return self.op.op_type.split(".")[1]
+        return plain_name(self.op.op_type.split(".")[1])
 
     @property
     def overload(self) -> str:

@@ -122,7 +122,16 @@ def legalize_atleast(builder: Pt2Legalizer) -> Results:
 
 
 @legalizes(
-    "permute", "transpose", "swapaxes", "swapdims", "t", "mT", "numpy_T", "movedim", "moveaxis"
+    "permute",
+    "transpose",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "mT",
+    "mH",
+    "numpy_T",
+    "movedim",
+    "moveaxis",
 )
 def legalize_permute(builder: Pt2Legalizer) -> Results:
     """Dimensions in another order."""
@@ -141,7 +150,7 @@ def legalize_permute(builder: Pt2Legalizer) -> Results:
             for target, source in sorted(zip(targets, sources, strict=True)):
                 rest.insert(target, source)
             order = rest
-        case "t" | "mT":
+        case "t" | "mT" | "mH":
             if rank > 1:
                 order[-2:] = reversed(order[-2:])
         case _:

@@ -23,4 +23,34 @@ legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.pt2")
 def handler_of(target: str) -> Handler | None:
     """The function for an overload, or for its operator."""
     name = target.removeprefix("aten.")
-    return legalizes.get(name) or legalizes.get(name.rpartition(".")[0])
+    base = name.rpartition(".")[0]
+    return legalizes.get(name) or legalizes.get(base) or legalizes.get(plain_name(base))
+
+
+def plain_name(name: str) -> str:
+    """The name of an operator that has one more in a namespace of functions or matrices."""
+    for prefix in ("special_", "linalg_"):
+        if legalizes.get(name) is None and name.startswith(prefix):
+            rest = name.removeprefix(prefix)
+            return _RENAMED.get(rest, rest)
+    return _RENAMED.get(name, name)
+
+
+_RENAMED = {
+    "absolute": "abs",
+    "adjoint": "mH",
+    "concatenate": "cat",
+    "expit": "sigmoid",
+    "gammaln": "lgamma",
+    "psi": "digamma",
+    "log_sigmoid_forward": "log_sigmoid",
+    "_aminmax": "aminmax",
+    "_stack": "stack",
+    "_reshape_alias": "view",
+    "_unsafe_index_put": "index_put",
+    "conv_depthwise3d": "conv3d",
+    "_conv_depthwise2d": "conv2d",
+    "_cdist_forward": "cdist",
+    "native_channel_shuffle": "channel_shuffle",
+}
+"""Names that mean what another one does."""

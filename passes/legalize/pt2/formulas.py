@@ -1,0 +1,705 @@
+"""Operators that are formulas of others: losses, windows, differences, matrices, statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import ErfOp, SqrtOp
+from lowerdeck.dialects.core.tensor import ScatterElementsOp
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    element_type,
+    f32,
+    i1,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.dialects.dims import product
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.selection import one_hot
+from lowerdeck.passes.legalize.common.special import apply, erfc, log1p
+from lowerdeck.passes.legalize.common.unique import unique
+from lowerdeck.passes.legalize.pt2.applied import aten
+from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
+from lowerdeck.passes.legalize.pt2.reduction import norm
+from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import size_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tf1.applied import applied
+
+
+def _torch(builder: Pt2Legalizer, target: str, **arguments: Any) -> TensorValue:
+    """What an overload gives whose only result has the type of this op's."""
+    (found,) = aten(builder, target, [builder.element()], **arguments)
+    assert found is not None
+    return TensorValue(builder, found)
+
+
+# Elements
+
+
+@legalizes("one_hot")
+def legalize_one_hot(builder: Pt2Legalizer) -> Results:
+    """A new last dimension of classes; -1 of them are as many as the numbers need."""
+    x = builder.value().cast(i64)
+    count = builder.expr("num_classes")
+    if count == -1:
+        largest = x.reshape([product(x.dims)]).reduce("max", [0])
+        count = size_of(builder, (largest + 1).value, "the number of classes")
+    return [one_hot(x, count, len(x.dims)).cast(i64).value]
+
+
+@legalizes("logaddexp", "logaddexp2")
+def legalize_log_of_sum(builder: Pt2Legalizer) -> Results:
+    """log(exp(a) + exp(b)), relative to the larger one."""
+    a, b = builder.stated(), builder.stated("other")
+    top, gap = a.maximum(b), -(a - b).abs()
+    unit = 1.0 if builder.name == "logaddexp" else math.log(2)
+    found = top + log1p((gap * unit).exp()) / unit
+    return [(a.eq(b) & a.abs().eq(math.inf)).where(a, found).value]
+
+
+@legalizes("isclose")
+def legalize_close(builder: Pt2Legalizer) -> Results:
+    """Equal, or finite and no further apart than rtol * other + atol."""
+    a, b = builder.value(), builder.value("other")
+    equal = a.eq(b)
+    if builder.flag("equal_nan") and is_float(a.element):
+        equal = equal | (a.ne(a) & b.ne(b))
+    wide = a.element if is_float(a.element) else f32
+    gap = (a.cast(wide) - b.cast(wide)).abs()
+    limit = (b.cast(wide) * builder.number("rtol")).abs() + builder.number("atol")
+    return [(equal | (gap.lt(math.inf) & gap.le(limit))).value]
+
+
+@legalizes("xlogy", "special_xlog1py")
+def legalize_xlogy(builder: Pt2Legalizer) -> Results:
+    """x log(y) or x log(1 + y), zero where x is."""
+    x, y = builder.stated(), builder.stated("other")
+    log = y.log() if builder.name == "xlogy" else log1p(y)
+    zero = builder.known(0, x.element)
+    found = (x.eq(0) & y.eq(y)).where(zero, x * log)
+    return [found.value]
+
+
+@legalizes("heaviside")
+def legalize_heaviside(builder: Pt2Legalizer) -> Results:
+    """Zero below zero, one above, and a value there."""
+    x, there = builder.value(), builder.value("values")
+    zero, one = (builder.known(k, x.element) for k in (0, 1))
+    return [x.eq(zero).where(there, x.lt(zero).where(zero, one)).value]
+
+
+_SPECIAL: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "special_entr": lambda x: x.eq(0).where(
+        x * 0, x.lt(0).where(x * 0 + -math.inf, -(x * x.log()))
+    ),
+    "special_ndtr": lambda x: x.lt(0).where(
+        erfc(-x * math.sqrt(0.5)) * 0.5, apply(ErfOp, x * math.sqrt(0.5)) * 0.5 + 0.5
+    ),
+}
+
+
+@legalizes(*_SPECIAL)
+def legalize_special(builder: Pt2Legalizer) -> Results:
+    """Functions of one number."""
+    return [_SPECIAL[builder.op.op_type.split(".")[1]](builder.floating()).value]
+
+
+@legalizes("rrelu")
+def legalize_rrelu(builder: Pt2Legalizer) -> Results:
+    """The mean of what it is in training."""
+    if builder.flag("training"):
+        builder.refuse("random numbers", "evaluation", "call model.eval()")
+    x, slope = builder.value(), (builder.number("lower") + builder.number("upper")) / 2
+    return [x.gt(0).where(x, x * slope).value]
+
+
+@legalizes("_addmm_activation", "_add_relu")
+def legalize_activated(builder: Pt2Legalizer) -> Results:
+    """A sum and its activation."""
+    names = [name for name in builder.op.schema.arguments if name != "use_gelu"]
+    target = "addmm.default" if builder.name == "_addmm_activation" else "add.Tensor"
+    found = _torch(builder, target, **{name: builder.get(name) for name in names})
+    if builder.has("use_gelu") and builder.flag("use_gelu"):
+        return [_torch(builder, "gelu.default", self=found.value).value]
+    return [found.maximum(0).value]
+
+
+# Losses
+
+
+def _reduced(builder: Pt2Legalizer, loss: TensorValue) -> Results:
+    """All of them, their mean, or their sum."""
+    kind = builder.integer("reduction")
+    axes = list(range(len(loss.dims)))
+    if kind == 0:
+        return [loss.value]
+    return [mean(builder, loss.value, axes, False) if kind == 1 else loss.reduce("sum", axes).value]
+
+
+def _huber(gap: TensorValue, limit: float) -> TensorValue:
+    return gap.lt(limit).where(gap * gap * 0.5, (gap - limit / 2) * limit)
+
+
+@legalizes("l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div")
+def legalize_loss(builder: Pt2Legalizer) -> Results:
+    """Distances from a target."""
+    x, target = builder.stated(), builder.stated("target")
+    gap = (x - target).abs()
+    match builder.name:
+        case "l1_loss":
+            loss = gap
+        case "mse_loss":
+            loss = gap * gap
+        case "smooth_l1_loss":
+            beta = float(builder.number("beta"))
+            loss = _huber(gap, beta) / beta if beta else gap
+        case "huber_loss":
+            loss = _huber(gap, float(builder.number("delta")))
+        case "soft_margin_loss":
+            loss = log1p((-(x * target)).exp())
+        case _ if builder.flag("log_target"):
+            loss = target.exp() * (target - x)
+        case _:
+            log = target.eq(0).where(target * 0, target * target.log())
+            loss = log - target * x
+    return _reduced(builder, loss)
+
+
+@legalizes("binary_cross_entropy", "binary_cross_entropy_with_logits")
+def legalize_binary_loss(builder: Pt2Legalizer) -> Results:
+    """-(t log(p) + (1 - t) log(1 - p)); logarithms are at least -100."""
+    x, target = builder.stated(), builder.stated("target")
+    if builder.name == "binary_cross_entropy":
+        loss = -(target * x.log().maximum(-100.0))
+        loss = loss - (1 - target) * log1p(-x).maximum(-100.0)
+    else:
+        rest = log1p((-x.abs()).exp()) + (-x).maximum(0)
+        factor = 1 - target
+        if builder.optional("pos_weight") is not None:
+            weight = builder.stated("pos_weight")
+            rest = rest * ((weight - 1.0) * target + 1)
+        loss = factor * x + rest
+    if builder.optional("weight") is not None:
+        loss = loss * builder.stated("weight")
+    return _reduced(builder, loss)
+
+
+@legalizes(
+    "cross_entropy_loss", "nll_loss", "nll_loss_nd", "nll_loss2d", "nll_loss_forward",
+    "nll_loss2d_forward",
+)  # fmt: skip
+def legalize_class_loss(builder: Pt2Legalizer) -> Results:
+    """The opposite of what the target's class has, by weights of classes."""
+    x, target = builder.stated(), builder.value("target")
+    axis = 1 if len(x.dims) > 1 else 0
+    is_entropy = builder.name == "cross_entropy_loss"
+    if is_entropy:
+        x = _torch(builder, "log_softmax.int", self=x.value, dim=axis)
+    smoothing = builder.number("label_smoothing", 0.0) if is_entropy else 0.0
+    if is_float(target.element) or smoothing:
+        builder.refuse("probabilities as a target, or smoothing", "numbers of classes")
+    ignored = builder.integer("ignore_index")
+    kept = target.ne(ignored)
+    place = kept.where(target.cast(i64), builder.known(0, i64))
+    chosen = one_hot(place, x.dims[axis], axis)
+    zero = builder.known(0, x.element)
+    loss = -chosen.where(x, zero).reduce("sum", [axis])
+    weights = kept.cast(x.element)
+    if builder.optional("weight") is not None:
+        each = builder.stated("weight").column(len(x.dims), axis)
+        weights = weights * chosen.where(each, zero).reduce("sum", [axis])
+    loss = kept.where(loss * weights, zero)
+    axes = list(range(len(loss.dims)))
+    total = weights.reduce("sum", axes)
+    if builder.integer("reduction"):
+        loss = loss.reduce("sum", axes)
+        loss = loss / total if builder.integer("reduction") == 1 else loss
+    return [loss.value, total.value][: len(builder.op.results)]
+
+
+# Windows
+
+
+_WINDOWS: Mapping[str, Callable[[NDArray[Any], float, float], NDArray[Any]]] = {
+    "hann": lambda x, a, b: 0.5 - 0.5 * np.cos(x),
+    "hamming": lambda x, a, b: a - b * np.cos(x),
+    "blackman": lambda x, a, b: 0.42 - 0.5 * np.cos(x) + 0.08 * np.cos(2 * x),
+    "bartlett": lambda x, a, b: 1 - np.abs(x / np.pi - 1),
+    "kaiser": lambda x, a, b: np.i0(a * np.sqrt(1 - (x / np.pi - 1) ** 2)) / np.i0(a),
+}
+
+
+@legalizes(*(f"{name}_window" for name in _WINDOWS))
+def legalize_window(builder: Pt2Legalizer) -> Results:
+    """A bell of numbers; a periodic one is the beginning of one that is longer by one."""
+    count = builder.integer("window_length")
+    periodic = builder.get("periodic") if builder.has("periodic") else True
+    steps = count if periodic else count - 1
+    name = builder.name.removesuffix("_window")
+    first, second = ("beta", "beta") if name == "kaiser" else ("alpha", "beta")
+    a = builder.number(first) if builder.has(first) else 12.0 if name == "kaiser" else 0.54
+    b = builder.number(second) if builder.has(second) else 0.46
+    values = np.ones(count)
+    if count > 1:
+        values = _WINDOWS[name](np.arange(count) * (2 * np.pi / steps), a, b)
+    return [builder.tensor(values.astype(numpy_dtype(builder.element())))]
+
+
+# Neighbors
+
+
+def _neighbors(builder: Pt2Legalizer, x: SSAValue, axis: int) -> tuple[TensorValue, TensorValue]:
+    count = dims_of(x)[axis] - 1
+    near, far = (builder.slice_axis(x, axis, k, count) for k in (0, 1))
+    return TensorValue.of(builder, near), TensorValue.of(builder, far)
+
+
+@legalizes("diff")
+def legalize_difference(builder: Pt2Legalizer) -> Results:
+    """What each element is more than the one before."""
+    axis = builder.dim()
+    ends = [builder.optional(name) for name in ("prepend", "self", "append")]
+    values = [builder.cast(end, builder.element()) for end in ends if end is not None]
+    x = concat(builder, values, axis)
+    for _ in range(builder.integer("n")):
+        near, far = _neighbors(builder, x, axis)
+        x = (far.ne(near) if far.element == i1 else far - near).value
+    return [x]
+
+
+@legalizes("trapezoid", "trapz", "cumulative_trapezoid")
+def legalize_trapezoid(builder: Pt2Legalizer) -> Results:
+    """The area below points, by trapezoids."""
+    y = builder.stated("y").value
+    axis = builder.axis(builder.integer("dim"), rank_of(y))
+    near, far = _neighbors(builder, y, axis)
+    area = (near + far) * 0.5
+    if builder.has("x"):
+        x = builder.stated("x")
+        x = x.column(rank_of(y), axis) if len(x.dims) == 1 else x
+        before, after = _neighbors(builder, x.value, axis)
+        area = area * (after - before)
+    else:
+        area = area * builder.number("dx")
+    if builder.name == "cumulative_trapezoid":
+        return [_torch(builder, "cumsum.default", self=area.value, dim=axis).value]
+    return [area.reduce("sum", [axis]).value]
+
+
+# Matrices
+
+_SOLVED = {
+    "inverse": "MatrixInverse",
+    "linalg_inv": "MatrixInverse",
+    "linalg_inv_ex": "MatrixInverse",
+    "det": "MatrixDeterminant",
+    "linalg_det": "MatrixDeterminant",
+    "slogdet": "LogMatrixDeterminant",
+    "linalg_slogdet": "LogMatrixDeterminant",
+    "logdet": "LogMatrixDeterminant",
+    "cholesky": "Cholesky",
+    "linalg_cholesky": "Cholesky",
+    "linalg_cholesky_ex": "Cholesky",
+}
+
+
+@legalizes(*_SOLVED)
+def legalize_solved(builder: Pt2Legalizer) -> Results:
+    """What elimination gives; that it cannot fail is left to the caller."""
+    x = builder.input("self" if builder.has("self") else "A")
+    found = applied(builder, _SOLVED[builder.name], x)
+    if builder.name == "logdet":
+        sign, size = (TensorValue(builder, one) for one in found)
+        return [sign.lt(0).where(size * math.nan, size).value]
+    if builder.has("upper") and builder.flag("upper"):
+        rank = rank_of(x)
+        found = [builder.transpose(found[0], [*range(rank - 2), rank - 1, rank - 2])]
+    if builder.name.endswith("_ex"):
+        found.append(builder.broadcast(builder.scalar(0, builder.element(1)), dims_of(x)[:-2]))
+    return list(found)
+
+
+@legalizes("linalg_solve", "linalg_solve_triangular")
+def legalize_solve(builder: Pt2Legalizer) -> Results:
+    """X of A X = B, or of X A = B."""
+    a, b = builder.input("A" if builder.has("A") else "self"), builder.input("B")
+    left = builder.flag("left")
+    is_vector = builder.name == "linalg_solve" and rank_of(b) < rank_of(a)
+    b = builder.unsqueeze(b, [rank_of(b)]) if is_vector else b
+
+    def turned(x: SSAValue) -> SSAValue:
+        rank = rank_of(x)
+        return x if left else builder.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+    a, b = turned(a), turned(b)
+    if builder.name == "linalg_solve":
+        batch = broadcast([dims_of(a)[:-2], dims_of(b)[:-2]])
+        a, b = (builder.broadcast(v, [*batch, *dims_of(v)[-2:]]) for v in (a, b))
+        (found,) = applied(builder, "MatrixSolve", a, b)
+    else:
+        if builder.flag("unitriangular"):
+            builder.refuse("ones on the diagonal that are not there", "unitriangular False")
+        lower = builder.flag("upper") != left
+        (found,) = applied(builder, "MatrixTriangularSolve", a, b, lower=lower)
+    found = turned(found)
+    return [builder.squeeze(found, [rank_of(found) - 1]) if is_vector else found]
+
+
+@legalizes("diagflat")
+def legalize_diagflat(builder: Pt2Legalizer) -> Results:
+    """A matrix with all elements on a diagonal."""
+    x = builder.input()
+    flat = builder.reshape(x, [product(dims_of(x))])
+    return [_torch(builder, "diag_embed.default", self=flat, offset=builder.get("offset")).value]
+
+
+@legalizes("fill_diagonal")
+def legalize_fill_diagonal(builder: Pt2Legalizer) -> Results:
+    """A number where all indices are one."""
+    x = builder.value()
+    rows = [TensorValue.iota(builder, d).column(len(x.dims), k) for k, d in enumerate(x.dims)]
+    if builder.flag("wrap"):
+        period = TensorValue.dim(builder, x.dims[1] + 1)
+        rows[0] = rows[0] % period
+    on = rows[0].eq(rows[1])
+    for row in rows[2:]:
+        on = on & rows[0].eq(row)
+    return [on.where(builder.operand("fill_value", x.element), x).value]
+
+
+@legalizes("norm_except_dim", "_weight_norm", "_weight_norm_interface")
+def legalize_weight_norm(builder: Pt2Legalizer) -> Results:
+    """v * g / |v|, the length of all but one dimension; of all for -1."""
+    v, axis = builder.value("v"), builder.integer("dim")
+    rank = len(v.dims)
+    axes = [k for k in range(rank) if axis == -1 or k != builder.axis(axis, rank)]
+    order = float(builder.number("pow")) if builder.has("pow") else 2.0
+    size = norm(v.abs(), axes, axis != -1, order)
+    if builder.name == "norm_except_dim":
+        return [size.value]
+    g = builder.value("g")
+    return [(v * (g / size)).value, size.value][: len(builder.op.results)]
+
+
+@legalizes("linalg_norm", "linalg_matrix_norm", "frobenius_norm")
+def legalize_any_norm(builder: Pt2Legalizer) -> Results:
+    """Norms of vectors, and those of matrices that are sums or sizes."""
+    x = builder.stated().abs()
+    rank = len(x.dims)
+    order = builder.get("ord") if builder.has("ord") else None
+    dims = builder.get("dim")
+    if isinstance(dims, int):
+        dims = [dims]
+    is_matrix = builder.name == "linalg_matrix_norm" or (
+        order is not None and (rank == 2 if dims is None else len(dims) == 2)
+    )
+    axes = list(range(rank)) if dims is None or dims == [] else builder.axes(dims, rank)
+    keep = builder.flag("keepdim")
+    if not is_matrix or order == "fro":
+        return [norm(x, axes, keep, 2.0 if order in (None, "fro") else float(order)).value]
+    order = float(order) if isinstance(order, int | float) else 0.0
+    if abs(order) not in (1.0, math.inf) or len(axes) != 2:
+        builder.refuse(f"the norm {builder.get('ord')} of a matrix", "fro, 1, -1, inf or -inf")
+    summed, other = axes if abs(order) == 1 else axes[::-1]
+    total = x.reduce("sum", [summed], True)
+    total = total.reduce("max" if order > 0 else "min", [other], True)
+    return [total.value if keep else builder.squeeze(total.value, axes)]
+
+
+@legalizes("renorm")
+def legalize_renorm(builder: Pt2Legalizer) -> Results:
+    """Parts along a dimension whose norm is larger than allowed are shortened."""
+    x, axis = builder.value(), builder.dim()
+    axes = [k for k in range(len(x.dims)) if k != axis]
+    size = norm(x.abs(), axes, True, float(builder.number("p")))
+    most = float(builder.number("maxnorm"))
+    return [size.gt(most).where(x * (most / (size + 1e-7)), x).value]
+
+
+@legalizes("linalg_vander", "vander")
+def legalize_vander(builder: Pt2Legalizer) -> Results:
+    """Powers of numbers."""
+    x = builder.stated(builder.op.schema.arguments["x"].name)
+    count = builder.get("N")
+    number = TensorValue.iota(builder, x.dims[-1] if count is None else builder.expr("N"))
+    if builder.name == "vander" and not builder.flag("increasing"):
+        number = TensorValue.dim(builder, number.dims[0] - 1) - number
+    wide = builder.unsqueeze(x.value, [len(x.dims)])
+    power = number.cast(x.element).value
+    return [_torch(builder, "pow.Tensor_Tensor", self=wide, exponent=power).value]
+
+
+@legalizes("linalg_vecdot", "vdot")
+def legalize_vecdot(builder: Pt2Legalizer) -> Results:
+    """Products along a dimension, added up."""
+    names = ("x", "y") if builder.has("x") else ("self", "other")
+    found = builder.stated(names[0]) * builder.stated(names[1])
+    axis = builder.integer("dim") if builder.has("dim") else 0
+    return [found.reduce("sum", [builder.axis(axis, len(found.dims))]).value]
+
+
+@legalizes("cov", "corrcoef")
+def legalize_covariance(builder: Pt2Legalizer) -> Results:
+    """How much rows vary together."""
+    for name in ("fweights", "aweights"):
+        if builder.has(name) and builder.get(name) is not None:
+            builder.refuse(f"'{name}'", "none")
+    x = builder.floating().value
+    x = builder.unsqueeze(x, [0]) if rank_of(x) == 1 else x
+    count = TensorValue.dim(builder, dims_of(x)[1]).cast(element_type(x))
+    rest = TensorValue(builder, x) - TensorValue(builder, mean(builder, x, [1], True))
+    correction = float(builder.number("correction")) if builder.has("correction") else 1.0
+    turned = builder.transpose(rest.value, [1, 0])
+    found = _torch(builder, "mm.default", self=rest.value, mat2=turned)
+    found = found / (count - correction).maximum(0.0)
+    if builder.name == "corrcoef":
+        sizes = apply(SqrtOp, (rest * rest).reduce("sum", [1]) / (count - 1.0))
+        found = found / sizes.column(2, 0) / sizes.column(2, 1)
+        found = found.clip(-1.0, 1.0)
+    return [builder.reshape(found.value, []) if rank_of(builder.input()) < 2 else found.value]
+
+
+@legalizes("affine_grid_generator")
+def legalize_affine_grid(builder: Pt2Legalizer) -> Results:
+    """The places of a grid of -1 to 1, moved by matrices."""
+    theta = builder.input("theta")
+    batch, *_ = sizes = builder.exprs_of("size")
+    corners, space = builder.flag("align_corners"), sizes[2:]
+    element, rank = element_type(theta), len(space)
+    rows: list[SSAValue] = []
+    for axis in reversed(range(rank)):
+        number = TensorValue.iota(builder, space[axis]).cast(element)
+        total = TensorValue.dim(builder, space[axis]).cast(element)
+        place = (number * 2 + 1) / total - 1.0
+        if corners:
+            place = total.eq(1).where(number * 0, number * (2 / (total - 1.0).maximum(1.0)) - 1.0)
+        wide = place.column(rank + 1, axis).broadcast([*space, 1])
+        rows.append(wide.value)
+    rows.append(builder.broadcast(builder.scalar(1, element), [*space, 1]))
+    grid = builder.reshape(concat(builder, rows, rank), [1, product(space), rank + 1])
+    grid = builder.broadcast(grid, [batch, product(space), rank + 1])
+    turned = builder.transpose(theta, [0, 2, 1])
+    found = _torch(builder, "bmm.default", self=grid, mat2=turned)
+    return [builder.reshape(found.value, [batch, *space, rank])]
+
+
+# Counting
+
+
+@legalizes("bincount")
+def legalize_bincount(builder: Pt2Legalizer) -> Results:
+    """How often each number occurs, or the sum of its weights."""
+    x = builder.value().cast(i64)
+    least = TensorValue.dim(builder, builder.expr("minlength"))
+    edge = builder.tensor(np.array([-1], np.int64))
+    largest = TensorValue(builder, concat(builder, [x.value, edge], 0)).reduce("max", [0]) + 1
+    count = size_of(builder, largest.maximum(least).value, "the number of bins")
+    if builder.optional("weights") is None:
+        values = builder.broadcast(builder.scalar(1, builder.element()), x.dims)
+    else:
+        values = builder.cast(builder.input("weights"), builder.element())
+    zeros = builder.broadcast(builder.scalar(0, values), [count])
+    return [builder.add(ScatterElementsOp(zeros, x.value, values, 0, "add"))]
+
+
+@legalizes("histc")
+def legalize_histogram(builder: Pt2Legalizer) -> Results:
+    """How many elements lie in each of equal intervals."""
+    x = builder.floating()
+    x = x.reshape([product(x.dims)])
+    bins = builder.integer("bins")
+    low, high = (builder.operand(name, x.element) for name in ("min", "max"))
+    if low.array is not None and high.array is not None and low.array == high.array:
+        low, high = x.reduce("min", [0]), x.reduce("max", [0])
+        same = low.eq(high)
+        low, high = same.where(low - 1.0, low), same.where(high + 1.0, high)
+    inside = x.ge(low) & x.le(high)
+    place = inside.where((x - low) * float(bins) / (high - low), 0.0).cast(i64)
+    place = place.minimum(bins - 1)
+    zeros = builder.broadcast(builder.scalar(0, x.value), [bins])
+    ones = inside.cast(x.element).value
+    return [builder.add(ScatterElementsOp(zeros, place.value, ones, 0, "add"))]
+
+
+@legalizes("_unique", "_unique2", "unique_dim")
+def legalize_unique(builder: Pt2Legalizer) -> Results:
+    """The different elements, or parts, in order; where each is among them; how many they are."""
+    x, axis = builder.value(), 0
+    dims = x.dims
+    if builder.has("dim"):
+        axis = builder.dim()
+        dims = (x.dims[axis],)
+    else:
+        x = x.reshape([product(dims)])
+    values, _, places, counts = unique(builder, x, axis, True)
+    return [values, builder.reshape(places, dims), counts][: len(builder.op.results)]
+
+
+@legalizes("unique_consecutive")
+def legalize_unique_consecutive(builder: Pt2Legalizer) -> Results:
+    """The first of each row of equal elements."""
+    if builder.get("dim") is not None:
+        builder.refuse("'dim'", "none")
+    x = builder.input()
+    flat = builder.reshape(x, [product(dims_of(x))])
+    count = dims_of(flat)[0]
+    near, far = _neighbors(builder, flat, 0)
+    first = builder.broadcast(builder.scalar(True, i1), [1])
+    starts = concat(builder, [first, far.ne(near).value], 0)
+    (values,) = aten(builder, "masked_select.default", [element_type(x)], self=flat, mask=starts)
+    (number,) = aten(builder, "cumsum.default", [i64], self=starts, dim=0)
+    (places,) = aten(builder, "nonzero.default", [i64], self=starts)
+    assert values is not None
+    assert number is not None
+    assert places is not None
+    places = builder.reshape(places, [dims_of(values)[0]])
+    end = builder.reshape(builder.dims([count], []), [1])
+    near, far = _neighbors(builder, concat(builder, [places, end], 0), 0)
+    inverse = (TensorValue(builder, number) - 1).reshape(dims_of(x))
+    return [values, inverse.value, (far - near).value]
+
+
+# Movement
+
+
+@legalizes("column_stack")
+def legalize_column_stack(builder: Pt2Legalizer) -> Results:
+    """Vectors as columns beside each other."""
+    values = [
+        builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
+        for value in builder.inputs("tensors")
+    ]
+    return [concat(builder, [builder.cast(value, builder.element()) for value in values], 1)]
+
+
+@legalizes("hsplit.int", "vsplit.int", "dsplit.int", "hsplit.array", "vsplit.array", "dsplit.array")
+def legalize_split_along(builder: Pt2Legalizer) -> Results:
+    """Parts along the second, first or third dimension."""
+    x = builder.input()
+    axis = {"h": min(1, rank_of(x) - 1), "v": 0, "d": 2}[builder.name[0]]
+    key = "sections" if builder.has("sections") else "indices"
+    target = "tensor_split.sections" if key == "sections" else "tensor_split.indices"
+    given = {"self": x, "dim": axis, key: builder.get(key)}
+    return aten(builder, target, [element_type(x)] * len(builder.op.results), **given)
+
+
+@legalizes("rot90")
+def legalize_rot90(builder: Pt2Legalizer) -> Results:
+    """Quarter turns of a plane."""
+    x = builder.input()
+    first, second = builder.axes(builder.ints_of("dims"), rank_of(x))
+    turns = builder.integer("k") % 4
+    flipped = {1: [second], 2: [first, second], 3: [first]}.get(turns, [])
+    if flipped:
+        x = _torch(builder, "flip.default", self=x, dims=flipped).value
+    order = list(range(rank_of(x)))
+    if turns % 2:
+        order[first], order[second] = second, first
+    return [builder.transpose(x, order)]
+
+
+@legalizes("nonzero_numpy")
+def legalize_nonzero_numpy(builder: Pt2Legalizer) -> Results:
+    """The places of what is not zero, a vector for each dimension."""
+    (found,) = aten(builder, "nonzero.default", [i64], self=builder.input())
+    assert found is not None
+    count = len(builder.op.results)
+    return [builder.squeeze(builder.slice_axis(found, 1, k, 1), [1]) for k in range(count)]
+
+
+# Attention
+
+
+@legalizes("_native_multi_head_attention")
+def legalize_native_attention(builder: Pt2Legalizer) -> Results:
+    """Projections in one matrix, attention by heads, and a projection."""
+    if builder.flag("need_weights") and builder.wants(1):
+        builder.refuse("the weights of attention", "need_weights False")
+    names = ("query", "key", "value", "qkv_weight", "qkv_bias", "proj_weight", "proj_bias")
+    x, key, value, weight, bias, out, out_bias = (builder.input(name) for name in names)
+    mask = builder.optional("mask")
+    heads = builder.integer("num_head")
+    kind = builder.get("mask_type")
+    return [
+        _attention(builder, (x, key, value), (weight, bias, out, out_bias), heads, mask, kind),
+        None,
+    ]
+
+
+def _linear(builder: Pt2Legalizer, x: SSAValue, weight: SSAValue, bias: SSAValue) -> SSAValue:
+    return _torch(builder, "linear.default", input=x, weight=weight, bias=bias).value
+
+
+def _attention(
+    builder: Pt2Legalizer,
+    inputs: tuple[SSAValue, SSAValue, SSAValue],
+    weights: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
+    heads: int,
+    mask: SSAValue | None,
+    kind: Any,
+) -> SSAValue:
+    weight, bias, out, out_bias = weights
+    width = dims_of(inputs[0])[2]
+    parts: list[SSAValue] = []
+    for k, x in enumerate(inputs):
+        rows = builder.slice_axis(weight, 0, width * k, width)
+        shift = builder.slice_axis(bias, 0, width * k, width)
+        y = _linear(builder, x, rows, shift)
+        y = builder.reshape(y, [*dims_of(x)[:2], heads, width // heads])
+        parts.append(builder.transpose(y, [0, 2, 1, 3]))
+    if mask is not None:
+        if element_type(mask) == i1:
+            mask = (~TensorValue(builder, mask)).value
+        if kind == 1:
+            mask = builder.unsqueeze(mask, [1, 2])
+    q, k, v = parts
+    found = _torch(
+        builder, "scaled_dot_product_attention.default", query=q, key=k, value=v, attn_mask=mask
+    )
+    joined = builder.reshape(builder.transpose(found.value, [0, 2, 1, 3]), dims_of(inputs[0]))
+    return _linear(builder, joined, out, out_bias)
+
+
+@legalizes("_transformer_encoder_layer_fwd")
+def legalize_encoder_layer(builder: Pt2Legalizer) -> Results:
+    """Attention and two linear layers, each added to its input and normalized."""
+    x = builder.input("src")
+    before = builder.flag("norm_first")
+    names = ("qkv_weight", "qkv_bias", "proj_weight", "proj_bias")
+    weight, bias, out, out_bias = (builder.input(name) for name in names)
+
+    def normalized(x: SSAValue, number: int) -> SSAValue:
+        scale, shift = (builder.input(f"norm_{name}_{number}") for name in ("weight", "bias"))
+        return _torch(
+            builder, "layer_norm.default", input=x, normalized_shape=[dims_of(x)[-1].value],
+            weight=scale, bias=shift, eps=builder.number("eps"),
+        ).value  # fmt: skip
+
+    def fed(x: SSAValue) -> SSAValue:
+        y = _linear(builder, x, builder.input("ffn_weight_1"), builder.input("ffn_bias_1"))
+        name = "gelu.default" if builder.flag("use_gelu") else "relu.default"
+        y = _torch(builder, name, self=y).value
+        return _linear(builder, y, builder.input("ffn_weight_2"), builder.input("ffn_bias_2"))
+
+    def attended(x: SSAValue) -> SSAValue:
+        mask, heads = builder.optional("mask"), builder.integer("num_heads")
+        kind = builder.get("mask_type")
+        return _attention(builder, (x, x, x), (weight, bias, out, out_bias), heads, mask, kind)
+
+    for number, part in ((1, attended), (2, fed)):
+        y = TensorValue(builder, part(normalized(x, number) if before else x))
+        x = (TensorValue(builder, x) + y).value
+        x = x if before else normalized(x, number)
+    return [x]
