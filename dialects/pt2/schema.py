@@ -96,8 +96,6 @@ def functional(target: str) -> str:
     name, _, overload = rest.partition(".")
     if space != "aten":
         return target
-    if name.endswith("_copy") and target not in schemas():  # a view as a tensor of its own
-        return f"aten.{name.removesuffix('_copy')}.{overload}"
     if name.startswith("__i"):
         return f"aten.__{name[3:]}.{overload}"
     return (

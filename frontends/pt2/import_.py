@@ -36,7 +36,7 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, read_all, unranked
+from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, can_view, read_all, unranked
 from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.pt2.sizes import size_of
@@ -406,6 +406,8 @@ class _Importer:
             self._bind(node, op, [name for _, name in names], in_place, scope)
         except AliasError as error:
             self._report(node_name(node), target, f"found {error}")
+            for (_, name), result in zip(names, op.results, strict=True):
+                scope.names[name] = Alias.of(result)
 
     def _bind(
         self, node: Mapping[str, Any], op: Pt2Op, names: list[str], in_place: bool, scope: _Scope
@@ -445,12 +447,23 @@ class _Importer:
         if base in ("reshape", "contiguous", "flatten", "ravel", "unflatten"):
             if self._lies_in_order(meta):
                 return True
-            if base != "contiguous":
+            if base == "contiguous":
+                return False
+            sizes, strides = (self._numbers(meta[key]) for key in ("sizes", "strides"))
+            new = self._numbers(metas[_output_names(node)[0][1]]["sizes"])
+            if sizes is None or strides is None or new is None:
                 scope.names[_first_name(node)].storage.unclear = True
-            return False
+                return False
+            return can_view(sizes, strides, new)
         if base == "dropout":
             return not op.argument("train")
         return True
+
+    def _numbers(self, sizes: Sequence[Any]) -> list[int] | None:
+        """Sizes or strides, if all of them are known."""
+        found = [size_of(size, self.symbols).value for size in sizes]
+        known = [number for number in found if number is not None]
+        return known if len(known) == len(found) else None
 
     def _lies_in_order(self, meta: Mapping[str, Any]) -> bool:
         """True if the elements of a tensor lie in the order of their indices."""

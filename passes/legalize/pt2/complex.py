@@ -73,7 +73,12 @@ def complex_element(builder: Pt2Legalizer) -> Attribute | None:
     found = element_type(pairs[0]) if pairs else found
     if isinstance(found, ComplexType):
         return found
-    return ComplexType(found if is_float(found) else f32)
+    return complex_of(found if is_float(found) else f32)
+
+
+def complex_of(part: Any) -> Attribute:
+    """The type of complex numbers whose parts have a type."""
+    return ComplexType(cast("AnyFloat", part))
 
 
 def complex_values(builder: Pt2Legalizer) -> Results:

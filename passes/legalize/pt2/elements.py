@@ -24,7 +24,8 @@ _INDEX = frozenset(
 )
 _INDEX_SECOND = frozenset(
     "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d adaptive_max_pool2d "
-    "adaptive_max_pool3d topk sort median kthvalue cummax cummin".split()
+    "adaptive_max_pool3d topk sort median kthvalue cummax cummin _pack_padded_sequence "
+    "_pad_packed_sequence _unique _unique2 unique_dim unique_consecutive".split()
 )
 _SUMS = frozenset("sum prod cumsum cumprod nansum trace".split())
 _FLOATING = frozenset(
@@ -78,7 +79,11 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
     first = _first(builder)
     if name in _BOOLEAN:
         return ui8 if name in ("all", "any") and first == ui8 else i1
-    if name in _INDEX or (index == 1 and (name in _INDEX_SECOND or _is_extremum(builder, name))):
+    if (
+        name in _INDEX
+        or (index and name in _INDEX_SECOND)
+        or (index == 1 and _is_extremum(builder, name))
+    ):
         return i64
     if name in ("searchsorted", "bucketize"):
         return i32 if builder.flag("out_int32") else i64

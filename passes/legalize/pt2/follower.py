@@ -8,10 +8,9 @@ of each op, in a function of its own, and says what is known of the results.
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import AnyFloat, ComplexType, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +21,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.pt2.ops import Pt2Op
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import PoisonedError, RefusalError
+from lowerdeck.passes.legalize.pt2.complex import complex_of
 from lowerdeck.passes.legalize.pt2.elements import result_element
 from lowerdeck.passes.legalize.pt2.framework import core_values
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -65,7 +65,7 @@ class Follower:
 
     def _element(self, found: SSAValue) -> Attribute:
         element = element_type(found)
-        return ComplexType(cast("AnyFloat", element)) if found in self._pairs else element
+        return complex_of(element) if found in self._pairs else element
 
     def dims(self, value: SSAValue) -> list[Expr]:
         """The dimensions of a value."""
