@@ -103,6 +103,15 @@ def examples() -> dict[str, Example]:
         "mixed": Example(nets.Mixed, [{"x": r(1, 3, 16, 16)}], script),
         "beam": Example(nets.Beam, [{"h": r(1, 5)}, {"h": r(1, 5)}], script),
         "statistics": Example(nets.Statistics, [{"x": r(4, 5)}], script),
+        "spectra": Example(nets.Spectra, [{"x": r(2, 16)}]),
+        "formulas": Example(
+            nets.Formulas, [{"x": r(4, 5), "n": torch.tensor([3, 1, 1, 6])}], script
+        ),
+        "packed": Example(
+            nets.Packed,
+            [{"x": r(5, 3, 3), "lengths": torch.tensor(k)} for k in ([5, 3, 1], [4, 4, 2])],
+        ),
+        "fast": Example(nets.Fast, [{"x": r(2, 3, 4)}], trace),
         "frozen": Example(nets.Residual, [{"x": r(1, 3, 32, 32)}], ("freeze",)),
         "counter_traced": Example(nets.Memory, [{"x": r(1, 4)} for _ in range(2)], trace),
     }

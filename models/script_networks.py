@@ -563,3 +563,108 @@ class Statistics(nn.Module):
             torch.tril(x @ x.t()),
             x.unfold(1, 2, 1),
         ]
+
+
+# Signals and formulas
+
+
+class Spectra(nn.Module):
+    """Fourier transforms and complex numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(8))
+        self.register_buffer("turns", torch.polar(torch.ones(3), torch.arange(3.0)))
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        s = torch.stft(x, 8, 2, window=self.window, return_complex=True)
+        back = torch.istft(s, 8, 2, window=self.window, length=x.size(-1))
+        pairs = torch.view_as_complex(x[:, :6].reshape(2, 3, 2)) * self.turns
+        half = torch.fft.rfft(x[:, :7], norm="ortho")
+        plane = torch.fft.fft2(x)
+        return [
+            s.abs(),
+            torch.angle(s),
+            back,
+            torch.view_as_real(pairs.conj() / (pairs + 1)),
+            torch.view_as_real(half),
+            torch.fft.irfft(half, 7, norm="ortho"),
+            torch.fft.fftshift(plane.real) + plane.imag,
+            torch.view_as_real(torch.fft.ifft(plane, dim=0)[:, 1:4].transpose(0, 1)),
+            torch.view_as_real(torch.exp(pairs) @ pairs.t()),
+            torch.fft.irfft2(torch.fft.rfft2(x, s=[3, 6]), s=[3, 6]),
+            torch.fft.fftfreq(5),
+            torch.fft.hfft(half),
+        ]
+
+
+class Formulas(nn.Module):
+    """Operators that are formulas of others."""
+
+    def forward(self, x: Tensor, n: Tensor) -> list[Tensor]:
+        square = x @ x.t() + torch.eye(4)
+        target = n % 5
+        unique, inverse, counts = torch.unique(n, return_inverse=True, return_counts=True)
+        return [
+            F.one_hot(n, 7),
+            torch.logaddexp(x[0], x[1]),
+            torch.isclose(x, x + 1e-9),
+            torch.xlogy(x.abs(), x.abs()),
+            torch.heaviside(x, x),
+            F.smooth_l1_loss(x[0], x[1]),
+            F.binary_cross_entropy_with_logits(x, x.sigmoid()),
+            F.cross_entropy(x, target),
+            F.nll_loss(x, target, reduction="sum"),
+            F.kl_div(x, x.softmax(1), reduction="batchmean"),
+            torch.hamming_window(6),
+            torch.kaiser_window(6, False, 5.0),
+            torch.diff(x, dim=1),
+            torch.trapezoid(x, dx=0.5),
+            torch.linalg.inv(square),
+            torch.linalg.det(square),
+            torch.linalg.cholesky(square),
+            torch.linalg.solve(square, x),
+            torch.linalg.solve_triangular(square.tril(), x, upper=False),
+            torch.diagflat(x[0]),
+            torch.linalg.norm(x, float("inf")),
+            torch.linalg.vecdot(x, x),
+            torch.corrcoef(x),
+            F.affine_grid(x[:2, :3].reshape(1, 2, 3), [1, 1, 2, 3], align_corners=False),
+            torch.bincount(n),
+            torch.histc(x, 4),
+            unique,
+            inverse,
+            counts,
+            torch.unique_consecutive(n),
+            torch.column_stack([x, x[:, 0]]),
+            torch.rot90(x, 1, [0, 1]),
+            torch.fill(x, 2.0).fill_diagonal_(1.0),
+            torch.renorm(x, 2.0, 0, 1.0),
+            torch.float_power(x.abs(), 2.5),
+        ]
+
+
+class Packed(nn.Module):
+    """An LSTM over sequences of different lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, 2, bidirectional=True)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+        y, (h, c) = self.lstm(packed)
+        padded, found = nn.utils.rnn.pad_packed_sequence(y, total_length=6)
+        return padded, h + c, found
+
+
+class Fast(nn.Module):
+    """An encoder's layer as one operator, after weights with a norm of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter = nn.utils.parametrizations.weight_norm(nn.Linear(4, 8))
+        self.layer = nn.TransformerEncoderLayer(8, 2, 6, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(self.enter(x))

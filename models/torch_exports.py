@@ -97,7 +97,8 @@ class Case:
         for key, pairs in parts.items():
             entry[key] = f"{key}_{number}.npz"
             values = zip([n for n, _ in pairs], arrays([v for _, v in pairs]), strict=True)
-            np.savez(self.folder / entry[key], **dict(values))
+            kept: Any = dict(values)
+            np.savez(self.folder / entry[key], **kept)
         self.data["samples"].append(entry)
         self.data["state"] = [name for name, _ in state]
 

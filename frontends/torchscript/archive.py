@@ -65,6 +65,8 @@ _STORAGES = {
     "DoubleStorage": f64,
     "BoolStorage": i1,
     "BFloat16Storage": bf16,
+    "ComplexFloatStorage": ComplexType(f32),
+    "ComplexDoubleStorage": ComplexType(f64),
 }
 
 

@@ -10,6 +10,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from xdsl.dialects.builtin import ComplexType
+
 from lowerdeck.dialects.core.types import f32, is_float
 from lowerdeck.frontends.torchscript.archive import ELEMENTS
 from lowerdeck.frontends.torchscript.operators import Operators, array_constant, describe
@@ -100,6 +102,11 @@ def _is_floating(caller: Caller, x: Tensor) -> bool:
     return is_float(caller.element(x))
 
 
+@_function("is_complex")
+def _is_complex(caller: Caller, x: Tensor) -> bool:
+    return isinstance(caller.element(x), ComplexType)
+
+
 @_function("is_signed")
 def _is_signed(caller: Caller, x: Tensor) -> bool:
     return not str(caller.element(x)).startswith(("ui", "i1"))
@@ -109,6 +116,14 @@ def _is_signed(caller: Caller, x: Tensor) -> bool:
 def _device(caller: Caller, x: Any = "cpu", *_: Any) -> Device:
     del caller
     return Device(x if isinstance(x, str) else "cpu")
+
+
+@_function("type")
+def _type(caller: Caller, x: Any) -> str:
+    del caller
+    if not isinstance(x, Device):
+        raise ScriptError(f"the type of {describe(x)}")
+    return x.name.partition(":")[0]
 
 
 @_function("layout")
@@ -144,7 +159,7 @@ def _yes(caller: Caller, *_: Any) -> bool:
 
 
 @_function(
-    *"is_complex is_autocast_enabled is_autocast_cpu_enabled is_cuda is_quantized is_mkldnn "
+    *"is_autocast_enabled is_autocast_cpu_enabled is_cuda is_quantized is_mkldnn "
     "is_sparse is_xla is_meta is_nested is_mps is_xpu is_vulkan is_ipu is_mtia is_maia is_conj "
     "is_neg is_inference is_hpu is_sparse_csr has_torch_function is_tracing".split()
 )
@@ -197,9 +212,12 @@ def _transposed(caller: Caller, x: Tensor) -> Any:
     return caller.call("aten.numpy_T", [x], {})
 
 
-@_function(
-    "real", "wait", "requires_grad_", "unchecked_unwrap_optional", "_unwrap_optional", "fork_value"
-)
+@_function("real")
+def _real(caller: Caller, x: Tensor) -> Any:
+    return caller.call("aten.real", [x], {}) if _is_complex(caller, x) else x
+
+
+@_function("wait", "requires_grad_", "unchecked_unwrap_optional", "_unwrap_optional", "fork_value")
 def _same(caller: Caller, x: Any, *_: Any) -> Any:
     del caller
     return x

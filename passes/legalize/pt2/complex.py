@@ -71,9 +71,7 @@ def complex_element(builder: Pt2Legalizer) -> Attribute | None:
     found = element_type(operands[0]) if operands else f32
     pairs = [value for value in operands if value in builder.pairs]
     found = element_type(pairs[0]) if pairs else found
-    if isinstance(found, ComplexType):
-        return found
-    return complex_of(found if is_float(found) else f32)
+    return complex_of(_part_of(found) or (found if is_float(found) else f32))
 
 
 def complex_of(part: Any) -> Attribute:

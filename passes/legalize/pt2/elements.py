@@ -89,7 +89,7 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
         return i32 if builder.flag("out_int32") else i64
     if name in _SUMS and first is not None:
         return first if is_float(first) else i64
-    if name == "truediv":
+    if name in ("truediv", "float_power"):
         return f64
     if name in ("item", "_local_scalar_dense") and first is not None:
         return (i1, i64, f64)[category(first)]

@@ -351,6 +351,15 @@ def legalize_stacks(builder: Pt2Legalizer) -> Results:
     return [concat(builder, wide, axis)]
 
 
+@legalizes("sum_to_size")
+def legalize_sum_to_size(builder: Pt2Legalizer) -> Results:
+    """The sum over all dimensions that are one, or are not, in the result."""
+    x, sizes = builder.value(), builder.exprs_of("size")
+    lead = len(x.dims) - len(sizes)
+    axes = [k for k, dim in enumerate(x.dims) if k < lead or (sizes[k - lead] == 1 and dim != 1)]
+    return [x.reduce("sum", axes).reshape(sizes).value if axes else x.value]
+
+
 @legalizes("repeat", "tile")
 def legalize_repeat(builder: Pt2Legalizer) -> Results:
     """Copies side by side."""
@@ -384,6 +393,8 @@ def legalize_meshgrid(builder: Pt2Legalizer) -> Results:
         dims = broadcast([dims_of(value) for value in values])
         return [builder.broadcast(value, dims) for value in values]
     sizes = [product(dims_of(value)) for value in values]
+    if builder.name == "cartesian_prod" and len(values) == 1:
+        return values
     swaps = builder.text("indexing", "ij") == "xy" if builder.has("indexing") else False
     order = list(range(len(values)))
     if swaps and len(order) > 1:

@@ -280,6 +280,8 @@ def legalize_running_extremum(builder: Pt2Legalizer) -> Results:
     """The extremum so far, and where the last one is; NaN is more than all."""
     x = builder.value()
     rank = len(x.dims)
+    if not rank:
+        return [x.value, builder.scalar(0, i64)]
     axis = builder.axis(builder.integer("dim"), rank)
     order = [axis, *(k for k in range(rank) if k != axis)]
     rows = x.transpose(order).value
