@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+import math
+
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import rank_of
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
 def weighted_taps(
@@ -52,3 +56,39 @@ def inner_cubic(x: TensorValue, a: float) -> TensorValue:
 def outer_cubic(x: TensorValue, a: float) -> TensorValue:
     """The kernel at distances between one and two."""
     return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a
+
+
+def scaled_size(builder: Legalizer, dim: Expr, scale: float) -> Expr:
+    """The whole part of a size times a scale."""
+    if dim.value is not None:
+        return Expr.const(math.floor(dim.value * scale))
+    if scale == int(scale):
+        return dim * int(scale)
+    if 1 / scale == int(1 / scale):
+        return dim // int(1 / scale)
+    builder.refuse(f"the scale {scale} of an open size", "a whole one")
+
+
+def interpolated(
+    builder: CoreBuilder, x: SSAValue, axis: int, place: TensorValue, kind: str, element: Attribute
+) -> SSAValue:
+    """
+    The elements along an axis at places between them, by the one before (`nearest`), two (`linear`)
+    or four neighbors (`cubic`), which are computed in an element type; what lies outside is the
+    first or the last one.
+    """
+    last = TensorValue.dim(builder, dims_of(x)[axis]) - 1
+    low = place.floor()
+    base = low.cast(i64)
+    if kind == "nearest":
+        index = base.minimum(last).maximum(0)
+        return builder.add(GatherOp(x, index.value, axis))
+    after = (place - low).cast(element)
+    if kind == "linear":
+        index = [base.minimum(last), (base + 1).minimum(last)]
+        weights = [1.0 - after, after]
+    else:
+        index = [(base + k).minimum(last).maximum(0) for k in (-1, 0, 1, 2)]
+        weights = cubic_weights(after, -0.75)
+    value = builder.cast(x, element)
+    return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)

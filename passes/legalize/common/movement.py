@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
+from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
+from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import (
     UNBOUNDED,
@@ -185,6 +186,40 @@ def sliced_at_run_time(
         sizes_of(builder, sizes.value, "sizes"),
         builder.require_exprs(step.value, "steps"),
     )
+
+
+Bounds: TypeAlias = "tuple[Expr, Expr, Expr]"
+"""The start, the end and the step of a slice."""
+
+
+def places_of(
+    builder: Legalizer, x: SSAValue, bounds: Sequence[Bounds | None]
+) -> list[TensorValue]:
+    """The i64 places along each dimension that slices take, all of them for None."""
+    places: list[TensorValue] = []
+    for dim, given in zip(dims_of(x), bounds, strict=True):
+        number = TensorValue.iota(builder, dim)
+        if given is not None:
+            start, end, step = ([bound] for bound in given)
+            number = TensorValue(builder, sliced(builder, number.value, [0], start, end, step))
+        places.append(number)
+    return places
+
+
+def written(
+    builder: Legalizer, x: SSAValue, places: Sequence[TensorValue], value: SSAValue
+) -> SSAValue:
+    """x with other elements at all combinations of places along its dimensions."""
+    counts = [place.dims[0] for place in places]
+    flat = TensorValue.number(builder, 0, i64)
+    for axis, place in enumerate(places):
+        stride = TensorValue.dim(builder, product(dims_of(x)[axis + 1 :]))
+        flat = flat + (place * stride).column(len(places), axis)
+    count = product(counts)
+    index = flat.broadcast(counts).reshape([count])
+    rows = builder.reshape(x, [product(dims_of(x))])
+    op = ScatterElementsOp(rows, index.value, builder.reshape(value, [count]), 0)
+    return builder.reshape(builder.add(op), dims_of(x))
 
 
 # Padding

@@ -8,14 +8,14 @@ from itertools import product as cartesian
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.reduce import PoolOp
-from lowerdeck.dialects.core.tensor import PadOp
-from lowerdeck.dialects.core.types import element_type, i64, is_float, numpy_dtype
-from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, PadOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, is_float, numpy_dtype
+from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window
-from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 MAX_TAPS = 1024
@@ -131,3 +131,31 @@ def adaptive(
         else:
             parts.append(TensorValue(builder, builder.reduce(kind, part, [axis], True)))
     return concat(parts, axis).value
+
+
+def adaptive_places(
+    builder: Legalizer, x: SSAValue, sizes: Sequence[int]
+) -> tuple[SSAValue, SSAValue]:
+    """
+    The largest of each window of [N, C, spatial...], and where in the plane it is: each window by
+    itself, so the sizes of the planes are known.
+    """
+    lead, space = dims_of(x)[:2], dims_of(x)[2:]
+    if constants(space) is None:
+        builder.refuse("places in an adaptive pool of an open size", "a known size")
+    number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
+    places = number.broadcast(dims_of(x)).value
+    values: list[TensorValue] = []
+    indices: list[TensorValue] = []
+    ranges = [adaptive_ranges(dim, size) for dim, size in zip(space, sizes, strict=True)]
+    for window in cartesian(*ranges):
+        starts = [Expr.const(0)] * 2 + [first for first, _ in window]
+        counts = [*lead, *(last - first for first, last in window)]
+        flat = [*lead, product(counts[2:])]
+        part = builder.reshape(builder.slice(x, starts, counts), flat)
+        where = builder.reshape(builder.slice(places, starts, counts), flat)
+        place = builder.add(ArgReduceOp("max", part, 2, True))
+        values.append(TensorValue(builder, builder.reduce("max", part, [2], True)))
+        indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
+    best, where = (concat(part, 2).reshape([*lead, *sizes]).value for part in (values, indices))
+    return best, where

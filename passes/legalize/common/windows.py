@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lowerdeck.dialects.dims import Expr, maximum, minimum
 
@@ -99,3 +99,22 @@ def _fitting(exact: Expr, end: Expr, stride: int) -> Expr:
         return maximum(exact, end)
     is_one_more = end.value - exact.value >= stride
     return Expr.const(max(exact.value, 0) if is_one_more else max(exact.value, end.value))
+
+
+def with_a_place(window: Window, dims: Sequence[Expr]) -> Window:
+    """
+    A window that is wider than the image by less than a stride has one place, where it hangs over
+    the end: PaddlePaddle's division cuts off.
+    """
+    missing = [
+        extent - dim - first - last
+        for extent, dim, first, last in zip(
+            window.extents, dims, window.begin, window.end, strict=True
+        )
+    ]
+    over = [
+        size if size.value is not None and 0 < size.value < stride else Expr.const(0)
+        for size, stride in zip(missing, window.strides, strict=True)
+    ]
+    ends = [last + more for last, more in zip(window.end, over, strict=True)]
+    return replace(window, end=ends, overhang=over)

@@ -7,9 +7,17 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, exprs, product
-from lowerdeck.passes.legalize.common.movement import concat, pad, sliced
+from lowerdeck.passes.legalize.common.movement import (
+    Bounds,
+    concat,
+    pad,
+    places_of,
+    sliced,
+    written,
+)
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -359,22 +367,16 @@ def legalize_split(builder: MxnetLegalizer) -> Results:
 @legalizes("_slice_assign", "_slice_assign_scalar")
 def legalize_slice_assign(builder: MxnetLegalizer) -> Results:
     """A part of a tensor replaced."""
-    from lowerdeck.dialects.core.tensor import ScatterNdOp
-
     is_scalar = builder.name.endswith("scalar")
     x = builder.input("data" if is_scalar else "lhs")
-    axes, (starts, ends, steps) = _bounds(builder, x)
-    places = TensorValue.iota(builder, product(dims_of(x))).reshape(dims_of(x)).value
-    chosen = sliced(builder, places, axes, starts, ends, steps)
-    count = product(dims_of(chosen))
-    if is_scalar:
-        value = builder.broadcast(builder.scalar(builder.number("scalar"), x), [count])
-    else:
-        value = builder.broadcast(builder.cast(builder.input("rhs"), x), dims_of(chosen))
-        value = builder.reshape(value, [count])
-    flat = builder.reshape(x, [product(dims_of(x))])
-    op = ScatterNdOp(flat, builder.reshape(chosen, [count, 1]), value)
-    return [builder.reshape(builder.add(op), dims_of(x))]
+    axes, columns = _bounds(builder, x)
+    bounds: list[Bounds | None] = [None] * rank_of(x)
+    for axis, *given in zip(axes, *columns, strict=True):
+        bounds[axis] = (given[0], given[1], given[2])
+    places = places_of(builder, x, bounds)
+    value = builder.scalar(builder.number("scalar"), x) if is_scalar else builder.input("rhs")
+    value = builder.broadcast(builder.cast(value, x), [place.dims[0] for place in places])
+    return [written(builder, x, places, value)]
 
 
 # Concatenation
@@ -550,8 +552,6 @@ def _per_channel(builder: MxnetLegalizer, name: str, x: SSAValue) -> TensorValue
 @legalizes("fill_element_0index")
 def legalize_fill_element(builder: MxnetLegalizer) -> Results:
     """An element of each row replaced."""
-    from lowerdeck.dialects.core.tensor import ScatterElementsOp
-
     x, value, place = (builder.input(name) for name in ("lhs", "mhs", "rhs"))
     rows = dims_of(x)[0]
     index = builder.reshape(builder.cast(place, i64), [rows, 1])

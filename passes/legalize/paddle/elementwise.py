@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
@@ -59,15 +60,36 @@ def _placed(builder: PaddleLegalizer, x: TensorValue, axis: int, rank: int) -> T
     return x.reshape([*[one] * axis, *dims, *[one] * (rank - axis - len(dims))])
 
 
-@legalizes("add", "subtract", "minus", "multiply")
-def legalize_sum(builder: PaddleLegalizer) -> Results:
-    """Sums of truth values are or, products and."""
-    a, b = aligned(builder, "x", "y")
-    if builder.name == "multiply":
-        return [(a & b if a.element == i1 else a * b).value]
-    if builder.name != "add":
-        return [(a - b).value]
-    return [(a | b if a.element == i1 else a + b).value]
+Pair: TypeAlias = "Callable[[TensorValue, TensorValue], TensorValue]"
+
+
+def _as_floats(function: type[core.BinaryOp]) -> Pair:
+    """A function of two elements that `TensorValue` has no method for."""
+    return lambda a, b: TensorValue(a.builder, a.builder.add(function(a.value, b.value)))
+
+
+_PAIRS: Mapping[str, Pair] = {
+    "add": lambda a, b: a | b if a.element == i1 else a + b,
+    "subtract": lambda a, b: a - b,
+    "minus": lambda a, b: a - b,
+    "multiply": lambda a, b: a & b if a.element == i1 else a * b,
+    "elementwise_pow": _as_floats(core.PowOp),
+    "remainder": _as_floats(core.ModOp),
+    "heaviside": lambda a, b: a.eq(0).where(b, a.gt(0).cast(a.element)),
+    "equal": lambda a, b: a.eq(b),
+    "not_equal": lambda a, b: a.ne(b),
+    "less_than": lambda a, b: a.lt(b),
+    "less_equal": lambda a, b: a.le(b),
+    "greater_than": lambda a, b: a.gt(b),
+    "greater_equal": lambda a, b: a.ge(b),
+}
+"""Sums of truth values are or, products and; a remainder has the sign of the divisor."""
+
+
+@legalizes(*_PAIRS)
+def legalize_pair(builder: PaddleLegalizer) -> Results:
+    """Functions of two elements."""
+    return [_PAIRS[builder.name](*aligned(builder, "x", "y")).value]
 
 
 @legalizes("divide")
@@ -83,18 +105,18 @@ def legalize_quotient(builder: PaddleLegalizer) -> Results:
 def legalize_extremum(builder: PaddleLegalizer) -> Results:
     """NaN is the extremum; in a ProgramDesc only if it is the second operand; or it is none."""
     a, b = aligned(builder, "x", "y")
-    if a.element == i1:
-        return [(a | b if "max" in builder.name else a & b).value]
     is_max = "max" in builder.name
+    if a.element == i1:
+        return [(a | b if is_max else a & b).value]
+    best = a.maximum(b) if is_max else a.minimum(b)
     if not is_float(a.element):
-        return [(a.maximum(b) if is_max else a.minimum(b)).value]
+        return [best.value]
     if builder.name.startswith("f"):
-        best = a.maximum(b) if is_max else a.minimum(b)
         return [a.ne(a).where(b, b.ne(b).where(a, best)).value]
     if builder.is_old:
         better = a.gt(b) if is_max else a.lt(b)
         return [builder.select(better.value, a.value, b.value)]
-    return [(a.maximum(b) if is_max else a.minimum(b)).value]
+    return [best.value]
 
 
 @legalizes("floor_divide")
@@ -105,62 +127,21 @@ def legalize_floor_divide(builder: PaddleLegalizer) -> Results:
         return [a.quotient(b).value]
     if builder.is_old:
         return [(a / b).floor().value]
-    return builder.torch("floor_divide.default", a.element, **{"self": a.value, "other": b.value})
-
-
-@legalizes("remainder")
-def legalize_remainder(builder: PaddleLegalizer) -> Results:
-    """With the sign of the divisor."""
-    a, b = aligned(builder, "x", "y")
-    return [builder.add(core.ModOp(a.value, b.value))]
-
-
-@legalizes("elementwise_pow")
-def legalize_power(builder: PaddleLegalizer) -> Results:
-    """Powers."""
-    a, b = aligned(builder, "x", "y")
-    return [builder.add(core.PowOp(a.value, b.value))]
+    return builder.torch("floor_divide.default", a.element, self=a.value, other=b.value)
 
 
 @legalizes("pow")
 def legalize_scalar_power(builder: PaddleLegalizer) -> Results:
     """Powers by a number; squares and roots are no powers."""
     x = builder.value("x")
-    if builder.optional("y") is None:
-        exponent = builder.number("y")
-        if exponent == 2:
-            return [(x * x).value]
-        if exponent == 1:
-            return [x.value]
-        if exponent == 0.5 and is_float(x.element):
-            return [builder.narrow(apply(core.SqrtOp, builder.wide()))]
+    exponent = None if builder.optional("y") is not None else builder.number("y")
+    if exponent in (1, 2):
+        return [x.value if exponent == 1 else (x * x).value]
+    if exponent == 0.5 and is_float(x.element):
+        return [builder.narrow(apply(core.SqrtOp, builder.wide()))]
     wide = builder.wide() if is_float(x.element) else x
     y = builder.scalar_of("y", wide.element)
-    return [builder.narrow(TensorValue(builder, builder.add(core.PowOp(wide.value, y.value))))]
-
-
-@legalizes("heaviside")
-def legalize_heaviside(builder: PaddleLegalizer) -> Results:
-    """0 below zero, 1 above, and y at zero."""
-    a, b = aligned(builder, "x", "y")
-    return [a.eq(0).where(b, a.gt(0).cast(a.element)).value]
-
-
-_COMPARISONS = {
-    "equal": "eq",
-    "not_equal": "ne",
-    "less_than": "lt",
-    "less_equal": "le",
-    "greater_than": "gt",
-    "greater_equal": "ge",
-}
-
-
-@legalizes(*_COMPARISONS)
-def legalize_comparison(builder: PaddleLegalizer) -> Results:
-    """Comparisons."""
-    a, b = aligned(builder, "x", "y")
-    return [getattr(a, _COMPARISONS[builder.name])(b).value]
+    return [builder.narrow(_as_floats(core.PowOp)(wide, y))]
 
 
 _BITS = {"and": core.AndOp, "or": core.OrOp, "xor": core.XorOp}
@@ -190,7 +171,7 @@ def legalize_shift(builder: PaddleLegalizer) -> Results:
     if not builder.flag("is_arithmetic"):
         builder.refuse("a logical shift", "an arithmetic one")
     x, y = builder.input("x"), builder.input("y")
-    return builder.torch(f"{builder.name}.Tensor", **{"self": x, "other": y})
+    return builder.torch(f"{builder.name}.Tensor", self=x, other=y)
 
 
 # One operand
@@ -204,6 +185,7 @@ _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "tanh_shrink": lambda x: x - apply(core.TanhOp, x),
     "softsign": lambda x: x / (x.abs() + 1),
     "logsigmoid": lambda x: _log_sigmoid(x),
+    "angle": lambda x: x.lt(0).where(x * 0 + math.pi, x * 0),
 }
 
 
@@ -222,29 +204,28 @@ def legalize_unary(builder: PaddleLegalizer) -> Results:
     return [builder.narrow(_UNARY[builder.name](x))]
 
 
-@legalizes("abs", "sign", "square", "relu", "relu6", "floor", "ceil", "trunc", "rint")
+def _whole(function: Callable[[TensorValue], TensorValue]) -> Callable[[TensorValue], TensorValue]:
+    """A function that leaves integers as they are."""
+    return lambda x: function(x) if is_float(x.element) else x
+
+
+_KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "abs": lambda x: x if is_unsigned(x.element) else x.abs(),
+    "square": lambda x: x * x,
+    "relu": lambda x: x.gt(0).where(x, 0) if is_float(x.element) else x.maximum(0),
+    "relu6": lambda x: x.maximum(0).minimum(6),
+    "sign": lambda x: TensorValue(x.builder, x.builder.add(core.SignOp(x.value))),
+    "floor": _whole(lambda x: x.floor()),
+    "ceil": _whole(lambda x: x.ceil()),
+    "trunc": _whole(lambda x: x.lt(0).where(x.ceil(), x.floor())),
+    "rint": _whole(lambda x: x.round()),
+}
+
+
+@legalizes(*_KEPT)
 def legalize_kept(builder: PaddleLegalizer) -> Results:
     """Functions that integers have, too. NaN is no number above zero."""
-    x = builder.value(builder.only)
-    match builder.name:
-        case "abs":
-            return [x.value if is_unsigned(x.element) else x.abs().value]
-        case "square":
-            return [(x * x).value]
-        case "relu":
-            return [x.gt(0).where(x, 0).value if is_float(x.element) else x.maximum(0).value]
-        case "relu6":
-            return [x.maximum(0).minimum(6).value]
-        case "sign":
-            return [builder.add(core.SignOp(x.value))]
-        case _ if not is_float(x.element):
-            return [x.value]
-        case "trunc":
-            return [x.lt(0).where(x.ceil(), x.floor()).value]
-        case "rint":
-            return [x.round().value]
-        case _:
-            return [(x.floor() if builder.name == "floor" else x.ceil()).value]
+    return [_KEPT[builder.name](builder.value(builder.only)).value]
 
 
 @legalizes("round")
@@ -263,19 +244,17 @@ def legalize_round(builder: PaddleLegalizer) -> Results:
     return [y.value]
 
 
-@legalizes("isnan", "isinf", "isfinite")
+_KINDS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "isnan": lambda x: x.ne(x),
+    "isinf": lambda x: x.abs().eq(math.inf) if is_float(x.element) else x.ne(x),
+    "isfinite": lambda x: x.abs().lt(math.inf) if is_float(x.element) else x.eq(x),
+}
+
+
+@legalizes(*_KINDS)
 def legalize_kind(builder: PaddleLegalizer) -> Results:
     """What kind of number it is."""
-    x = builder.value("x")
-    if not is_float(x.element):
-        return [(x.eq(x) if builder.name == "isfinite" else x.ne(x)).value]
-    match builder.name:
-        case "isnan":
-            return [x.ne(x).value]
-        case "isinf":
-            return [x.abs().eq(math.inf).value]
-        case _:
-            return [x.abs().lt(math.inf).value]
+    return [_KINDS[builder.name](builder.value("x")).value]
 
 
 @legalizes("isclose", "allclose")
@@ -319,30 +298,50 @@ def legalize_is_empty(builder: PaddleLegalizer) -> Results:
 # Activations with parameters
 
 
-@legalizes("leaky_relu", "elu", "celu", "selu", "prelu", "rrelu")
-def legalize_below_zero(builder: PaddleLegalizer) -> Results:
+def _below(x: TensorValue, low: TensorValue) -> TensorValue:
     """x, or another function of it below zero."""
-    x = builder.wide()
-    low = x.minimum(0)
-    match builder.name:
-        case "leaky_relu":
-            y = x.lt(0).where(x * builder.number("negative_slope"), x)
-        case "elu":
-            y = x.lt(0).where(expm1(low) * builder.number("alpha"), x)
-        case "celu":
-            alpha = builder.number("alpha")
-            y = x.lt(0).where(expm1(low / alpha) * alpha, x)
-        case "selu":
-            scale = builder.number("scale")
-            y = x.gt(0).where(x * scale, expm1(low) * (scale * builder.number("alpha")))
-        case "rrelu":
-            if not builder.flag("is_test"):
-                builder.refuse("random numbers", "is_test", "call model.eval()")
-            slope = (builder.number("lower") + builder.number("upper")) / 2
-            y = x.lt(0).where(x * slope, x)
-        case _:
-            y = x.gt(0).where(x, x * _slopes(builder, x))
-    return builder.results(out=builder.narrow(y))
+    return x.lt(0).where(low, x)
+
+
+def _softplus(x: TensorValue, beta: float, threshold: float) -> TensorValue:
+    """log(1 + exp(beta * x)) / beta, and x where that is the same."""
+    scaled = x * beta
+    soft = scaled.maximum(0) + log1p((-scaled.abs()).exp())
+    return scaled.gt(threshold).where(x, soft / beta)
+
+
+def _selu(x: TensorValue, scale: float, alpha: float) -> TensorValue:
+    return x.gt(0).where(x * scale, expm1(x.minimum(0)) * (scale * alpha))
+
+
+def _gelu(x: TensorValue, by_tanh: bool) -> TensorValue:
+    """By the error function, or by tanh."""
+    if by_tanh:
+        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+        return x * 0.5 * (apply(core.TanhOp, inner) + 1)
+    return x * 0.5 * (apply(core.ErfOp, x * math.sqrt(0.5)) + 1)
+
+
+def _softshrink(x: TensorValue, limit: float) -> TensorValue:
+    above, below = x.gt(limit).cast(x.element), x.lt(-limit).cast(x.element)
+    return above * (x - limit) + below * (x + limit)
+
+
+def _thresholded(x: TensorValue, limit: float, value: float) -> TensorValue:
+    above = x.gt(limit).cast(x.element)
+    return x * above + (1 - above) * value
+
+
+def _logit(x: TensorValue, eps: float) -> TensorValue:
+    """log(x / (1 - x)), x between eps and 1 - eps; outside of 0 to 1 it is NaN without eps."""
+    x = x.clip(eps, 1 - eps) if eps > 0 else x
+    return (x / (1 - x)).log()
+
+
+def _rrelu(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
+    if not builder.flag("is_test"):
+        builder.refuse("random numbers", "is_test", "call model.eval()")
+    return _below(x, x * ((builder.number("lower") + builder.number("upper")) / 2))
 
 
 def _slopes(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
@@ -353,75 +352,48 @@ def _slopes(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
         case "all":
             return slope.reshape([1] * rank)
         case "channel":
-            return slope.reshape([builder.total(slope.value)]).column(
-                rank, rank - 1 if builder.is_last else min(1, rank - 1)
-            )
+            axis = rank - 1 if builder.is_last else min(1, rank - 1)
+            return slope.reshape([builder.total(slope.value)]).column(rank, axis)
         case _:
             return slope.reshape([1, *x.dims[1:]])
 
 
-@legalizes("gelu")
-def legalize_gelu(builder: PaddleLegalizer) -> Results:
-    """By the error function, or by tanh."""
+_ACTIVATIONS: Mapping[str, Callable[..., TensorValue]] = {
+    "leaky_relu negative_slope": lambda x, slope: _below(x, x * slope),
+    "elu alpha": lambda x, alpha: _below(x, expm1(x.minimum(0)) * alpha),
+    "celu alpha": lambda x, alpha: _below(x, expm1(x.minimum(0) / alpha) * alpha),
+    "selu scale alpha": _selu,
+    "gelu approximate": _gelu,
+    "hardsigmoid slope offset": lambda x, a, b: (x * a + b).maximum(0).minimum(1),
+    "hardswish offset threshold scale": lambda x, a, b, c: x * (x + a).maximum(0).minimum(b) / c,
+    "hardtanh t_min t_max": lambda x, low, high: x.maximum(low).minimum(high),
+    "brelu t_min t_max": lambda x, low, high: x.maximum(low).minimum(high),
+    "stanh scale_a scale_b": lambda x, a, b: apply(core.TanhOp, x * a) * b,
+    "mish": lambda x: x * apply(core.TanhOp, _softplus(x, 1.0, 20.0)),
+    "softplus beta threshold": _softplus,
+    "hardshrink threshold": lambda x, most: (x.ge(-most) & x.le(most)).where(x * 0, x),
+    "softshrink threshold": _softshrink,
+    "thresholded_relu threshold value": _thresholded,
+    "logit eps": _logit,
+}
+"""Operators and their numbers."""
+
+_BY_NAME = {key.split()[0]: (key.split()[1:], made) for key, made in _ACTIVATIONS.items()}
+
+
+@legalizes(*_BY_NAME)
+def legalize_activation(builder: PaddleLegalizer) -> Results:
+    """Functions of floats with a few numbers; those of half precision are computed in f32."""
+    names, function = _BY_NAME[builder.name]
+    return [builder.narrow(function(builder.wide(), *(builder.number(name) for name in names)))]
+
+
+@legalizes("prelu", "rrelu")
+def legalize_slopes(builder: PaddleLegalizer) -> Results:
+    """x, or times a slope below zero."""
     x = builder.wide()
-    if builder.flag("approximate"):
-        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
-        return [builder.narrow(x * 0.5 * (apply(core.TanhOp, inner) + 1))]
-    return [builder.narrow(x * 0.5 * (apply(core.ErfOp, x * math.sqrt(0.5)) + 1))]
-
-
-@legalizes("hardsigmoid", "hardswish", "hardtanh", "brelu", "stanh", "mish", "softplus")
-def legalize_smooth(builder: PaddleLegalizer) -> Results:
-    """Activations made of pieces."""
-    x = builder.wide()
-    match builder.name:
-        case "hardsigmoid":
-            y = (x * builder.number("slope") + builder.number("offset")).maximum(0).minimum(1)
-        case "hardswish":
-            limit, scale, offset = (builder.number(n) for n in ("threshold", "scale", "offset"))
-            y = x * (x + offset).maximum(0).minimum(limit) / scale
-        case "hardtanh" | "brelu":
-            y = x.maximum(builder.number("t_min")).minimum(builder.number("t_max"))
-        case "stanh":
-            y = apply(core.TanhOp, x * builder.number("scale_a")) * builder.number("scale_b")
-        case "mish":
-            y = x * apply(core.TanhOp, _softplus(x, 1.0, 20.0))
-        case _:
-            y = _softplus(x, builder.number("beta"), builder.number("threshold"))
-    return [builder.narrow(y)]
-
-
-def _softplus(x: TensorValue, beta: float, threshold: float) -> TensorValue:
-    """log(1 + exp(beta * x)) / beta, and x where that is the same."""
-    scaled = x * beta
-    soft = scaled.maximum(0) + log1p((-scaled.abs()).exp())
-    return scaled.gt(threshold).where(x, soft / beta)
-
-
-@legalizes("hardshrink", "softshrink", "thresholded_relu")
-def legalize_shrink(builder: PaddleLegalizer) -> Results:
-    """Zero around zero, or below a threshold."""
-    x = builder.wide()
-    limit = builder.number("threshold")
-    match builder.name:
-        case "hardshrink":
-            y = (x.ge(-limit) & x.le(limit)).where(x * 0, x)
-        case "softshrink":
-            above, below = x.gt(limit).cast(x.element), x.lt(-limit).cast(x.element)
-            y = above * (x - limit) + below * (x + limit)
-        case _:
-            above = x.gt(limit).cast(x.element)
-            y = x * above + (1 - above) * builder.number("value")
-    return [builder.narrow(y)]
-
-
-@legalizes("logit")
-def legalize_logit(builder: PaddleLegalizer) -> Results:
-    """log(x / (1 - x)), x between eps and 1 - eps; outside of 0 to 1 it is NaN without eps."""
-    x = builder.wide()
-    if (eps := builder.number("eps")) > 0:
-        x = x.clip(eps, 1 - eps)
-    return [builder.narrow((x / (1 - x)).log())]
+    y = _rrelu(builder, x) if builder.name == "rrelu" else x.gt(0).where(x, x * _slopes(builder, x))
+    return builder.results(out=builder.narrow(y))
 
 
 @legalizes("maxout")
@@ -439,8 +411,7 @@ def legalize_swiglu(builder: PaddleLegalizer) -> Results:
     """x * sigmoid(x) * y; without y, x is both halves."""
     x = builder.wide()
     if builder.optional("y") is None:
-        half = x.dims[-1] // 2
-        axis = len(x.dims) - 1
+        half, axis = x.dims[-1] // 2, len(x.dims) - 1
         x, y = (TensorValue(builder, v) for v in builder.split(x.value, axis, [half, half]))
     else:
         y = builder.wide("y")
@@ -497,27 +468,16 @@ def legalize_cast(builder: PaddleLegalizer) -> Results:
         return [truth(x).value]
     if builder.dtype() == f16 and is_float(x.element):
         return [builder.rounded(x.value, f16)]
-    return builder.torch("_to_copy.default", builder.dtype(), **{"self": x.value})
+    return builder.torch("_to_copy.default", builder.dtype(), self=x.value)
 
 
 @legalizes("assign", "share_data", "npu_identity", "print", "depend", "assign_array", "conj")
+@legalizes("assign_out", "share_var")
 def legalize_identity(builder: PaddleLegalizer) -> Results:
-    """The value itself."""
+    """The values themselves."""
     op = builder.operator
     name = next(name for name in op.declared.operands if builder.get(name) is not None)
-    return [builder.input(name)]
-
-
-@legalizes("assign_out")
-def legalize_assign_out(builder: PaddleLegalizer) -> Results:
-    """The value itself."""
-    return [builder.input("x")]
-
-
-@legalizes("share_var")
-def legalize_share(builder: PaddleLegalizer) -> Results:
-    """The values themselves."""
-    return builder.inputs("input")
+    return builder.inputs(name) if builder.name == "share_var" else [builder.input(name)]
 
 
 @legalizes("atleast_vector")
@@ -566,13 +526,6 @@ def legalize_label_smooth(builder: PaddleLegalizer) -> Results:
     size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
     share = TensorValue.number(builder, epsilon, x.element) / size
     return [(x * (1 - epsilon) + share).value]
-
-
-@legalizes("angle")
-def legalize_angle(builder: PaddleLegalizer) -> Results:
-    """Pi for negative numbers, else 0."""
-    x = builder.wide()
-    return [builder.narrow(x.lt(0).where(x * 0 + math.pi, x * 0))]
 
 
 @legalizes("log_loss")

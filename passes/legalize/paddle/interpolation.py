@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
+from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import sizes_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
+_KINDS = {"nearest": "nearest", "bicubic": "cubic"}
 _RANKS = {"linear": 1, "bilinear": 2, "nearest": 0, "bicubic": 2, "trilinear": 3}
 
 
@@ -64,17 +63,9 @@ def _sizes(
         if any(number <= 0 for number in numbers):
             builder.refuse(f"the size {numbers}", "a size or a scale")
         return [Expr.const(number) for number in numbers]
-    return [_scaled(builder, dim, scale or 1.0) for dim, scale in zip(space, scales, strict=True)]
-
-
-def _scaled(builder: PaddleLegalizer, dim: Expr, scale: float) -> Expr:
-    if dim.value is not None:
-        return Expr.const(math.floor(dim.value * scale))
-    if scale == int(scale):
-        return dim * int(scale)
-    if 1 / scale == int(1 / scale):
-        return dim // int(1 / scale)
-    builder.refuse(f"the scale {scale} of an open size", "a whole one")
+    return [
+        scaled_size(builder, dim, scale or 1.0) for dim, scale in zip(space, scales, strict=True)
+    ]
 
 
 def _resized(
@@ -90,7 +81,6 @@ def _resized(
     corners = builder.flag("align_corners")
     number = TensorValue.iota(builder, size).cast(f32)
     old, new = (TensorValue.dim(builder, d).cast(f32) for d in (dim, size))
-    last = TensorValue.dim(builder, dim) - 1
     if corners:
         ratio = new.gt(1).where((old - 1.0) / (new - 1.0).maximum(1.0), 0)
     elif scale is not None:
@@ -101,21 +91,10 @@ def _resized(
         ratio = new.gt(1).where(ratio, 0)
     if kind == "nearest":
         place = number * ratio + 0.5 if corners else number * ratio
-        index = place.floor().cast(i64).minimum(last)
-        return builder.add(GatherOp(x, index.value, axis))
-    wide = f64 if element_type(x) == f64 else f32
-    value = builder.cast(x, wide)
-    if kind == "bicubic":
+    elif kind == "bicubic":
         place = number * ratio if corners else (number + 0.5) * ratio - 0.5
-        low = place.floor()
-        index = [(low.cast(i64) + k).minimum(last).maximum(0) for k in (-1, 0, 1, 2)]
-        weights = cubic_weights((place - low).cast(wide), -0.75)
-        return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)
-    is_half = not corners and builder.integer("align_mode") == 0
-    place = ((number + 0.5) * ratio - 0.5).maximum(0.0) if is_half else number * ratio
-    low = place.floor()
-    after = (place - low).cast(wide)
-    base = low.cast(i64)
-    index = [base.minimum(last), (base + 1).minimum(last)]
-    weights = [1.0 - after, after]
-    return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)
+    else:
+        is_half = not corners and builder.integer("align_mode") == 0
+        place = ((number + 0.5) * ratio - 0.5).maximum(0.0) if is_half else number * ratio
+    wide = f64 if element_type(x) == f64 else f32
+    return interpolated(builder, x, axis, place, _KINDS.get(kind, "linear"), wide)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.tensor import TopKOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
 from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
-from lowerdeck.passes.legalize.common.recurrent import State, run_steps
-from lowerdeck.passes.legalize.common.special import apply
-from lowerdeck.passes.legalize.common.windows import Window, same
+from lowerdeck.passes.legalize.common.windows import Window, same, with_a_place
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -42,25 +38,6 @@ def window_of(
             return Window(tuple(kernel), strides, dilations, none, none, none)
         case _:
             return window
-
-
-def with_a_place(window: Window, dims: Sequence[Expr]) -> Window:
-    """
-    A window that is wider than the image by less than a stride has one place, where it hangs over
-    the end: PaddlePaddle's division cuts off.
-    """
-    missing = [
-        extent - dim - first - last
-        for extent, dim, first, last in zip(
-            window.extents, dims, window.begin, window.end, strict=True
-        )
-    ]
-    over = [
-        size if size.value is not None and 0 < size.value < stride else Expr.const(0)
-        for size, stride in zip(missing, window.strides, strict=True)
-    ]
-    ends = [last + more for last, more in zip(window.end, over, strict=True)]
-    return replace(window, end=ends, overhang=over)
 
 
 @legalizes("conv2d", "conv3d", "depthwise_conv2d", "fused_conv2d_add_act")
@@ -148,7 +125,7 @@ def legalize_matmul(builder: PaddleLegalizer) -> Results:
     x, y = builder.input("x"), builder.input("vec" if builder.name == "mv" else "y")
     if builder.has("transpose_x"):
         x, y = (
-            _swapped(builder, value) if builder.flag(name) else value
+            swapped(builder, value) if builder.flag(name) else value
             for name, value in (("transpose_x", x), ("transpose_y", y))
         )
     found = TensorValue(builder, matmul(builder, x, y))
@@ -158,11 +135,6 @@ def legalize_matmul(builder: PaddleLegalizer) -> Results:
         found = activated(builder, found * alpha, builder.text("fuse_activation"))
         return [found.value]
     return [(found if alpha == 1 else found * alpha).value]
-
-
-def _swapped(builder: PaddleLegalizer, x: SSAValue) -> SSAValue:
-    rank = rank_of(x)
-    return x if rank < 2 else builder.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 @legalizes("matmul_with_flatten", "fc")
@@ -245,7 +217,7 @@ def legalize_factors(builder: PaddleLegalizer) -> Results:
             return tf1(builder, "MatrixInverse", x, adjoint=False)
         case "cholesky":
             found = tf1(builder, "Cholesky", x)[0]
-            return [_swapped(builder, found) if builder.flag("upper") else found]
+            return [swapped(builder, found) if builder.flag("upper") else found]
         case _:
             return tf1(builder, "MatrixDeterminant", x)
 
@@ -259,72 +231,9 @@ def legalize_fsp(builder: PaddleLegalizer) -> Results:
     return [(found / TensorValue.dim(builder, area).cast(element_type(x))).value]
 
 
-# Singular values
-
-_SWEEPS = 8
-_MOST_SIDE = 12
-
-
 @legalizes("svd", "svdvals")
 def legalize_singular_values(builder: PaddleLegalizer) -> Results:
-    """
-    Singular values in descending order: roots of the eigenvalues of the smaller product with the
-    transpose, in double precision, by Jacobi's rotations (Golub, Van Loan, Matrix Computations).
-    """
+    """Singular values in descending order."""
     if builder.name == "svd" and (builder.has_result("u") or builder.has_result("vh")):
         builder.refuse("singular vectors", "singular values")
-    x = builder.wide().cast(f64)
-    rows, columns = (dim.value for dim in x.dims[-2:])
-    if rows is None or columns is None or min(rows, columns) > _MOST_SIDE:
-        builder.refuse(f"matrices of {x.dims[-2]} by {x.dims[-1]}", f"up to {_MOST_SIDE} by any")
-    other = _swapped(builder, x.value)
-    pair = (x.value, other) if rows <= columns else (other, x.value)
-    size = min(rows, columns)
-    start = matmul(builder, *pair)
-
-    def sweep(inner: PaddleLegalizer, number: Expr, state: State) -> tuple[State, State]:
-        del number
-        rank = len(state[0].dims)
-        entries = {
-            (p, q): state[0].pick(rank - 2, p).pick(rank - 2, q)
-            for p in range(size)
-            for q in range(p, size)
-        }
-        for p in range(size):
-            for q in range(p + 1, size):
-                _rotate(entries, p, q, size)
-        lines = [
-            stack([entries[min(p, q), max(p, q)] for q in range(size)], rank - 2)
-            for p in range(size)
-        ]
-        return (stack(lines, rank - 2),), ()
-
-    (found,), _ = run_steps(builder, Expr.const(_SWEEPS), [start], sweep)
-    last = TensorValue(builder, found)
-    rank = len(last.dims)
-    line = [last.pick(rank - 2, k).pick(rank - 2, k) for k in range(size)]
-    values = apply(SqrtOp, stack(line, rank - 2).maximum(0)).value
-    best = builder.insert(TopKOp(values, size, rank - 2))[0]
-    return builder.results(s=builder.narrow(TensorValue(builder, best)))
-
-
-def _rotate(entries: dict[tuple[int, int], TensorValue], p: int, q: int, size: int) -> None:
-    """Make one element of a symmetric matrix zero."""
-
-    def at(i: int, j: int) -> tuple[int, int]:
-        return min(i, j), max(i, j)
-
-    app, aqq, apq = entries[p, p], entries[q, q], entries[p, q]
-    is_zero = apq.eq(0)
-    half = (aqq - app) / (is_zero.where(apq * 0 + 1, apq) * 2)
-    tangent = 1 / (half.abs() + apply(SqrtOp, half * half + 1))
-    tangent = is_zero.where(apq * 0, half.lt(0).where(-tangent, tangent))
-    cosine = 1 / apply(SqrtOp, tangent * tangent + 1)
-    sine = tangent * cosine
-    entries[p, p], entries[q, q] = app - tangent * apq, aqq + tangent * apq
-    entries[p, q] = apq * 0
-    for k in range(size):
-        if k not in (p, q):
-            one, two = entries[at(k, p)], entries[at(k, q)]
-            entries[at(k, p)] = one * cosine - two * sine
-            entries[at(k, q)] = one * sine + two * cosine
+    return builder.results(s=builder.narrow(singular_values(builder, builder.wide())))

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
@@ -22,7 +21,15 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.generators import diagonals, range_of
-from lowerdeck.passes.legalize.common.movement import concat, pad, sliced, tile
+from lowerdeck.passes.legalize.common.movement import (
+    Bounds,
+    concat,
+    pad,
+    places_of,
+    sliced,
+    tile,
+    written,
+)
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, resolved_shape, sizes_of
@@ -231,32 +238,15 @@ def legalize_set_value(builder: PaddleLegalizer) -> Results:
     axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
     starts, ends, steps = (builder.whole(name) for name in ("starts", "ends", "steps"))
     gone = _axes(builder, "decrease_axes", x)
-    places: list[TensorValue] = []
-    for axis, dim in enumerate(dims_of(x)):
-        number = TensorValue.iota(builder, dim)
-        if axis in axes:
-            k = axes.index(axis)
-            if axis in gone:
-                at = from_front(builder, starts[k], dim)
-                part = builder.slice_axis(number.value, 0, at, 1)
-            else:
-                part = sliced(builder, number.value, [0], [starts[k]], [ends[k]], [steps[k]])
-            number = TensorValue.of(builder, part)
-        places.append(number)
+    bounds: list[Bounds | None] = [None] * rank_of(x)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        first = from_front(builder, start, dims_of(x)[axis])
+        bounds[axis] = (first, first + 1, _ONE) if axis in gone else (start, end, step)
+    places = places_of(builder, x, bounds)
     counts = [place.dims[0] for place in places]
     value = _assigned(builder, x, counts, gone)
-    cut = [k for k, (dim, count) in enumerate(zip(dims_of(x), counts, strict=True)) if dim != count]
-    if not cut and not any(steps[axes.index(axis)] != 1 for axis in axes):
-        return [value]
-    flat = TensorValue.number(builder, 0, i64)
-    for axis, place in enumerate(places):
-        stride = TensorValue.dim(builder, product(dims_of(x)[axis + 1 :]))
-        flat = flat + (place * stride).column(len(places), axis)
-    index = flat.broadcast(counts).reshape([product(counts)])
-    source = builder.reshape(value, [product(counts)])
-    rows = builder.reshape(x, [builder.total(x)])
-    found = builder.add(ScatterElementsOp(rows, index.value, source, 0))
-    return [builder.reshape(found, dims_of(x))]
+    is_whole = counts == list(dims_of(x)) and all(step == 1 for step in steps)
+    return [value if is_whole else written(builder, x, places, value)]
 
 
 def _assigned(
@@ -311,7 +301,7 @@ def legalize_split(builder: PaddleLegalizer) -> Results:
 def legalize_flip(builder: PaddleLegalizer) -> Results:
     """The elements along dimensions in reverse."""
     x = builder.input("x")
-    return builder.torch("flip.default", **{"self": x, "dims": builder.plain("axis")})
+    return builder.torch("flip.default", self=x, dims=builder.plain("axis"))
 
 
 @legalizes("roll")
@@ -320,7 +310,7 @@ def legalize_roll(builder: PaddleLegalizer) -> Results:
     x = builder.input("x")
     axes = builder.plain("axis") if builder.get("axis") else []
     shifts = builder.plain("shifts")
-    return builder.torch("roll.default", **{"self": x, "shifts": shifts, "dims": axes})
+    return builder.torch("roll.default", self=x, shifts=shifts, dims=axes)
 
 
 # Joins
@@ -421,7 +411,7 @@ def legalize_triangle(builder: PaddleLegalizer) -> Results:
 def legalize_diag(builder: PaddleLegalizer) -> Results:
     """The diagonal of a matrix, or a matrix with one and a number elsewhere."""
     x, offset = builder.input("x"), builder.integer("offset")
-    (found,) = builder.torch("diag.default", **{"self": x, "diagonal": offset})
+    (found,) = builder.torch("diag.default", self=x, diagonal=offset)
     if rank_of(x) != 1 or not builder.number("padding_value"):
         return [found]
     on = diagonals(builder, found).eq(offset)
@@ -580,12 +570,10 @@ def legalize_as_strided(builder: PaddleLegalizer) -> Results:
     """The elements at strides of a tensor that lies in order."""
     return builder.torch(
         "as_strided.default",
-        **{
-            "self": builder.input("input"),
-            "size": builder.plain("dims"),
-            "stride": builder.plain("stride"),
-            "storage_offset": builder.integer("offset"),
-        },
+        self=builder.input("input"),
+        size=builder.plain("dims"),
+        stride=builder.plain("stride"),
+        storage_offset=builder.integer("offset"),
     )
 
 
@@ -595,4 +583,4 @@ def legalize_bits(builder: PaddleLegalizer) -> Results:
     x = builder.input("input")
     if element_type(x) == i1:
         builder.refuse("the bytes of truth values", "numbers")
-    return builder.torch("view.dtype", **{"self": x, "dtype": builder.element()})
+    return builder.torch("view.dtype", self=x, dtype=builder.element())

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product as cartesian
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.reduce import ArgReduceOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp
+from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.legalize.common.movement import concat, pad
-from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_ranges, largest, pool
+from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
 from lowerdeck.passes.legalize.common.reduction import mean
-from lowerdeck.passes.legalize.common.windows import Window
+from lowerdeck.passes.legalize.common.windows import Window, with_a_place
 from lowerdeck.passes.legalize.onnx.applied import applied as onnx
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.linear import window_of, with_a_place
+from lowerdeck.passes.legalize.paddle.linear import window_of
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.tensor_value import concat as join
 
 
 @legalizes("pool2d", "pool3d", "lp_pool2d")
@@ -99,7 +96,7 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
     if builder.flag("global_pooling") or builder.flag("adaptive"):
         numbers = [1] * len(sizes) if builder.flag("global_pooling") else constants(sizes)
         assert numbers is not None
-        best, where = _adaptive_places(builder, x, numbers)
+        best, where = adaptive_places(builder, x, numbers)
     else:
         window = _window(builder, x, sizes)
         number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
@@ -110,28 +107,6 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
     return builder.results(
         out=best, mask=builder.cast(where, builder.element(mask[0])) if mask else None
     )
-
-
-def _adaptive_places(
-    builder: PaddleLegalizer, x: SSAValue, sizes: Sequence[int]
-) -> tuple[SSAValue, SSAValue]:
-    lead, space = dims_of(x)[:2], dims_of(x)[2:]
-    number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
-    places = number.broadcast(dims_of(x)).value
-    values: list[TensorValue] = []
-    indices: list[TensorValue] = []
-    ranges = [adaptive_ranges(dim, size) for dim, size in zip(space, sizes, strict=True)]
-    for window in cartesian(*ranges):
-        starts = [Expr.const(0)] * 2 + [first for first, _ in window]
-        counts = [*lead, *(last - first for first, last in window)]
-        flat = [*lead, product(counts[2:])]
-        part = builder.reshape(builder.slice(x, starts, counts), flat)
-        where = builder.reshape(builder.slice(places, starts, counts), flat)
-        place = builder.add(ArgReduceOp("max", part, 2, True))
-        values.append(TensorValue(builder, builder.reduce("max", part, [2], True)))
-        indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
-    best, where = (join(parts, 2).reshape([*lead, *sizes]).value for parts in (values, indices))
-    return best, where
 
 
 @legalizes("unpool", "unpool3d")
@@ -255,12 +230,10 @@ def legalize_frame(builder: PaddleLegalizer) -> Results:
     rank = rank_of(x)
     (found,) = builder.torch(
         "unfold.default",
-        **{
-            "self": x,
-            "dimension": rank - 1 if axis < 0 else axis,
-            "size": builder.integer("frame_length"),
-            "step": builder.integer("hop_length"),
-        },
+        self=x,
+        dimension=rank - 1 if axis < 0 else axis,
+        size=builder.integer("frame_length"),
+        step=builder.integer("hop_length"),
     )
     order = list(range(rank + 1))
     if axis == 0 and rank > 1:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, TopKOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1, i32, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.common.normalization import wide_element
+from lowerdeck.passes.legalize.common.order import (
+    counted,
+    kth,
+    middle,
+    most_frequent,
+    ordered,
+)
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.unique import unique
@@ -74,15 +80,9 @@ def legalize_truth(builder: PaddleLegalizer) -> Results:
 def legalize_logsumexp(builder: PaddleLegalizer) -> Results:
     """log(sum(exp(x)))"""
     x = builder.wide()
-    axes = builder.reduced(x.value)
-    return [
-        builder.narrow(TensorValue(builder, value))
-        for value in builder.torch(
-            "logsumexp.default",
-            x.element,
-            **{"self": x.value, "dim": axes, "keepdim": builder.flag("keepdim")},
-        )
-    ]
+    given = {"dim": builder.reduced(x.value), "keepdim": builder.flag("keepdim")}
+    (found,) = builder.torch("logsumexp.default", x.element, self=x.value, **given)
+    return [builder.narrow(TensorValue(builder, found))]
 
 
 @legalizes("p_norm", "dist")
@@ -99,9 +99,7 @@ def legalize_norm(builder: PaddleLegalizer) -> Results:
         axes = None if is_all else [builder.along(x.value)]
     axes = list(range(len(x.dims))) if axes is None else axes
     (found,) = builder.torch(
-        "linalg_vector_norm.default",
-        x.element,
-        **{"self": x.value, "ord": order, "dim": axes, "keepdim": keep},
+        "linalg_vector_norm.default", x.element, self=x.value, ord=order, dim=axes, keepdim=keep
     )
     return [builder.narrow(TensorValue(builder, found))]
 
@@ -121,17 +119,10 @@ def legalize_normalize(builder: PaddleLegalizer) -> Results:
 @legalizes("var", "std")
 def legalize_variance(builder: PaddleLegalizer) -> Results:
     """The sum of squares by the count less a correction."""
-    x = builder.input("x")
-    correction = float(builder.number("correction")) if builder.flag("unbiased") else 0.0
-    return builder.torch(
-        f"{builder.name}.correction",
-        **{
-            "self": x,
-            "dim": builder.reduced(x),
-            "correction": correction,
-            "keepdim": builder.flag("keepdim"),
-        },
-    )
+    x, keep = builder.input("x"), builder.flag("keepdim")
+    less = float(builder.number("correction")) if builder.flag("unbiased") else 0.0
+    given = {"dim": builder.reduced(x), "correction": less, "keepdim": keep}
+    return builder.torch(f"{builder.name}.correction", self=x, **given)
 
 
 @legalizes("renorm")
@@ -141,9 +132,7 @@ def legalize_renorm(builder: PaddleLegalizer) -> Results:
     axis = builder.along(x.value)
     others = [k for k in range(len(x.dims)) if k != axis]
     (size,) = builder.torch(
-        "linalg_vector_norm.default",
-        x.element,
-        **{"self": x.abs().value, "ord": p, "dim": others, "keepdim": True},
+        "linalg_vector_norm.default", x.element, self=x.abs().value, ord=p, dim=others, keepdim=True
     )
     norm, limit = TensorValue(builder, size), builder.number("max_norm")
     one = TensorValue.number(builder, 1, x.element)
@@ -186,112 +175,49 @@ def legalize_arg(builder: PaddleLegalizer) -> Results:
 @legalizes("max_with_index", "min_with_index")
 def legalize_with_index(builder: PaddleLegalizer) -> Results:
     """The extremum along a dimension and where it is first."""
-    x = builder.input("x")
-    axis = builder.along(x, "dim")
-    return builder.torch(
-        f"{builder.name[:3]}.dim",
-        element_type(x),
-        i64,
-        **{"self": x, "dim": axis, "keepdim": builder.flag("keepdim")},
-    )
+    x, target = builder.input("x"), f"{builder.name[:3]}.dim"
+    given = {"dim": builder.along(x, "dim"), "keepdim": builder.flag("keepdim")}
+    return builder.torch(target, element_type(x), i64, self=x, **given)
 
 
-@legalizes("topk", "top_k")
-def legalize_topk(builder: PaddleLegalizer) -> Results:
-    """The k largest or smallest, in order; NaN is largest."""
+@legalizes("topk", "top_k", "argsort", "kthvalue", "mode")
+def legalize_order(builder: PaddleLegalizer) -> Results:
+    """The first in order, all, one of them, or the most frequent one, and where they were."""
     x = builder.input("x")
     if not rank_of(x):
         return [x, builder.scalar(0, i64)]
-    is_new = builder.name == "topk"
-    axis = builder.along(x) if is_new else rank_of(x) - 1
-    largest = builder.flag("largest") if is_new else True
-    return list(builder.insert(TopKOp(x, builder.one("k"), axis, largest)))
-
-
-@legalizes("argsort")
-def legalize_argsort(builder: PaddleLegalizer) -> Results:
-    """All elements in order, and where they were; equal ones keep their order."""
-    x = builder.input("x")
-    if not rank_of(x):
-        return [x, builder.scalar(0, i64)]
-    axis = builder.along(x)
-    return list(builder.insert(TopKOp(x, dims_of(x)[axis], axis, builder.flag("descending"))))
-
-
-@legalizes("kthvalue", "mode")
-def legalize_kth(builder: PaddleLegalizer) -> Results:
-    """The k-th smallest and where it is."""
-    if builder.name == "mode":
-        return _mode(builder)
-    x = builder.input("x")
-    if not rank_of(x):
-        return [x, builder.scalar(0, i64)]
-    axis, k = builder.along(x), builder.one("k") - 1
-    values = builder.insert(TopKOp(x, dims_of(x)[axis], axis, False))
-    found = [builder.slice_axis(value, axis, k, 1) for value in values]
-    return found if builder.flag("keepdim") else [builder.squeeze(v, [axis]) for v in found]
-
-
-def _mode(builder: PaddleLegalizer) -> Results:
-    """The most frequent value, of equally frequent ones the smallest, and where it is last."""
-    x = builder.input("x")
-    axis = builder.along(x)
-    dim = dims_of(x)[axis]
-    values, places = builder.insert(TopKOp(x, dim, axis, False))
-    rows = TensorValue(builder, builder.unsqueeze(values, [axis]))
-    columns = TensorValue(builder, builder.unsqueeze(values, [axis + 1]))
-    count = rows.eq(columns).cast(i64).reduce("sum", [axis + 1])
-    number = TensorValue.iota(builder, dim).column(rank_of(x), axis)
-    key = count * TensorValue.dim(builder, dim + 1) - number
-    first = builder.add(ArgReduceOp("max", key.value, axis, True))
-    best = builder.add(GatherElementsOp(count.value, first, axis))
-    last = (TensorValue(builder, first) + TensorValue(builder, best) - 1).value
-    found = [
-        builder.add(GatherElementsOp(values, first, axis)),
-        builder.add(GatherElementsOp(places, last, axis)),
-    ]
-    return found if builder.flag("keepdim") else [builder.squeeze(v, [axis]) for v in found]
+    axis = rank_of(x) - 1 if builder.name == "top_k" else builder.along(x)
+    match builder.name:
+        case "argsort":
+            return ordered(builder, x, axis, builder.flag("descending"))
+        case "kthvalue":
+            return kth(builder, x, axis, builder.one("k") - 1, builder.flag("keepdim"))
+        case "mode":
+            return most_frequent(builder, x, axis, builder.flag("keepdim"))
+        case _:
+            largest = builder.name == "top_k" or builder.flag("largest")
+            return ordered(builder, x, axis, largest, builder.one("k"))
 
 
 @legalizes("median", "nanmedian")
 def legalize_median(builder: PaddleLegalizer) -> Results:
-    """The middle one of the order, or the mean of the two; NaN is the median of what has one."""
+    """The middle one of the order, or the mean of the two."""
     x = builder.value("x")
     axes = builder.reduced(x.value)
-    if builder.name == "nanmedian" or builder.has_result("medians"):
-        builder.refuse("the median without NaN, or where it is", "the median's value")
-    rank = len(x.dims)
-    rest = [k for k in range(rank) if k not in axes]
-    kept = [x.dims[k] for k in rest]
-    count = Expr.const(1)
-    for axis in axes:
-        count = count * x.dims[axis]
-    rows = x.transpose([*rest, *axes]).reshape([*kept, count]).value
-    last = len(rest)
-    values = builder.insert(TopKOp(rows, count, last, False))[0]
-    low, high = (
-        TensorValue(builder, builder.slice_axis(values, last, place, 1)).cast(builder.element())
-        for place in ((count - 1) // 2, count // 2)
-    )
-    found = low if builder.text("mode") == "min" else (low + high) / 2
-    end = TensorValue(builder, builder.slice_axis(values, last, count - 1, 1))
-    if is_float(x.element):
-        found = end.ne(end).where(end.cast(found.element), found)
-    dims = [Expr.const(1) if k in axes else dim for k, dim in enumerate(x.dims)]
-    shape = dims if builder.flag("keepdim") else kept
-    return builder.results(out=found.reshape(shape).value)
+    if builder.has_result("medians"):
+        builder.refuse("where the median is", "the median's value")
+    skips = builder.name == "nanmedian"
+    lower = builder.text("mode") == "min"
+    found = middle(x, axes, builder.element(), lower=lower, skips=skips).value
+    return builder.results(out=found if builder.flag("keepdim") else builder.squeeze(found, axes))
 
 
 @legalizes("searchsorted")
 def legalize_search(builder: PaddleLegalizer) -> Results:
     """How many of the sorted elements are below, or not above."""
-    borders, x = builder.pair("sorted_sequence", "values")
-    return builder.torch(
-        "searchsorted.Tensor",
-        sorted_sequence=borders.value,
-        right=builder.flag("right"),
-        **{"self": x.value},
-    )
+    borders, x = (value.value for value in builder.pair("sorted_sequence", "values"))
+    right = builder.flag("right")
+    return builder.torch("searchsorted.Tensor", sorted_sequence=borders, right=right, self=x)
 
 
 @legalizes("bincount")
@@ -302,12 +228,10 @@ def legalize_bincount(builder: PaddleLegalizer) -> Results:
     size = (x.reduce("max", [0]) + 1).maximum(least)
     count = builder.require_expr(size.value, "the number of bins")
     builder.symbols.assume_nonnegative([count])
-    if builder.optional("weights") is None:
-        values = builder.broadcast(builder.scalar(1, builder.element()), x.dims)
-    else:
-        values = builder.cast(builder.input("weights"), builder.element())
-    zeros = builder.broadcast(builder.scalar(0, values), [count])
-    return [builder.add(ScatterElementsOp(zeros, x.value, values, 0, "add"))]
+    weights = builder.optional("weights")
+    ones = builder.scalar(1, builder.element()) if weights is None else weights
+    values = builder.broadcast(builder.cast(ones, builder.element()), x.dims)
+    return [counted(builder, x.value, values, count)]
 
 
 @legalizes("histogram")
@@ -318,12 +242,9 @@ def legalize_histogram(builder: PaddleLegalizer) -> Results:
         builder.refuse("a histogram whose bounds are those of the data", "min and max")
     x = builder.wide("input")
     x = x.reshape([builder.total(x.value)])
-    inside = x.ge(low) & x.le(high)
+    ones = (x.ge(low) & x.le(high)).cast(i64).value
     place = ((x - low) * float(bins) / (high - low)).cast(i64).minimum(int(bins) - 1).maximum(0)
-    zeros = builder.broadcast(builder.scalar(0, i64), [int(bins)])
-    ones = inside.cast(i64)
-    found = builder.add(ScatterElementsOp(zeros, place.value, ones.value, 0, "add"))
-    return [builder.cast(found, builder.element())]
+    return [builder.cast(counted(builder, place.value, ones, int(bins)), builder.element())]
 
 
 @legalizes("unique", "unique_consecutive", "unique_with_counts")
@@ -352,16 +273,9 @@ def legalize_unique(builder: PaddleLegalizer) -> Results:
 def legalize_trace(builder: PaddleLegalizer) -> Results:
     """The sum of a diagonal."""
     x = builder.input("x")
-    (line,) = builder.torch(
-        "diagonal.default",
-        element_type(x),
-        **{
-            "self": x,
-            "offset": builder.integer("offset"),
-            "dim1": builder.integer("axis1"),
-            "dim2": builder.integer("axis2"),
-        },
-    )
+    axes = {f"dim{k}": builder.integer(f"axis{k}") for k in (1, 2)}
+    offset = builder.integer("offset")
+    (line,) = builder.torch("diagonal.default", element_type(x), self=x, offset=offset, **axes)
     total = builder.reduce("sum", builder.cast(line, wide_element(x)), [rank_of(line) - 1])
     return [builder.cast(total, builder.element())]
 
@@ -369,55 +283,30 @@ def legalize_trace(builder: PaddleLegalizer) -> Results:
 # Running
 
 
-@legalizes("cumsum", "logcumsumexp")
+@legalizes("cumsum", "cumprod", "logcumsumexp")
 def legalize_running(builder: PaddleLegalizer) -> Results:
-    """Running sums, without the element itself if `exclusive`, from the end if `reverse`."""
-    x = builder.input("x")
-    dims = dims_of(x)
-    flat = builder.flag("flatten")
-    x = builder.reshape(x, [builder.total(x)]) if flat or not dims else x
-    axis = 0 if flat or not dims else builder.along(x)
+    """Running sums and products, without the element if `exclusive`, from the end if `reverse`."""
+    x, dims = builder.input("x"), dims_of(builder.input("x"))
+    is_flat = not dims or (builder.has("flatten") and builder.flag("flatten"))
+    x = builder.reshape(x, [builder.total(x)]) if is_flat else x
+    axis = 0 if is_flat else builder.along(x, "dim" if builder.name == "cumprod" else "axis")
+    ways = {name: builder.flag(name) for name in ("exclusive", "reverse")}
     if builder.name == "logcumsumexp":
-        if builder.flag("exclusive") or builder.flag("reverse"):
+        if any(ways.values()):
             builder.refuse("a logcumsumexp from the end", "from the front")
-        (found,) = builder.torch(
-            "logcumsumexp.default", element_type(x), **{"self": x, "dim": axis}
-        )
+        (found,) = builder.torch("logcumsumexp.default", element_type(x), self=x, dim=axis)
     else:
-        found = _cumulative(builder, "sum", x, axis)
-    return [found if flat or dims else builder.reshape(found, [])]
-
-
-def _cumulative(builder: PaddleLegalizer, kind: str, x: SSAValue, axis: int) -> SSAValue:
-    op = CumulativeOp(
-        kind,
-        builder.cast(x, wide_element(x)),
-        axis,
-        exclusive=builder.flag("exclusive"),
-        reverse=builder.flag("reverse"),
-    )
-    return builder.cast(builder.add(op), x)
-
-
-@legalizes("cumprod")
-def legalize_cumprod(builder: PaddleLegalizer) -> Results:
-    """Running products."""
-    x = builder.input("x")
-    if not rank_of(x):
-        return [x]
-    return [_cumulative(builder, "prod", x, builder.along(x, "dim"))]
+        kind = builder.name.removeprefix("cum")
+        op = CumulativeOp(kind, builder.cast(x, wide_element(x)), axis, **ways)
+        found = builder.cast(builder.add(op), x)
+    return [found if dims else builder.reshape(found, [])]
 
 
 @legalizes("cummax", "cummin")
 def legalize_running_extremum(builder: PaddleLegalizer) -> Results:
     """The extremum so far, and where the last one is."""
-    x = builder.input("x")
-    found, places = builder.torch(
-        f"{builder.name}.default",
-        element_type(x),
-        i64,
-        **{"self": x, "dim": builder.along(x)},
-    )
+    x, target = builder.input("x"), f"{builder.name}.default"
+    found, places = builder.torch(target, element_type(x), i64, self=x, dim=builder.along(x))
     return [found, builder.cast(places, builder.element(1))]
 
 

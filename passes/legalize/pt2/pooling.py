@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import product as cartesian
 from typing import Any
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.reduce import ArgReduceOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
+from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
 from lowerdeck.passes.legalize.common.linear import matmul
-from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_ranges, largest, pool
+from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def _input(builder: Pt2Legalizer, rank: int) -> tuple[SSAValue, bool]:
@@ -93,41 +89,11 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
         found = mean(builder, x, list(range(2, 2 + rank)), True)
         return [builder.squeeze(found, [0]) if single else found]
     if is_max and len(builder.op.results) > 1 and builder.wants(1):
-        return _adaptive_max(builder, x, sizes, single)
+        found = list(adaptive_places(builder, x, sizes))
+        return [builder.squeeze(one, [0]) if single else one for one in found]
     for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
         x = adaptive(builder, x, axis, dim, size, "max" if is_max else "mean")
     return [builder.squeeze(x, [0]) if single else x, None][: len(builder.op.results)]
-
-
-def _ranges(builder: Pt2Legalizer, dim: Expr, size: int) -> list[tuple[int, int]]:
-    if dim.value is None:
-        builder.refuse("places in an adaptive pool of an open size", "a known size")
-    ranges = adaptive_ranges(dim, size)
-    return [(first.value or 0, last.value or 0) for first, last in ranges]
-
-
-def _adaptive_max(
-    builder: Pt2Legalizer, x: SSAValue, sizes: Sequence[int], single: bool
-) -> Results:
-    """Each window by itself, with the place of its largest element in the plane."""
-    space = dims_of(x)[2:]
-    number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
-    places = number.broadcast(dims_of(x)).value
-    lead = dims_of(x)[:2]
-    values: list[TensorValue] = []
-    indices: list[TensorValue] = []
-    ranges = [_ranges(builder, dim, size) for dim, size in zip(space, sizes, strict=True)]
-    for window in cartesian(*ranges):
-        starts = [Expr.const(0)] * 2 + [Expr.const(first) for first, _ in window]
-        counts = [*lead, *(Expr.const(last - first) for first, last in window)]
-        flat = [*lead, product(counts[2:])]
-        part = builder.reshape(builder.slice(x, starts, counts), flat)
-        where = builder.reshape(builder.slice(places, starts, counts), flat)
-        place = builder.add(ArgReduceOp("max", part, 2, True))
-        values.append(TensorValue(builder, builder.reduce("max", part, [2], True)))
-        indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
-    results = [concat(v, 2).reshape([*lead, *sizes]).value for v in (values, indices)]
-    return [builder.squeeze(one, [0]) if single else one for one in results]
 
 
 # Sizes
@@ -186,18 +152,10 @@ def _sizes(
 ) -> list[Expr]:
     if builder.get("output_size") is not None:
         return builder.exprs_of("output_size")
-    sizes: list[Expr] = []
-    for dim, scale in zip(space, scales, strict=True):
-        assert scale is not None
-        if dim.value is not None:
-            sizes.append(Expr.const(math.floor(dim.value * scale)))
-        elif scale == int(scale):
-            sizes.append(dim * int(scale))
-        elif 1 / scale == int(1 / scale):
-            sizes.append(dim // int(1 / scale))
-        else:
-            builder.refuse(f"the scale {scale} of an open size", "a whole one")
-    return sizes
+    return [
+        scaled_size(builder, dim, 1.0 if scale is None else scale)
+        for dim, scale in zip(space, scales, strict=True)
+    ]
 
 
 def _resized(
@@ -215,7 +173,6 @@ def _resized(
     wide = f64 if element_type(x) == f64 and kind != "nearest" else f32
     number = TensorValue.iota(builder, size).cast(wide)
     old, new = (TensorValue.dim(builder, d).cast(wide) for d in (dim, size))
-    last = TensorValue.dim(builder, dim) - 1
     if corners:
         steps = (new - 1.0).maximum(1.0)
         place = number * ((old - 1.0) / steps)
@@ -226,20 +183,7 @@ def _resized(
         else:
             place = (number + 0.5) * ratio - 0.5
             place = place.maximum(0.0) if kind == "linear" else place
-    low = place.floor()
-    if kind == "nearest":
-        index = low.cast(i64).minimum(last).maximum(0)
-        return builder.add(GatherOp(x, index.value, axis))
-    after = place - low
-    base = low.cast(i64)
-    if kind == "linear":
-        index = [base.minimum(last), (base + 1).minimum(last)]
-        weights = [1.0 - after, after]
-    else:
-        index = [(base + k).minimum(last).maximum(0) for k in (-1, 0, 1, 2)]
-        weights = cubic_weights(after, -0.75)
-    value = builder.cast(x, wide)
-    return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)
+    return interpolated(builder, x, axis, place, kind, wide)
 
 
 @legalizes("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")

@@ -24,6 +24,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.normalization import wide_element
+from lowerdeck.passes.legalize.common.order import kth
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
@@ -344,14 +345,9 @@ def legalize_kth(builder: Pt2Legalizer) -> Results:
         axis, keep = builder.axis(builder.integer("dim"), rank_of(x)), builder.flag("keepdim")
     dim = dims_of(x)[axis]
     k = (dim - 1) // 2 if builder.name == "median" else builder.expr("k") - 1
-    values, places = builder.insert(TopKOp(x, dim, axis, False))
-    results: list[SSAValue] = []
-    for part in (values, places):
-        one = builder.slice_axis(part, axis, k, 1)
-        results.append(one if keep else builder.squeeze(one, [axis]))
+    results = kth(builder, x, axis, k, keep)
     if builder.name == "median" and is_float(element_type(x)):
-        top = builder.slice_axis(values, axis, dim - 1, 1)
-        last = TensorValue(builder, top if keep else builder.squeeze(top, [axis]))
+        last = TensorValue(builder, kth(builder, x, axis, dim - 1, keep)[0])
         results[0] = last.ne(last).where(last, TensorValue(builder, results[0])).value
     return results[: len(builder.op.results)]
 

@@ -1,0 +1,397 @@
+"""Detectors: boxes around places, decoding, suppression by class, proposals and their levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp, SqrtOp
+from lowerdeck.dialects.core.reduce import CumulativeOp
+from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
+from lowerdeck.dialects.core.types import f32, i32, i64
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.boxes import (
+    best_kept,
+    best_of,
+    columns_of,
+    picked,
+    similarity,
+)
+from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.selection import nonzero_places
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.suppression import suppressed
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+
+# Boxes around places
+
+
+def around(
+    builder: Legalizer, middles: Sequence[TensorValue], halves: Sequence[np.ndarray]
+) -> tuple[list[TensorValue], list[Expr]]:
+    """
+    Left, upper, right and lower sides [rows, columns, boxes] around all places, of which `middles`
+    are the columns' and the rows' coordinates and `halves` half of the widths and heights.
+    """
+    shape = [middles[1].dims[0], middles[0].dims[0], Expr.const(len(halves[0]))]
+    sides: list[TensorValue] = []
+    for sign in (-1, 1):
+        for axis, middle, half in zip((1, 0), middles, halves, strict=True):
+            reach = TensorValue(builder, half.astype(np.float32)).column(3, 2)
+            column = middle.column(3, axis)
+            sides.append((column + reach if sign > 0 else column - reach).broadcast(shape))
+    return sides, shape
+
+
+def places_along(builder: Legalizer, dim: Expr) -> TensorValue:
+    """0, 1, 2, ... in f32."""
+    return TensorValue.iota(builder, dim).cast(f32)
+
+
+def prior_sizes(
+    least: Sequence[float],
+    largest: Sequence[float],
+    ratios: Sequence[float],
+    *,
+    flip: bool,
+    largest_first: bool,
+) -> list[tuple[float, float]]:
+    """
+    Widths and heights of the boxes of SSD (Liu et al.): the least sizes in each ratio, and squares
+    between a least size and the largest one.
+    """
+    found = [1.0]
+    for ratio in ratios:
+        if all(abs(ratio - known) >= 1e-6 for known in found):
+            found += [ratio, 1.0 / ratio] if flip else [ratio]
+    sizes: list[tuple[float, float]] = []
+    for place, size in enumerate(least):
+        own = [(size * math.sqrt(ratio), size / math.sqrt(ratio)) for ratio in found]
+        square = math.sqrt(size * largest[place]) if largest else 0.0
+        between = [(square, square)] if largest else []
+        sizes += [own[0], *between, *own[1:]] if largest_first else [*own, *between]
+    return sizes
+
+
+# Decoding
+
+
+@dataclass(frozen=True)
+class YoloHead:
+    """What a head of YOLO predicts."""
+
+    anchors: np.ndarray
+    """Widths and heights [anchors, 2] in elements of the image."""
+    classes: int
+    ratio: int
+    """Elements of the image for one place."""
+    scale: float
+    """How far centers may lie from their places."""
+    threshold: float
+    """Boxes of less confidence are zero."""
+    aware: float | None
+    """The power of a prediction of overlaps in the confidence, if there is one."""
+    clips: bool
+
+
+def yolo_boxes(
+    x: TensorValue, image_sizes: TensorValue, head: YoloHead
+) -> tuple[TensorValue, TensorValue]:
+    """
+    Corners [images, boxes, 4] within the images, and scores by class, of an input [images, anchors
+    * (5 + classes), rows, columns] (Redmon, Farhadi, YOLOv3).
+    """
+    builder, count = x.builder, len(head.anchors)
+    images, _, rows, columns = x.dims
+    known = None
+    if head.aware is not None:
+        known = TensorValue(builder, builder.slice_axis(x.value, 1, 0, count))
+        rest = builder.slice_axis(x.value, 1, count, x.dims[1] - count)
+        x = TensorValue(builder, rest)
+    x = x.reshape([images, count, 5 + head.classes, rows, columns])
+    corners: list[tuple[TensorValue, TensorValue]] = []
+    for axis, (dim, place) in enumerate(((columns, 3), (rows, 2))):
+        image = image_sizes.pick(1, 1 - axis).reshape([images, 1, 1, 1])
+        number = TensorValue.iota(builder, dim).cast(x.element).column(4, place)
+        length = TensorValue.dim(builder, dim).cast(x.element)
+        offset = apply(SigmoidOp, x.pick(2, axis)) * head.scale - 0.5 * (head.scale - 1)
+        middle = (number + offset) * image / length
+        anchor = TensorValue(builder, head.anchors[:, axis].copy()).cast(x.element).column(4, 1)
+        side = x.pick(2, 2 + axis).exp() * anchor * image / (length * float(head.ratio))
+        low, high = middle - side / 2, middle + side / 2
+        if head.clips:
+            low, high = low.maximum(0), high.minimum(image - 1)
+        corners.append((low, high))
+    sure = apply(SigmoidOp, x.pick(2, 4))
+    if known is not None and head.aware is not None:
+        sure = _power(sure, 1 - head.aware) * _power(apply(SigmoidOp, known), head.aware)
+    total = product([Expr.const(count), rows, columns])
+    is_sure = sure.ge(head.threshold).reshape([*sure.dims, 1])
+    boxes = stack([corners[0][0], corners[1][0], corners[0][1], corners[1][1]], 4)
+    boxes = is_sure.where(boxes, 0).reshape([images, total, 4])
+    start = TensorValue(builder, builder.slice_axis(x.value, 2, 5, head.classes))
+    likely = apply(SigmoidOp, start).transpose([0, 1, 3, 4, 2]) * sure.reshape(is_sure.dims)
+    return boxes, is_sure.where(likely, 0).reshape([images, total, head.classes])
+
+
+def _power(x: TensorValue, exponent: float) -> TensorValue:
+    op = PowOp(x.value, x.builder.scalar(exponent, x.element))
+    return TensorValue(x.builder, x.builder.add(op))
+
+
+# Suppression by class
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The best boxes by class of each image, [images, classes, boxes] each."""
+
+    classes: TensorValue
+    scores: TensorValue
+    """-inf for what is no candidate."""
+    places: TensorValue
+    corners: list[TensorValue]
+
+    @property
+    def width(self) -> list[Expr]:
+        """The number of images, and of boxes of all classes."""
+        images, classes, size = self.scores.dims
+        return [images, classes * size]
+
+
+def candidates_of(
+    boxes: TensorValue, scores: TensorValue, threshold: float, background: int, most: int
+) -> Candidates:
+    """
+    The `most` best boxes (-1 for all) of each class but the background with scores above a
+    threshold; boxes are [images, boxes, 4], or [images, classes, boxes, 4].
+    """
+    builder, dims = scores.builder, scores.dims
+    is_one = scores.gt(threshold)
+    class_ = TensorValue.iota(builder, dims[1]).column(3, 1)
+    if background >= 0:
+        is_one = is_one & class_.ne(background)
+    values, places = best_of(is_one.where(scores, -math.inf), most)
+    shape = [dims[0], 1, dims[2]] if len(boxes.dims) == 3 else dims
+    corners = [picked(side.reshape(shape).broadcast(dims), places) for side in columns_of(boxes)]
+    return Candidates(class_.cast(values.element).broadcast(values.dims), values, places, corners)
+
+
+@dataclass(frozen=True)
+class Detections:
+    """What is left: rows [class, score, corners], where they were, and how many of each image."""
+
+    rows: SSAValue
+    places: SSAValue
+    counts: SSAValue
+
+
+def _detections(
+    columns: Sequence[TensorValue], places: TensorValue, kept: TensorValue, count: Expr
+) -> Detections:
+    """The rows [images, boxes] that are kept; `places` are those among `count` boxes."""
+    builder, (images, _) = kept.builder, kept.dims
+    total = product(kept.dims)
+    table = stack([column.reshape(kept.dims) for column in columns], 2).reshape([total, 6])
+    image = TensorValue.iota(builder, images).column(2, 0) * TensorValue.dim(builder, count)
+    index = (image + places.reshape(kept.dims)).reshape([total])
+    rows = nonzero_places(builder, kept.reshape([total]).value)
+    index = builder.unsqueeze(builder.add(GatherOp(index.value, rows, 0)), [1])
+    return Detections(
+        builder.add(GatherOp(table.value, rows, 0)),
+        builder.cast(index, i32),
+        kept.cast(i64).reduce("sum", [1]).cast(i32).value,
+    )
+
+
+def suppressed_by_class(
+    found: Candidates, count: Expr, threshold: float, border: float, decay: float, most: int
+) -> Detections:
+    """
+    The best candidates that overlap no better one of their class, at most `most` of each image (-1
+    for all), of `count` boxes. `border` is added to widths and heights.
+    """
+    images, classes, size = found.scores.dims
+    flat = [images * classes, size]
+    kept = suppressed(
+        found.scores.builder,
+        [corner.reshape(flat) for corner in found.corners],
+        found.scores.gt(-math.inf).reshape(flat),
+        threshold,
+        border=border,
+        must_meet=True,
+        decay=decay,
+    ).reshape(found.width)
+    if most >= 0:
+        kept = best_kept(kept, found.scores.reshape(kept.dims), most)
+    columns = [found.classes, found.scores, *found.corners]
+    return _detections(columns, found.places, kept, count)
+
+
+def sunk_by_overlap(
+    found: Candidates, count: Expr, threshold: float, border: float, sigma: float | None, most: int
+) -> Detections:
+    """
+    The best candidates once scores sink by the overlap with better boxes, all at once, by a
+    Gaussian of `sigma` or in proportion, and are above a threshold (Wang et al., SOLOv2).
+    """
+    builder = found.scores.builder
+    images, classes, size = found.scores.dims
+    overlap = similarity(
+        [corner.reshape([images, classes, size, 1]) for corner in found.corners],
+        [corner.reshape([images, classes, 1, size]) for corner in found.corners],
+        border,
+        must_meet=True,
+    )
+    number = TensorValue.iota(builder, size)
+    is_better = number.reshape([size, 1]).gt(number.reshape([1, size]))
+    overlap = is_better.where(overlap, 0)
+    other = overlap.reduce("max", [3]).reshape([images, classes, 1, size])
+    if sigma is not None:
+        decay = ((other * other - overlap * overlap) * sigma).exp()
+    else:
+        decay = (1 - overlap) / (1 - other)
+    decay = is_better.where(decay, 1).reduce("min", [3])
+    low = TensorValue.number(builder, -math.inf, found.scores.element)
+    sunk = found.scores.gt(-math.inf).where(found.scores * decay.minimum(1), low)
+    sunk = sunk.gt(threshold).where(sunk, low)
+    best, order = best_of(sunk.reshape(found.width), most)
+    class_, *corners = (
+        picked(column.reshape(found.width), order) for column in (found.classes, *found.corners)
+    )
+    places = picked(found.places.reshape(found.width), order)
+    return _detections([class_, best, *corners], places, best.gt(-math.inf), count)
+
+
+# Proposals
+
+_LARGEST_STEP = math.log(1000.0 / 16.0)
+
+
+@dataclass(frozen=True)
+class ProposalRule:
+    """Which boxes become proposals."""
+
+    before: int
+    """How many of the best are looked at; -1 for all."""
+    after: int
+    """How many are kept at most; -1 for all."""
+    threshold: float
+    least: float
+    """The least width and height."""
+    border: float
+    decay: float
+
+
+def proposals(
+    scores: TensorValue,
+    deltas: Sequence[TensorValue],
+    anchors: Sequence[TensorValue],
+    variances: Sequence[TensorValue],
+    limits: Sequence[TensorValue],
+    rule: ProposalRule,
+) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """
+    Boxes [n, 4] of one image, their scores [n, 1], and their number: anchors moved and scaled,
+    within the image of sizes `limits` (width, height), the best that overlap no better one. All
+    are [1, boxes] (Ren et al., Faster R-CNN).
+    """
+    builder = scores.builder
+    best, order = best_of(scores, rule.before)
+    lows: list[TensorValue] = []
+    highs: list[TensorValue] = []
+    kept = best.eq(best) | best.ne(best)
+    for k, limit in enumerate(limits):
+        low, high, *factors = (
+            picked(part[place], order)
+            for part, place in (
+                (anchors, k),
+                (anchors, 2 + k),
+                (variances, k),
+                (deltas, k),
+                (variances, 2 + k),
+                (deltas, 2 + k),
+            )
+        )
+        side = high - low + rule.border
+        middle = low + side * 0.5 + factors[0] * factors[1] * side
+        side = side * (factors[2] * factors[3]).minimum(_LARGEST_STEP).exp()
+        low = (middle - side * 0.5).minimum(limit - rule.border).maximum(0)
+        high = (middle + side * 0.5 - rule.border).minimum(limit - rule.border).maximum(0)
+        length = high - low + rule.border
+        kept = kept & length.ge(rule.least)
+        if rule.border:
+            kept = kept & (low + length * 0.5).le(limit)
+        lows.append(low)
+        highs.append(high)
+    corners = [*lows, *highs]
+    most = None if rule.after < 0 else Expr.const(rule.after)
+    kept = suppressed(
+        builder,
+        corners,
+        kept,
+        rule.threshold,
+        most=most,
+        border=rule.border,
+        must_meet=True,
+        decay=rule.decay,
+    )
+    size = kept.dims[1]
+    places = nonzero_places(builder, kept.reshape([size]).value)
+    return (
+        builder.add(GatherOp(stack(corners, 2).reshape([size, 4]).value, places, 0)),
+        builder.add(GatherOp(best.reshape([size, 1]).value, places, 0)),
+        kept.cast(i64).reduce("sum", [1]).cast(i32).value,
+    )
+
+
+def images_of(builder: Legalizer, numbers: SSAValue, count: Expr) -> TensorValue:
+    """The image of each of `count` regions, of which `numbers` tells how many each image has."""
+    ends = TensorValue(builder, builder.add(CumulativeOp("sum", builder.cast(numbers, i64), 0)))
+    place = TensorValue.iota(builder, count).reshape([count, 1])
+    return ends.le(place).cast(i64).reduce("sum", [1])
+
+
+def levels_of(
+    boxes: TensorValue, levels: range, refer: int, scale: float, border: float
+) -> TensorValue:
+    """The level of each box [n, 4] by its area (Lin et al., feature pyramids), i64."""
+    sides = [boxes.pick(1, 2 + k) - boxes.pick(1, k) + border for k in (0, 1)]
+    is_proper = (sides[0] - border).ge(0) & (sides[1] - border).ge(0)
+    size = apply(SqrtOp, is_proper.where(sides[0] * sides[1], 0)) / scale + 1e-6
+    level = (size.log() * (1 / math.log(2))).floor() + float(refer)
+    return level.clip(levels[0], levels[-1]).cast(i64)
+
+
+def distributed(
+    boxes: TensorValue, level: TensorValue, levels: range, images: TensorValue | None, total: Expr
+) -> tuple[list[SSAValue], list[SSAValue], SSAValue]:
+    """
+    The boxes of each level, how many of each of `total` images, and where each box went [n, 1].
+    """
+    builder, count = boxes.builder, boxes.dims[0]
+    parts: list[SSAValue] = []
+    numbers: list[SSAValue] = []
+    orders: list[SSAValue] = []
+    for number in levels:
+        here = level.eq(number)
+        places = nonzero_places(builder, here.value)
+        parts.append(builder.add(GatherOp(boxes.value, places, 0)))
+        orders.append(places)
+        if images is None:
+            each = here.cast(i64).reduce("sum", [0]).reshape([1])
+        else:
+            image = TensorValue.iota(builder, total).column(2, 0)
+            each = (images.reshape([1, count]).eq(image) & here).cast(i64).reduce("sum", [1])
+        numbers.append(each.cast(i32).value)
+    order = concat(builder, orders, 0)
+    length = TensorValue.of(builder, order).dims
+    zeros = builder.broadcast(builder.scalar(0, i64), length)
+    back = ScatterElementsOp(zeros, order, TensorValue.iota(builder, length[0]).value, 0)
+    index = builder.unsqueeze(builder.cast(builder.add(back), i32), [1])
+    return parts, numbers, index
