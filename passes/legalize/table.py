@@ -7,7 +7,7 @@ handler is looked up, so there is no list of them to keep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Generic, TypeVar
@@ -41,6 +41,11 @@ class HandlerTable(Generic[H]):
             return handler
 
         return register
+
+    def rows(self, handlers: Mapping[str, H]) -> None:
+        """Register a function for each of several operators."""
+        for op_type, handler in handlers.items():
+            self(op_type)(handler)
 
     def get(self, op_type: str) -> H | None:
         """The function for an operator, or None."""

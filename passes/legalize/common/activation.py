@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+from lowerdeck.dialects.core.elementwise import ErfOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.passes.legalize.common.special import log1p
+from lowerdeck.passes.legalize.common.special import apply, expm1, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
@@ -45,3 +48,47 @@ def softplus(x: TensorValue) -> TensorValue:
 def log_softmax(x: TensorValue, axis: int) -> TensorValue:
     """log(exp(x) / sum(exp(x))) along the axis"""
     return TensorValue(x.builder, x.builder.add(SoftmaxOp(x.value, axis, log=True)))
+
+
+def sharp_softplus(x: TensorValue, beta: float, threshold: float) -> TensorValue:
+    """log(1 + exp(beta * x)) / beta, and x where that is the same."""
+    scaled = x * beta
+    soft = scaled.maximum(0) + log1p((-scaled.abs()).exp())
+    return scaled.gt(threshold).where(x, soft / beta)
+
+
+def selu(x: TensorValue, scale: float, alpha: float) -> TensorValue:
+    """scale * x, or scale * alpha * (exp(x) - 1) below zero"""
+    return x.gt(0).where(x * scale, expm1(x.minimum(0)) * (scale * alpha))
+
+
+def gelu(x: TensorValue, by_tanh: bool) -> TensorValue:
+    """By the error function, or by tanh."""
+    if by_tanh:
+        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+        return x * 0.5 * (apply(TanhOp, inner) + 1)
+    return x * 0.5 * (apply(ErfOp, x * math.sqrt(0.5)) + 1)
+
+
+def softshrink(x: TensorValue, limit: float) -> TensorValue:
+    """x nearer to zero by a limit, zero within it, as a sum of parts: infinities become NaN"""
+    above, below = x.gt(limit).cast(x.element), x.lt(-limit).cast(x.element)
+    return above * (x - limit) + below * (x + limit)
+
+
+def replaced_below(x: TensorValue, limit: float, value: float) -> TensorValue:
+    """x above a limit, else a value, as a sum of parts: -infinity becomes NaN"""
+    above = x.gt(limit).cast(x.element)
+    return x * above + (1 - above) * value
+
+
+def logit(x: TensorValue, eps: float) -> TensorValue:
+    """log(x / (1 - x)), x between eps and 1 - eps; outside of 0 to 1 it is NaN without eps."""
+    x = x.clip(eps, 1 - eps) if eps > 0 else x
+    return (x / (1 - x)).log()
+
+
+def log_sigmoid(x: TensorValue) -> TensorValue:
+    """-m - log(exp(-m) + exp(-x - m)) for m = max(-x, 0), as one logarithm near one."""
+    top = (-x).maximum(0)
+    return -top - log1p((-x.abs()).exp()) + (x + top).minimum(0) * 0

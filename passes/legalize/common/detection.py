@@ -192,10 +192,14 @@ class Detections:
 
 
 def _detections(
-    columns: Sequence[TensorValue], places: TensorValue, kept: TensorValue, count: Expr
+    builder: Legalizer,
+    columns: Sequence[TensorValue],
+    places: TensorValue,
+    kept: TensorValue,
+    count: Expr,
 ) -> Detections:
     """The rows [images, boxes] that are kept; `places` are those among `count` boxes."""
-    builder, (images, _) = kept.builder, kept.dims
+    images = kept.dims[0]
     total = product(kept.dims)
     table = stack([column.reshape(kept.dims) for column in columns], 2).reshape([total, 6])
     image = TensorValue.iota(builder, images).column(2, 0) * TensorValue.dim(builder, count)
@@ -210,7 +214,13 @@ def _detections(
 
 
 def suppressed_by_class(
-    found: Candidates, count: Expr, threshold: float, border: float, decay: float, most: int
+    builder: Legalizer,
+    found: Candidates,
+    count: Expr,
+    threshold: float,
+    border: float,
+    decay: float,
+    most: int,
 ) -> Detections:
     """
     The best candidates that overlap no better one of their class, at most `most` of each image (-1
@@ -219,7 +229,7 @@ def suppressed_by_class(
     images, classes, size = found.scores.dims
     flat = [images * classes, size]
     kept = suppressed(
-        found.scores.builder,
+        builder,
         [corner.reshape(flat) for corner in found.corners],
         found.scores.gt(-math.inf).reshape(flat),
         threshold,
@@ -230,17 +240,22 @@ def suppressed_by_class(
     if most >= 0:
         kept = best_kept(kept, found.scores.reshape(kept.dims), most)
     columns = [found.classes, found.scores, *found.corners]
-    return _detections(columns, found.places, kept, count)
+    return _detections(builder, columns, found.places, kept, count)
 
 
 def sunk_by_overlap(
-    found: Candidates, count: Expr, threshold: float, border: float, sigma: float | None, most: int
+    builder: Legalizer,
+    found: Candidates,
+    count: Expr,
+    threshold: float,
+    border: float,
+    sigma: float | None,
+    most: int,
 ) -> Detections:
     """
     The best candidates once scores sink by the overlap with better boxes, all at once, by a
     Gaussian of `sigma` or in proportion, and are above a threshold (Wang et al., SOLOv2).
     """
-    builder = found.scores.builder
     images, classes, size = found.scores.dims
     overlap = similarity(
         [corner.reshape([images, classes, size, 1]) for corner in found.corners],
@@ -265,7 +280,7 @@ def sunk_by_overlap(
         picked(column.reshape(found.width), order) for column in (found.classes, *found.corners)
     )
     places = picked(found.places.reshape(found.width), order)
-    return _detections([class_, best, *corners], places, best.gt(-math.inf), count)
+    return _detections(builder, [class_, best, *corners], places, best.gt(-math.inf), count)
 
 
 # Proposals
@@ -289,6 +304,7 @@ class ProposalRule:
 
 
 def proposals(
+    builder: Legalizer,
     scores: TensorValue,
     deltas: Sequence[TensorValue],
     anchors: Sequence[TensorValue],
@@ -301,7 +317,6 @@ def proposals(
     within the image of sizes `limits` (width, height), the best that overlap no better one. All
     are [1, boxes] (Ren et al., Faster R-CNN).
     """
-    builder = scores.builder
     best, order = best_of(scores, rule.before)
     lows: list[TensorValue] = []
     highs: list[TensorValue] = []
@@ -369,12 +384,17 @@ def levels_of(
 
 
 def distributed(
-    boxes: TensorValue, level: TensorValue, levels: range, images: TensorValue | None, total: Expr
+    builder: Legalizer,
+    boxes: TensorValue,
+    level: TensorValue,
+    levels: range,
+    images: TensorValue | None,
+    total: Expr,
 ) -> tuple[list[SSAValue], list[SSAValue], SSAValue]:
     """
     The boxes of each level, how many of each of `total` images, and where each box went [n, 1].
     """
-    builder, count = boxes.builder, boxes.dims[0]
+    count = boxes.dims[0]
     parts: list[SSAValue] = []
     numbers: list[SSAValue] = []
     orders: list[SSAValue] = []

@@ -10,6 +10,7 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, TopKOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -18,7 +19,7 @@ Found = list[SSAValue]
 
 
 def ordered(
-    builder: Legalizer, x: SSAValue, axis: int, largest: bool, count: Expr | None = None
+    builder: CoreBuilder, x: SSAValue, axis: int, largest: bool, count: Expr | None = None
 ) -> Found:
     """The first `count` elements in order along an axis; equal ones keep theirs, NaN is largest."""
     return list(builder.insert(TopKOp(x, count or dims_of(x)[axis], axis, largest)))

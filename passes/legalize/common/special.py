@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SinhOp, SqrtOp, UnaryOp
-from lowerdeck.dialects.core.types import f64
+from lowerdeck.dialects.core.types import f16, f64
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
@@ -20,6 +20,16 @@ def rounded(x: TensorValue) -> TensorValue:
     whole = size.floor()
     up = (size - whole).ge(0.5).where(whole + 1, whole)
     return x.lt(0).where(-up, up)
+
+
+def toward_zero(x: TensorValue) -> TensorValue:
+    """Floats as f16, cut off instead of rounded."""
+    near = x.cast(f16)
+    size = near.cast(x.element).abs()
+    # More than half of the distance to the neighbor, and less than one.
+    step = (size * 2.0**-11).maximum(0.75 * 2.0**-24)
+    cut = (size - step).cast(f16)
+    return (size.gt(x.abs()) & size.lt(math.inf)).where(near.lt(0).where(-cut, cut), near)
 
 
 def log1p(x: TensorValue) -> TensorValue:

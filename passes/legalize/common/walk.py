@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
+from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.table import HandlerTable
 from lowerdeck.passes.legalize.walk import FunctionWalk
+
+Results: TypeAlias = "Sequence[SSAValue | None]"
+"""One value a result of the op, None for results that must not be used."""
 
 
 class StructuredWalk(FunctionWalk):
@@ -45,3 +52,35 @@ class StructuredWalk(FunctionWalk):
     @classmethod
     def _is_needed(cls, function: func.FuncOp) -> bool:
         return any(isinstance(op, cls.kind) for op in function.walk())
+
+
+class TableWalk(StructuredWalk):
+    """A walk in which a table has a handler for each operator, which gets a builder."""
+
+    table: ClassVar[HandlerTable[Callable[[Any], Results]]]
+    next_step: ClassVar[Callable[[str], str]]
+    """What helps where an operator is not compiled."""
+
+    @abstractmethod
+    def builder(self, op: Any) -> ArgumentsLegalizer:
+        """What the handler of an op works with."""
+
+    def name_of(self, op: Any) -> str:
+        """The name of an op in the table."""
+        return op.op_type
+
+    def legalize(self, op: Operation) -> None:
+        name = self.name_of(op)
+        handler = self.table.get(name)
+        if handler is None:
+            raise RefusalError(f"no legalization for {name}; {type(self).next_step(name)}")
+        builder = self.builder(op)
+
+        def results() -> Results:
+            values = handler(builder)
+            for index, value in enumerate(values[: len(op.results)]):
+                if value is not None:
+                    builder.require_element(index, value)
+            return values
+
+        self.handle(op, builder, results)

@@ -11,43 +11,28 @@ before it, and returns a value for each of its results:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.mindir.ops import MindirOp
-from lowerdeck.passes.legalize.common.walk import StructuredWalk
+from lowerdeck.passes.legalize.common.walk import TableWalk
 from lowerdeck.passes.legalize.inference import annotate
-from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import legalizes
 from lowerdeck.passes.legalize.mindir.support import next_step
 
 
-class MindirWalk(StructuredWalk):
+class MindirWalk(TableWalk):
     """The legalization of one function of mindir ops."""
 
     kind = MindirOp
+    table = legalizes
+    next_step = next_step
 
-    def legalize(self, op: Operation) -> None:
-        assert isinstance(op, MindirOp)
-        handler = legalizes.get(op.op_type)
-        if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
-        builder = MindirLegalizer(op, self.symbols)
-
-        def results() -> Sequence[SSAValue | None]:
-            values = handler(builder)
-            for index, value in enumerate(values):
-                if value is not None:
-                    builder.require_element(index, value)
-            return values
-
-        self.handle(op, builder, results)
+    def builder(self, op: MindirOp) -> MindirLegalizer:
+        return MindirLegalizer(op, self.symbols)
 
 
 def infer_types(function: func.FuncOp) -> None:

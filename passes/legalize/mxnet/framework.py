@@ -14,39 +14,25 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.mxnet.ops import MxnetOp
-from lowerdeck.passes.legalize.common.walk import StructuredWalk
+from lowerdeck.passes.legalize.common.walk import TableWalk
 from lowerdeck.passes.legalize.inference import annotate
-from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
-from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.mxnet.registry import legalizes
 from lowerdeck.passes.legalize.mxnet.support import next_step
 
 
-class MxnetWalk(StructuredWalk):
+class MxnetWalk(TableWalk):
     """The legalization of one function of mxnet ops."""
 
     kind = MxnetOp
+    table = legalizes
+    next_step = next_step
 
-    def legalize(self, op: Operation) -> None:
-        assert isinstance(op, MxnetOp)
-        handler = legalizes.get(op.op_type)
-        if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
-        builder = MxnetLegalizer(op, self)
-
-        def results() -> Results:
-            try:
-                return handler(builder)
-            except (IndexError, ValueError) as error:
-                # Handlers take shapes and lists apart as they are in every symbol that MXNet binds.
-                types = ", ".join(str(value.type) for value in op.operands) or "none"
-                builder.refuse(f"inputs that do not fit the operator: {types} ({error})")
-
-        self.handle(op, builder, results)
+    def builder(self, op: MxnetOp) -> MxnetLegalizer:
+        return MxnetLegalizer(op, self)
 
 
 def infer_types(function: func.FuncOp) -> None:

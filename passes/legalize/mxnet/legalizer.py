@@ -54,6 +54,10 @@ class MxnetLegalizer(ArgumentsLegalizer):
         del index
         return element_type(self.op.operands[0]) if self.op.operands else f32
 
+    def require_element(self, index: int, value: SSAValue) -> None:
+        """A file states no types of results."""
+        del index, value
+
     # Other frameworks
 
     def torch(self, target: str, /, *elements: Attribute, **given: Any) -> SSAValue:

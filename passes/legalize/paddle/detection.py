@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -202,6 +201,7 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
     """The best boxes by class of each image: rows, where they were, and how many of each image."""
     found, count = _candidates(builder)
     left = suppressed_by_class(
+        builder,
         found,
         count,
         _real(builder, "nms_threshold"),
@@ -219,6 +219,7 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
     """As `multiclass_nms3`, but scores sink by the overlap with better boxes."""
     found, count = _candidates(builder)
     left = sunk_by_overlap(
+        builder,
         found,
         count,
         _real(builder, "post_threshold"),
@@ -272,7 +273,10 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
         builder.refuse("proposals of several images", "one image")
     total = product([rows, columns, count])
     moved = deltas.reshape([count, 4, rows, columns]).transpose([2, 3, 0, 1])
-    tables = [moved, builder.value("anchors"), builder.value("variances")]
+    tables = [
+        columns_of(table.reshape([1, total, 4]))
+        for table in (moved, builder.value("anchors"), builder.value("variances"))
+    ]
     most = [builder.integer(f"{name}_nms_top_n") for name in ("pre", "post")]
     rule = ProposalRule(
         before=most[0] if most[0] > 0 else -1,
@@ -284,13 +288,15 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
     )
     sizes = builder.value("im_shape")
     boxes, likely, number = proposals(
+        builder,
         scores.transpose([0, 2, 3, 1]).reshape([1, total]),
-        *(columns_of(table.reshape([1, total, 4])) for table in tables),
+        tables[0],
+        tables[1],
+        tables[2],
         [sizes.pick(1, 1 - k).reshape([1, 1]) for k in (0, 1)],
         rule,
     )
-    given: Any = {"rpn_rois": boxes, "rpn_roi_probs": likely, "rpn_rois_num": number}
-    return builder.results(**given)
+    return builder.results(rpn_rois=boxes, rpn_roi_probs=likely, rpn_rois_num=number)
 
 
 @legalizes("distribute_fpn_proposals")
@@ -305,7 +311,7 @@ def legalize_distribute(builder: PaddleLegalizer) -> Results:
     if (numbers := builder.optional("rois_num")) is not None:
         images, total = images_of(builder, numbers, boxes.dims[0]), dims_of(numbers)[0]
     level = levels_of(boxes, levels, refer, float(scale), border)
-    parts, counts, index = distributed(boxes, level, levels, images, total)
+    parts, counts, index = distributed(builder, boxes, level, levels, images, total)
     return builder.results(multi_fpn_rois=parts, multi_level_rois_num=counts, restore_index=index)
 
 

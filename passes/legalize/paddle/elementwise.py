@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from lowerdeck.dialects.core import elementwise as core
@@ -15,9 +15,17 @@ from lowerdeck.dialects.core.types import (
     i64,
     is_float,
     is_unsigned,
-    rank_of,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.activation import (
+    gelu,
+    log_sigmoid,
+    logit,
+    replaced_below,
+    selu,
+    sharp_softplus,
+    softshrink,
+)
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.special import (
@@ -26,7 +34,6 @@ from lowerdeck.passes.legalize.common.special import (
     erfinv,
     expm1,
     lgamma,
-    log1p,
 )
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
@@ -184,15 +191,9 @@ _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "swish": lambda x: x * apply(core.SigmoidOp, x),
     "tanh_shrink": lambda x: x - apply(core.TanhOp, x),
     "softsign": lambda x: x / (x.abs() + 1),
-    "logsigmoid": lambda x: _log_sigmoid(x),
+    "logsigmoid": log_sigmoid,
     "angle": lambda x: x.lt(0).where(x * 0 + math.pi, x * 0),
 }
-
-
-def _log_sigmoid(x: TensorValue) -> TensorValue:
-    """-m - log(exp(-m) + exp(-x - m)) for m = max(-x, 0), as one logarithm near one."""
-    top = (-x).maximum(0)
-    return -top - log1p((-x.abs()).exp()) + (x + top).minimum(0) * 0
 
 
 @legalizes(*_UNARY)
@@ -289,53 +290,12 @@ def legalize_equal_all(builder: PaddleLegalizer) -> Results:
     return [a.eq(b).reduce("min", list(range(len(a.dims)))).value]
 
 
-@legalizes("is_empty")
-def legalize_is_empty(builder: PaddleLegalizer) -> Results:
-    """Whether there are no elements."""
-    return [TensorValue.dim(builder, builder.total(builder.input("x"))).eq(0).value]
-
-
 # Activations with parameters
 
 
 def _below(x: TensorValue, low: TensorValue) -> TensorValue:
     """x, or another function of it below zero."""
     return x.lt(0).where(low, x)
-
-
-def _softplus(x: TensorValue, beta: float, threshold: float) -> TensorValue:
-    """log(1 + exp(beta * x)) / beta, and x where that is the same."""
-    scaled = x * beta
-    soft = scaled.maximum(0) + log1p((-scaled.abs()).exp())
-    return scaled.gt(threshold).where(x, soft / beta)
-
-
-def _selu(x: TensorValue, scale: float, alpha: float) -> TensorValue:
-    return x.gt(0).where(x * scale, expm1(x.minimum(0)) * (scale * alpha))
-
-
-def _gelu(x: TensorValue, by_tanh: bool) -> TensorValue:
-    """By the error function, or by tanh."""
-    if by_tanh:
-        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
-        return x * 0.5 * (apply(core.TanhOp, inner) + 1)
-    return x * 0.5 * (apply(core.ErfOp, x * math.sqrt(0.5)) + 1)
-
-
-def _softshrink(x: TensorValue, limit: float) -> TensorValue:
-    above, below = x.gt(limit).cast(x.element), x.lt(-limit).cast(x.element)
-    return above * (x - limit) + below * (x + limit)
-
-
-def _thresholded(x: TensorValue, limit: float, value: float) -> TensorValue:
-    above = x.gt(limit).cast(x.element)
-    return x * above + (1 - above) * value
-
-
-def _logit(x: TensorValue, eps: float) -> TensorValue:
-    """log(x / (1 - x)), x between eps and 1 - eps; outside of 0 to 1 it is NaN without eps."""
-    x = x.clip(eps, 1 - eps) if eps > 0 else x
-    return (x / (1 - x)).log()
 
 
 def _rrelu(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
@@ -358,23 +318,24 @@ def _slopes(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
             return slope.reshape([1, *x.dims[1:]])
 
 
-_ACTIVATIONS: Mapping[str, Callable[..., TensorValue]] = {
-    "leaky_relu negative_slope": lambda x, slope: _below(x, x * slope),
-    "elu alpha": lambda x, alpha: _below(x, expm1(x.minimum(0)) * alpha),
-    "celu alpha": lambda x, alpha: _below(x, expm1(x.minimum(0) / alpha) * alpha),
-    "selu scale alpha": _selu,
-    "gelu approximate": _gelu,
-    "hardsigmoid slope offset": lambda x, a, b: (x * a + b).maximum(0).minimum(1),
-    "hardswish offset threshold scale": lambda x, a, b, c: x * (x + a).maximum(0).minimum(b) / c,
-    "hardtanh t_min t_max": lambda x, low, high: x.maximum(low).minimum(high),
-    "brelu t_min t_max": lambda x, low, high: x.maximum(low).minimum(high),
-    "stanh scale_a scale_b": lambda x, a, b: apply(core.TanhOp, x * a) * b,
-    "mish": lambda x: x * apply(core.TanhOp, _softplus(x, 1.0, 20.0)),
-    "softplus beta threshold": _softplus,
-    "hardshrink threshold": lambda x, most: (x.ge(-most) & x.le(most)).where(x * 0, x),
-    "softshrink threshold": _softshrink,
-    "thresholded_relu threshold value": _thresholded,
-    "logit eps": _logit,
+Activation: TypeAlias = "Callable[[TensorValue, Sequence[float]], TensorValue]"
+_ACTIVATIONS: Mapping[str, Activation] = {
+    "leaky_relu negative_slope": lambda x, n: _below(x, x * n[0]),
+    "elu alpha": lambda x, n: _below(x, expm1(x.minimum(0)) * n[0]),
+    "celu alpha": lambda x, n: _below(x, expm1(x.minimum(0) / n[0]) * n[0]),
+    "selu scale alpha": lambda x, n: selu(x, *n),
+    "gelu approximate": lambda x, n: gelu(x, bool(n[0])),
+    "hardsigmoid slope offset": lambda x, n: (x * n[0] + n[1]).maximum(0).minimum(1),
+    "hardswish offset threshold scale": lambda x, n: x * (x + n[0]).maximum(0).minimum(n[1]) / n[2],
+    "hardtanh t_min t_max": lambda x, n: x.maximum(n[0]).minimum(n[1]),
+    "brelu t_min t_max": lambda x, n: x.maximum(n[0]).minimum(n[1]),
+    "stanh scale_a scale_b": lambda x, n: apply(core.TanhOp, x * n[0]) * n[1],
+    "mish": lambda x, _: x * apply(core.TanhOp, sharp_softplus(x, 1.0, 20.0)),
+    "softplus beta threshold": lambda x, n: sharp_softplus(x, *n),
+    "hardshrink threshold": lambda x, n: (x.ge(-n[0]) & x.le(n[0])).where(x * 0, x),
+    "softshrink threshold": lambda x, n: softshrink(x, *n),
+    "thresholded_relu threshold value": lambda x, n: replaced_below(x, *n),
+    "logit eps": lambda x, n: logit(x, *n),
 }
 """Operators and their numbers."""
 
@@ -385,37 +346,8 @@ _BY_NAME = {key.split()[0]: (key.split()[1:], made) for key, made in _ACTIVATION
 def legalize_activation(builder: PaddleLegalizer) -> Results:
     """Functions of floats with a few numbers; those of half precision are computed in f32."""
     names, function = _BY_NAME[builder.name]
-    return [builder.narrow(function(builder.wide(), *(builder.number(name) for name in names)))]
-
-
-@legalizes("prelu", "rrelu")
-def legalize_slopes(builder: PaddleLegalizer) -> Results:
-    """x, or times a slope below zero."""
-    x = builder.wide()
-    y = _rrelu(builder, x) if builder.name == "rrelu" else x.gt(0).where(x, x * _slopes(builder, x))
-    return builder.results(out=builder.narrow(y))
-
-
-@legalizes("maxout")
-def legalize_maxout(builder: PaddleLegalizer) -> Results:
-    """The largest of `groups` neighboring channels."""
-    x, groups = builder.input("x"), builder.integer("groups")
-    axis = builder.along(x)
-    dims = dims_of(x)
-    split = builder.reshape(x, [*dims[:axis], dims[axis] // groups, groups, *dims[axis + 1 :]])
-    return [builder.reduce("max", split, [axis + 1])]
-
-
-@legalizes("swiglu")
-def legalize_swiglu(builder: PaddleLegalizer) -> Results:
-    """x * sigmoid(x) * y; without y, x is both halves."""
-    x = builder.wide()
-    if builder.optional("y") is None:
-        half, axis = x.dims[-1] // 2, len(x.dims) - 1
-        x, y = (TensorValue(builder, v) for v in builder.split(x.value, axis, [half, half]))
-    else:
-        y = builder.wide("y")
-    return [builder.narrow(x * apply(core.SigmoidOp, x) * y)]
+    numbers = [float(builder.number(name)) for name in names]
+    return [builder.narrow(function(builder.wide(), numbers))]
 
 
 # Scales, bounds, types
@@ -436,28 +368,81 @@ def legalize_scale(builder: PaddleLegalizer) -> Results:
     return [builder.narrow(y)]
 
 
-@legalizes("increment")
-def legalize_increment(builder: PaddleLegalizer) -> Results:
-    """x + value"""
-    x = builder.value("x")
-    return [(x + builder.scalar_of("value", x.element)).value]
-
-
-@legalizes("clip")
-def legalize_clip(builder: PaddleLegalizer) -> Results:
-    """At least min, then at most max."""
-    x = builder.value("x")
-    low, high = (builder.scalar_of(name, x.element) for name in ("min", "max"))
-    return [x.maximum(low).minimum(high).value]
-
-
-@legalizes("clip_by_norm")
-def legalize_clip_by_norm(builder: PaddleLegalizer) -> Results:
+def _by_norm(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
     """Scaled down so that the norm is at most a number."""
-    x = builder.wide()
     norm = apply(core.SqrtOp, (x * x).reduce("sum", list(range(len(x.dims)))))
     limit = builder.number("max_norm")
-    return [builder.narrow(norm.gt(limit).where(x * limit / norm, x))]
+    return norm.gt(limit).where(x * limit / norm, x)
+
+
+def _smoothed(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
+    """(1 - epsilon) * label + epsilon * prior, which is the same for all without one."""
+    epsilon = builder.number("epsilon")
+    if builder.optional("prior_dist") is not None:
+        prior = builder.value("prior_dist")
+        return x * (1 - epsilon) + prior.reshape([builder.total(prior.value)]) * epsilon
+    size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
+    return x * (1 - epsilon) + TensorValue.number(builder, epsilon, x.element) / size
+
+
+def _log_loss(builder: PaddleLegalizer, p: TensorValue) -> TensorValue:
+    label, epsilon = builder.wide("label"), builder.number("epsilon")
+    return -(label * (p + epsilon).log()) - (1 - label) * (1 - p + epsilon).log()
+
+
+def _in_shard(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
+    """The place in a shard, or another number for what is in others."""
+    size = -(-builder.integer("index_num") // builder.integer("nshards"))
+    ignored = TensorValue.number(builder, builder.integer("ignore_value"), x.element)
+    return (x // size).eq(builder.integer("shard_id")).where(x % size, ignored)
+
+
+def _gated(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
+    """x * sigmoid(x) * y; without y, x is both halves."""
+    if builder.optional("y") is not None:
+        return x * apply(core.SigmoidOp, x) * builder.wide("y")
+    half, axis = x.dims[-1] // 2, len(x.dims) - 1
+    x, y = (TensorValue(builder, v) for v in builder.split(x.value, axis, [half, half]))
+    return x * apply(core.SigmoidOp, x) * y
+
+
+def _largest_of_groups(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
+    """The largest of `groups` neighboring channels."""
+    axis, groups = builder.along(x.value), builder.integer("groups")
+    dims = [*x.dims[:axis], x.dims[axis] // groups, groups, *x.dims[axis + 1 :]]
+    return x.reshape(dims).reduce("max", [axis + 1])
+
+
+Formula: TypeAlias = "Callable[[PaddleLegalizer, TensorValue], TensorValue]"
+
+_OF_FLOATS: Mapping[str, Formula] = {
+    "clip_by_norm": _by_norm,
+    "log_loss": _log_loss,
+    "swiglu": _gated,
+    "rrelu": _rrelu,
+    "prelu": lambda b, x: x.gt(0).where(x, x * _slopes(b, x)),
+}
+
+_OF_ANY: Mapping[str, Formula] = {
+    "increment": lambda b, x: x + b.scalar_of("value", x.element),
+    "clip": lambda b, x: x.maximum(b.scalar_of("min", x.element)).minimum(
+        b.scalar_of("max", x.element)
+    ),
+    "is_empty": lambda b, x: TensorValue.dim(b, b.total(x.value)).eq(0),
+    "numel": lambda b, x: TensorValue.dim(b, b.total(x.value)).cast(b.element()),
+    "atleast_vector": lambda b, x: x if x.dims else x.reshape([1]),
+    "label_smooth": _smoothed,
+    "maxout": _largest_of_groups,
+    "shard_index": _in_shard,
+}
+
+
+@legalizes(*_OF_FLOATS, *_OF_ANY)
+def legalize_formula(builder: PaddleLegalizer) -> Results:
+    """Of the first operand, in at least single precision or as it is."""
+    if (formula := _OF_FLOATS.get(builder.name)) is not None:
+        return builder.results(out=builder.narrow(formula(builder, builder.wide())))
+    return [_OF_ANY[builder.name](builder, builder.value(builder.only)).value]
 
 
 @legalizes("cast")
@@ -478,13 +463,6 @@ def legalize_identity(builder: PaddleLegalizer) -> Results:
     op = builder.operator
     name = next(name for name in op.declared.operands if builder.get(name) is not None)
     return builder.inputs(name) if builder.name == "share_var" else [builder.input(name)]
-
-
-@legalizes("atleast_vector")
-def legalize_vector(builder: PaddleLegalizer) -> Results:
-    """A tensor without dimensions as one with one."""
-    x = builder.input("x")
-    return [builder.reshape(x, [1]) if not rank_of(x) else x]
 
 
 @legalizes("dropout")
@@ -515,37 +493,6 @@ def legalize_where(builder: PaddleLegalizer) -> Results:
     return [builder.select(condition.value, a.value, b.value)]
 
 
-@legalizes("label_smooth")
-def legalize_label_smooth(builder: PaddleLegalizer) -> Results:
-    """(1 - epsilon) * label + epsilon * prior, which is the same for all without one."""
-    x, epsilon = builder.value("label"), builder.number("epsilon")
-    if builder.optional("prior_dist") is not None:
-        prior = builder.value("prior_dist")
-        prior = prior.reshape([builder.total(prior.value)]) * epsilon
-        return [(x * (1 - epsilon) + prior).value]
-    size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
-    share = TensorValue.number(builder, epsilon, x.element) / size
-    return [(x * (1 - epsilon) + share).value]
-
-
-@legalizes("log_loss")
-def legalize_log_loss(builder: PaddleLegalizer) -> Results:
-    """-label * log(p + epsilon) - (1 - label) * log(1 - p + epsilon)"""
-    p, label, epsilon = builder.wide("input"), builder.wide("label"), builder.number("epsilon")
-    loss = -(label * (p + epsilon).log()) - (1 - label) * (1 - p + epsilon).log()
-    return [builder.narrow(loss)]
-
-
-@legalizes("shard_index")
-def legalize_shard_index(builder: PaddleLegalizer) -> Results:
-    """The place in a shard, or another number for what is in others."""
-    x = builder.value("input")
-    size = -(-builder.integer("index_num") // builder.integer("nshards"))
-    inside = (x // size).eq(builder.integer("shard_id"))
-    ignored = TensorValue.number(builder, builder.integer("ignore_value"), x.element)
-    return [inside.where(x % size, ignored).value]
-
-
 @legalizes("full_batch_size_like")
 def legalize_full_batch_size_like(builder: PaddleLegalizer) -> Results:
     """One number everywhere, with one size of another tensor."""
@@ -554,13 +501,6 @@ def legalize_full_batch_size_like(builder: PaddleLegalizer) -> Results:
     sizes[builder.integer("output_dim_idx")] = source[builder.integer("input_dim_idx")]
     value = builder.scalar_of("value", builder.dtype())
     return [builder.broadcast(value.value, sizes)]
-
-
-@legalizes("numel")
-def legalize_numel(builder: PaddleLegalizer) -> Results:
-    """The number of elements."""
-    count = TensorValue.dim(builder, builder.total(builder.input("x")))
-    return [count.cast(builder.element()).value]
 
 
 @legalizes("shape", "shape64")

@@ -11,49 +11,40 @@ before it, and returns a value for each of its results:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.paddle.ops import PaddleOp
-from lowerdeck.passes.legalize.common.walk import StructuredWalk
+from lowerdeck.passes.legalize.common.walk import TableWalk
 from lowerdeck.passes.legalize.inference import annotate
-from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.paddle.arrays import CreateArrayOp
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import legalizes
 from lowerdeck.passes.legalize.paddle.support import next_step
 
 
-class PaddleWalk(StructuredWalk):
+class PaddleWalk(TableWalk):
     """The legalization of one function of paddle ops."""
 
     kind = PaddleOp
+    table = legalizes
+    next_step = next_step
 
     def is_transient(self, op: Operation) -> bool:
         return isinstance(op, CreateArrayOp)
 
+    def builder(self, op: PaddleOp) -> PaddleLegalizer:
+        return PaddleLegalizer(op, self.symbols, self.companions)
+
+    def name_of(self, op: PaddleOp) -> str:
+        return op.schema.target
+
     def legalize(self, op: Operation) -> None:
-        assert isinstance(op, PaddleOp)
-        if isinstance(op, CreateArrayOp):
-            return  # it stands for the array while that has no elements
-        handler = legalizes.get(op.schema.target)
-        if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.schema.target)}")
-        builder = PaddleLegalizer(op, self.symbols, self.companions)
-
-        def results() -> Sequence[SSAValue | None]:
-            values = list(handler(builder))
-            for index, value in enumerate(values[: len(op.results)]):
-                if value is not None:
-                    builder.require_element(index, value)
-            return values
-
-        self.handle(op, builder, results)
+        if not isinstance(op, CreateArrayOp):  # it stands for the array while that is empty
+            super().legalize(op)
 
 
 def infer_types(function: func.FuncOp) -> None:

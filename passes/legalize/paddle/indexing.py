@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.tensor import (
-    GatherElementsOp,
     GatherNdOp,
     GatherOp,
     ScatterNdOp,
@@ -42,13 +41,6 @@ def legalize_gather_nd(builder: PaddleLegalizer) -> Results:
         dims = [*dims_of(index)[:-1], *dims_of(x)]
         return [builder.broadcast(x, dims)]
     return [builder.add(GatherNdOp(x, builder.cast(index, i64)))]
-
-
-@legalizes("index_sample")
-def legalize_index_sample(builder: PaddleLegalizer) -> Results:
-    """Elements of each row."""
-    x, index = builder.input("x"), builder.input("index")
-    return [builder.add(GatherElementsOp(x, builder.cast(index, i64), 1))]
 
 
 @legalizes("embedding", "lookup_table")
@@ -102,14 +94,6 @@ def legalize_nonzero(builder: PaddleLegalizer) -> Results:
     return [builder.transpose(found, [1, 0])]
 
 
-@legalizes("masked_fill")
-def legalize_masked_fill(builder: PaddleLegalizer) -> Results:
-    """Another value where a mask holds."""
-    x, value = builder.input("x"), builder.input("value")
-    mask, value = builder.input("mask"), builder.cast(value, x)
-    return [builder.select(mask, value, x)]
-
-
 # Writing
 
 
@@ -131,9 +115,8 @@ def legalize_scatter(builder: PaddleLegalizer) -> Results:
 @legalizes("scatter_nd_add")
 def legalize_scatter_nd(builder: PaddleLegalizer) -> Results:
     """Parts at places in several dimensions added."""
-    x, updates = builder.input("x"), builder.input("updates")
     index = builder.cast(builder.input("index"), i64)
-    return [builder.add(ScatterNdOp(x, index, updates, "add"))]
+    return [builder.add(ScatterNdOp(builder.input("x"), index, builder.input("updates"), "add"))]
 
 
 _REDUCES = {"add": "sum", "mul": "prod", "multiply": "prod", "amin": "amin", "amax": "amax"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.special import toward_zero
 from lowerdeck.passes.legalize.pt2.applied import aten
 from lowerdeck.passes.legalize.pt2.promotion import promoted_elements
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
@@ -219,15 +219,7 @@ class PaddleLegalizer(ArgumentsLegalizer):
         """A cast; on the way to half precision numbers are cut off, as PaddlePaddle's CPU does."""
         if element_type(x) not in (f32, f64) or element != f16:
             return self.cast(x, element)
-        source = TensorValue.of(self, x)
-        near = TensorValue(self, self.cast(x, f16))
-        is_beyond = near.cast(source.element).abs().gt(source.abs())
-        size = near.cast(source.element).abs()
-        # More than half of the distance to the neighbor, and less than one.
-        step = (size * 2.0**-11).maximum(0.75 * 2.0**-24)
-        cut = TensorValue(self, self.cast((size - step).value, f16))
-        cut = near.lt(0).where(-cut, cut)
-        return (is_beyond & size.lt(math.inf)).where(cut, near).value
+        return toward_zero(TensorValue.of(self, x)).value
 
     # Layouts
 

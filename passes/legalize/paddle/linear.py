@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 
 from xdsl.ir import SSAValue
 
@@ -14,7 +15,7 @@ from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_c
 from lowerdeck.passes.legalize.common.windows import Window, same, with_a_place
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied as tf1
 
 # Convolutions
@@ -158,54 +159,60 @@ def legalize_flat_matmul(builder: PaddleLegalizer) -> Results:
     return [found.value]
 
 
-@legalizes("addmm", "baddbmm")
-def legalize_sum_of_product(builder: PaddleLegalizer) -> Results:
+def _sum_of_product(builder: PaddleLegalizer) -> TensorValue:
     """beta * input + alpha * x y"""
     found = TensorValue(builder, matmul(builder, builder.input("x"), builder.input("y")))
     alpha, beta = builder.number("alpha"), builder.number("beta")
-    found = found if alpha == 1 else found * alpha
-    x = builder.value("input")
-    return [(found + (x if beta == 1 else x * beta)).value]
+    found, x = found if alpha == 1 else found * alpha, builder.value("input")
+    return found + (x if beta == 1 else x * beta)
 
 
-@legalizes("dot", "cross", "multi_dot", "einsum", "bilinear")
-def legalize_products(builder: PaddleLegalizer) -> Results:
-    """Products of vectors, of blocks, of several matrices, and sums of them by labels."""
-    match builder.name:
-        case "dot":
-            a, b = builder.pair("x", "y")
-            return [(a * b).reduce("sum", [len(a.dims) - 1]).value]
-        case "cross":
-            return [_cross(builder)]
-        case "multi_dot":
-            first, *rest = builder.inputs("x")
-            for value in rest:
-                first = matmul(builder, first, value)
-            return [first]
-        case "einsum":
-            found = einsum(builder, builder.text("equation"), builder.inputs("x"))
-            return builder.results(out=found)
-        case _:
-            values = [builder.input(name) for name in ("x", "weight", "y")]
-            found = TensorValue(builder, einsum(builder, "ni,oij,nj->no", values))
-            if (bias := builder.optional("bias")) is not None:
-                found = found + TensorValue.of(builder, bias)
-            return [found.value]
+def _dot(builder: PaddleLegalizer) -> TensorValue:
+    a, b = builder.pair("x", "y")
+    return (a * b).reduce("sum", [len(a.dims) - 1])
 
 
-def _cross(builder: PaddleLegalizer) -> SSAValue:
+def _cross(builder: PaddleLegalizer) -> TensorValue:
     """The cross product of vectors of three; 9 is the first axis of three."""
     a, b = builder.pair("x", "y")
     axis = builder.integer("axis")
     if axis == 9:
         axis = next((k for k, dim in enumerate(a.dims) if dim == 3), 0)
-    axis = builder.axis(axis, len(a.dims))
-    left, right = ([v.pick(axis, k) for k in range(3)] for v in (a, b))
-    parts = [
-        left[(k + 1) % 3] * right[(k + 2) % 3] - left[(k + 2) % 3] * right[(k + 1) % 3]
-        for k in range(3)
-    ]
-    return stack(parts, axis).value
+    (found,) = builder.torch("linalg_cross.default", self=a.value, other=b.value, dim=axis)
+    return TensorValue(builder, found)
+
+
+def _bilinear(builder: PaddleLegalizer) -> TensorValue:
+    values = [builder.input(name) for name in ("x", "weight", "y")]
+    found = TensorValue(builder, einsum(builder, "ni,oij,nj->no", values))
+    bias = builder.optional("bias")
+    return found if bias is None else found + TensorValue.of(builder, bias)
+
+
+def _channels(builder: PaddleLegalizer) -> TensorValue:
+    """The mean of products of channels."""
+    x, y = builder.input("x"), builder.input("y")
+    area = TensorValue.dim(builder, product(dims_of(x)[2:])).cast(element_type(x))
+    return TensorValue(builder, einsum(builder, "nahw,nbhw->nab", [x, y])) / area
+
+
+_PRODUCTS: Mapping[str, Callable[[PaddleLegalizer], TensorValue]] = {
+    "addmm": _sum_of_product,
+    "baddbmm": _sum_of_product,
+    "bilinear": _bilinear,
+    "cross": _cross,
+    "dot": _dot,
+    "einsum": lambda b: TensorValue(b, einsum(b, b.text("equation"), b.inputs("x"))),
+    "fsp": _channels,
+    "multi_dot": lambda b: TensorValue(b, reduce(partial(matmul, b), b.inputs("x"))),
+}
+
+
+@legalizes(*_PRODUCTS)
+def legalize_products(builder: PaddleLegalizer) -> Results:
+    """Products of vectors, of blocks, of several matrices, and sums of them by labels."""
+    first = builder.operator.declared.results[0]
+    return builder.results(**{first: _PRODUCTS[builder.name](builder).value})
 
 
 @legalizes("inverse", "cholesky", "det")
@@ -220,15 +227,6 @@ def legalize_factors(builder: PaddleLegalizer) -> Results:
             return [swapped(builder, found) if builder.flag("upper") else found]
         case _:
             return tf1(builder, "MatrixDeterminant", x)
-
-
-@legalizes("fsp")
-def legalize_fsp(builder: PaddleLegalizer) -> Results:
-    """The mean of products of channels."""
-    x, y = builder.input("x"), builder.input("y")
-    area = product(dims_of(x)[2:])
-    found = TensorValue(builder, einsum(builder, "nahw,nbhw->nab", [x, y]))
-    return [(found / TensorValue.dim(builder, area).cast(element_type(x))).value]
 
 
 @legalizes("svd", "svdvals")

@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.generators import diagonals, range_of
+from lowerdeck.passes.legalize.common.generators import diagonals, range_of, spaced
 from lowerdeck.passes.legalize.common.movement import (
     Bounds,
     concat,
@@ -31,7 +31,7 @@ from lowerdeck.passes.legalize.common.movement import (
     written,
 )
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes, single
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, resolved_shape, sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
@@ -40,26 +40,18 @@ _ONE = Expr.const(1)
 # Shapes
 
 
-@legalizes("reshape")
+@legalizes("reshape", "view_shape")
 def legalize_reshape(builder: PaddleLegalizer) -> Results:
     """Another shape: 0 is the old size, -1 what is left."""
-    x = builder.input("x")
-    found = builder.get("shape")
+    x, name = builder.input(builder.only), "shape" if builder.name == "reshape" else "dims"
+    found = builder.get(name)
     if isinstance(found, SSAValue):
         shape = cast("SSAValue", found)
     elif isinstance(found, list) and any(isinstance(v, SSAValue) for v in cast("Any", found)):
-        shape = builder.vector("shape")
+        shape = builder.vector(name)
     else:
-        shape = builder.dims(builder.whole("shape"))
+        shape = builder.dims(builder.whole(name))
     shape = builder.cast(builder.reshape(shape, [builder.total(shape)]), i64)
-    return [builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))]
-
-
-@legalizes("view_shape")
-def legalize_view(builder: PaddleLegalizer) -> Results:
-    """Another shape."""
-    x = builder.input("input")
-    shape = builder.dims(builder.whole("dims"))
     return [builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))]
 
 
@@ -97,13 +89,6 @@ def legalize_flatten(builder: PaddleLegalizer) -> Results:
     return [builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])]
 
 
-@legalizes("transpose")
-def legalize_transpose(builder: PaddleLegalizer) -> Results:
-    """Dimensions in another order."""
-    x = builder.input("x")
-    return [builder.transpose(x, builder.axes(builder.plain("perm"), rank_of(x)))]
-
-
 @legalizes("expand")
 def legalize_expand(builder: PaddleLegalizer) -> Results:
     """Dimensions of one repeated; -1 stands for the old size."""
@@ -111,15 +96,6 @@ def legalize_expand(builder: PaddleLegalizer) -> Results:
     old = [_ONE] * (len(sizes) - rank_of(x)) + list(dims_of(x))
     dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
     return [builder.broadcast(x, dims)]
-
-
-@legalizes("expand_as")
-def legalize_expand_as(builder: PaddleLegalizer) -> Results:
-    """The shape of another tensor."""
-    other = builder.optional("y")
-    if other is None:
-        return [builder.broadcast(builder.input("x"), builder.whole("target_shape"))]
-    return [builder.broadcast(builder.input("x"), dims_of(other))]
 
 
 @legalizes("tile", "expand_v1", "expand_as_v1")
@@ -297,22 +273,6 @@ def legalize_split(builder: PaddleLegalizer) -> Results:
     return list(builder.split(x, axis, [left if size == -1 else size for size in sections]))
 
 
-@legalizes("flip", "reverse")
-def legalize_flip(builder: PaddleLegalizer) -> Results:
-    """The elements along dimensions in reverse."""
-    x = builder.input("x")
-    return builder.torch("flip.default", self=x, dims=builder.plain("axis"))
-
-
-@legalizes("roll")
-def legalize_roll(builder: PaddleLegalizer) -> Results:
-    """What leaves at one end comes back at the other."""
-    x = builder.input("x")
-    axes = builder.plain("axis") if builder.get("axis") else []
-    shifts = builder.plain("shifts")
-    return builder.torch("roll.default", self=x, shifts=shifts, dims=axes)
-
-
 # Joins
 
 
@@ -385,26 +345,15 @@ def legalize_image_pad(builder: PaddleLegalizer) -> Results:
     return [builder.back(found)]
 
 
-@legalizes("pad_constant_like")
-def legalize_pad_like(builder: PaddleLegalizer) -> Results:
-    """y with a number behind it, in the shape of x."""
-    x, y = builder.input("x"), builder.input("y")
-    end = [a - b for a, b in zip(dims_of(x), dims_of(y), strict=True)]
-    value = builder.scalar_of("pad_value", element_type(y))
-    return [pad(builder, y, [Expr.const(0)] * len(end), end, value.value)]
-
-
 # Triangles and diagonals
 
 
-@legalizes("tril", "triu")
-def legalize_triangle(builder: PaddleLegalizer) -> Results:
+def _triangle(builder: PaddleLegalizer) -> SSAValue:
     """Zero above or below a diagonal."""
-    x = builder.input("x")
-    place, k = diagonals(builder, x), builder.integer("diagonal")
+    x, k = builder.input("x"), builder.integer("diagonal")
+    place = diagonals(builder, x)
     is_low = builder.name == "tril" and builder.flag("lower")
-    kept = place.le(k) if is_low else place.ge(k)
-    return [builder.select(kept.value, x, builder.scalar(0, x))]
+    return builder.select((place.le(k) if is_low else place.ge(k)).value, x, builder.scalar(0, x))
 
 
 @legalizes("diag")
@@ -444,42 +393,23 @@ def legalize_indices(builder: PaddleLegalizer) -> Results:
 # Tensors that are made
 
 
-@legalizes("full", "full_with_tensor", "ones", "zeros", "empty", "full_int_array")
+@legalizes("full", "full_with_tensor", "ones", "zeros", "empty")
+@legalizes("full_like", "ones_like", "zeros_like", "empty_like", "fill")
 def legalize_full(builder: PaddleLegalizer) -> Results:
     """One number everywhere; what is not initialized is zero."""
     element = builder.element()
-    if builder.name == "full_int_array":
-        numbers = np.array(builder.plain("value"), np.int64)
-        return [builder.cast(builder.tensor(numbers.reshape(-1)), element)]
     if builder.has("value"):
         value = builder.scalar_of("value", element).value
     else:
-        value = builder.scalar(int(builder.name == "ones"), element)
-    return [builder.broadcast(value, _sizes(builder, "shape"))]
+        value = builder.scalar(int(builder.name.startswith("ones")), element)
+    is_like = builder.name.endswith("like") or builder.name == "fill"
+    sizes = dims_of(builder.input("x")) if is_like else _sizes(builder, "shape")
+    return [builder.broadcast(value, sizes)]
 
 
 def _sizes(builder: PaddleLegalizer, name: str) -> list[Expr]:
     """Sizes, of which none is negative."""
     return sizes_of(builder, builder.dims(builder.whole(name)), f"'{name}'")
-
-
-@legalizes("full_like", "ones_like", "zeros_like", "empty_like", "fill")
-def legalize_full_like(builder: PaddleLegalizer) -> Results:
-    """One number in the shape of another tensor."""
-    element = builder.element()
-    if builder.has("value"):
-        value = builder.scalar_of("value", element).value
-    else:
-        value = builder.scalar(int(builder.name == "ones_like"), element)
-    return [builder.broadcast(value, dims_of(builder.input("x")))]
-
-
-@legalizes("assign_value")
-def legalize_assign_value(builder: PaddleLegalizer) -> Results:
-    """Numbers of the program."""
-    names = ("values", "bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
-    given: Any = next((builder.get(name) for name in names if builder.get(name)), None)
-    return [_literal(builder, given, builder.element())]
 
 
 def _literal(builder: PaddleLegalizer, given: Any, element: Attribute) -> SSAValue:
@@ -517,33 +447,23 @@ def _number(builder: PaddleLegalizer, name: str) -> TensorValue:
     return TensorValue.of(builder, builder.reshape(found, []))
 
 
-@legalizes("eye")
-def legalize_eye(builder: PaddleLegalizer) -> Results:
-    """Ones on the diagonal."""
+def _eye(builder: PaddleLegalizer) -> SSAValue:
     rows, columns = builder.one("num_rows"), builder.one("num_columns")
     columns = rows if columns == -1 else columns
     on = index_vector(builder, rows, 2, 0).eq(index_vector(builder, columns, 2, 1))
-    return [builder.cast(on.value, builder.element())]
+    return builder.cast(on.value, builder.element())
 
 
 @legalizes("linspace", "logspace")
 def legalize_linspace(builder: PaddleLegalizer) -> Results:
-    """Evenly spaced numbers between two, from both ends."""
+    """Evenly spaced numbers between two, from both ends, or powers by them."""
     is_log = builder.name == "logspace"
     first, last = (builder.number(name) for name in ("start", "stop"))
     count = builder.one("num" if is_log else "number").value
     if count is None:
         builder.refuse("an open number of steps", "a number")
-    dtype = numpy_dtype(builder.element())
-    wide = np.dtype(np.float64) if dtype.kind in "iu" else dtype
-    step = wide.type((last - first) / max(count - 1, 1))
-    number = np.arange(count)
-    low = wide.type(first) + step * number.astype(wide)
-    high = wide.type(last) - step * (count - 1 - number).astype(wide)
-    found = np.where(number < count // 2, low, high) if count > 1 else low
-    if is_log:
-        found = np.power(wide.type(builder.number("base")), found)
-    return [builder.tensor(found.astype(dtype))]
+    base = builder.number("base") if is_log else None
+    return [builder.tensor(spaced(first, last, count, numpy_dtype(builder.element()), base))]
 
 
 @legalizes("sequence_mask")
@@ -558,29 +478,51 @@ def legalize_sequence_mask(builder: PaddleLegalizer) -> Results:
     return [builder.cast(place.lt(x.cast(i64).reshape([*x.dims, 1])).value, builder.element())]
 
 
-@legalizes("shape_broadcast")
-def legalize_shape_broadcast(builder: PaddleLegalizer) -> Results:
-    """The shape to which two shapes broadcast."""
-    found = broadcast([builder.whole("x"), builder.whole("y")])
-    return [builder.cast(builder.dims(found), builder.element())]
+def _literal_value(builder: PaddleLegalizer) -> SSAValue:
+    names = ("values", "bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
+    given: Any = next((builder.get(name) for name in names if builder.get(name)), None)
+    return _literal(builder, given, builder.element())
 
 
-@legalizes("as_strided")
-def legalize_as_strided(builder: PaddleLegalizer) -> Results:
-    """The elements at strides of a tensor that lies in order."""
-    return builder.torch(
-        "as_strided.default",
-        self=builder.input("input"),
-        size=builder.plain("dims"),
-        stride=builder.plain("stride"),
-        storage_offset=builder.integer("offset"),
-    )
+def _expanded_as(builder: PaddleLegalizer) -> SSAValue:
+    other = builder.optional("y")
+    dims = builder.whole("target_shape") if other is None else dims_of(other)
+    return builder.broadcast(builder.input("x"), dims)
 
 
-@legalizes("view_dtype")
-def legalize_bits(builder: PaddleLegalizer) -> Results:
+def _padded_like(builder: PaddleLegalizer) -> SSAValue:
+    """y with a number behind it, in the shape of x."""
+    x, y = builder.input("x"), builder.input("y")
+    end = [a - b for a, b in zip(dims_of(x), dims_of(y), strict=True)]
+    value = builder.scalar_of("pad_value", element_type(y))
+    return pad(builder, y, [Expr.const(0)] * len(end), end, value.value)
+
+
+def _bits(builder: PaddleLegalizer) -> SSAValue:
     """The same bytes as elements of another type, of the same width."""
     x = builder.input("input")
     if element_type(x) == i1:
         builder.refuse("the bytes of truth values", "numbers")
-    return builder.torch("view.dtype", self=x, dtype=builder.element())
+    return builder.torch("view.dtype", self=x, dtype=builder.element())[0]
+
+
+legalizes.rows(
+    single(
+        {
+            "assign_value": _literal_value,
+            "expand_as": _expanded_as,
+            "eye": _eye,
+            "full_int_array": lambda b: b.cast(b.constant_of(b.plain("value")), b.element()),
+            "pad_constant_like": _padded_like,
+            "shape_broadcast": lambda b: b.cast(
+                b.dims(broadcast([b.whole("x"), b.whole("y")])), b.element()
+            ),
+            "transpose": lambda b: b.transpose(
+                b.input("x"), b.axes(b.plain("perm"), rank_of(b.input("x")))
+            ),
+            "tril": _triangle,
+            "triu": _triangle,
+            "view_dtype": _bits,
+        }
+    )
+)

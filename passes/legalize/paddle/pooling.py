@@ -112,11 +112,8 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
 @legalizes("unpool", "unpool3d")
 def legalize_unpool(builder: PaddleLegalizer) -> Results:
     """Elements at their places in an image of zeros."""
-    x = builder.input("x")
-    index = builder.cast(builder.input("indices"), i64)
-    rank = rank_of(x) - 2
-    lead = dims_of(x)[:2]
-    size = builder.whole("output_size")[-rank:]
+    x, index = builder.input("x"), builder.cast(builder.input("indices"), i64)
+    lead, size = dims_of(x)[:2], builder.whole("output_size")[2 - rank_of(x) :]
     flat = [*lead, product(dims_of(x)[2:])]
     zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
     op = ScatterElementsOp(zeros, builder.reshape(index, flat), builder.reshape(x, flat), 2)
@@ -147,20 +144,21 @@ def legalize_spp(builder: PaddleLegalizer) -> Results:
 # Blocks of images
 
 
-@legalizes("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "shuffle_channel")
+_SHUFFLES = {
+    "pixel_shuffle": ("pixel_shuffle.default", "upscale_factor", "upscale_factor"),
+    "pixel_unshuffle": ("pixel_unshuffle.default", "downscale_factor", "downscale_factor"),
+    "channel_shuffle": ("channel_shuffle.default", "groups", "groups"),
+    "shuffle_channel": ("channel_shuffle.default", "groups", "group"),
+}
+"""The overload, its argument, and the operator's."""
+
+
+@legalizes(*_SHUFFLES)
 def legalize_shuffle(builder: PaddleLegalizer) -> Results:
     """Channels as places, places as channels, or channels of groups in turn."""
+    target, argument, name = _SHUFFLES[builder.name]
     x = builder.first(builder.input("x"))
-    names = {
-        "pixel_shuffle": "upscale_factor",
-        "pixel_unshuffle": "downscale_factor",
-        "channel_shuffle": "groups",
-        "shuffle_channel": "group",
-    }
-    name = "channel_shuffle" if builder.name == "shuffle_channel" else builder.name
-    argument = names[name]
-    number = builder.integer(names[builder.name])
-    (found,) = builder.torch(f"{name}.default", **{"self": x, argument: number})
+    (found,) = builder.torch(target, self=x, **{argument: builder.integer(name)})
     return [builder.back(found) if builder.has("data_format") else found]
 
 
@@ -227,18 +225,13 @@ def legalize_columns(builder: PaddleLegalizer) -> Results:
 def legalize_frame(builder: PaddleLegalizer) -> Results:
     """Windows of a signal, as columns along the last axis, or as rows along the first."""
     x, axis = builder.input("x"), builder.integer("axis")
-    rank = rank_of(x)
-    (found,) = builder.torch(
-        "unfold.default",
-        self=x,
-        dimension=rank - 1 if axis < 0 else axis,
-        size=builder.integer("frame_length"),
-        step=builder.integer("hop_length"),
-    )
-    order = list(range(rank + 1))
-    if axis == 0 and rank > 1:
-        return [builder.transpose(found, [0, rank, *order[1:rank]])]
-    return [found if axis == 0 else builder.transpose(found, [*order[: rank - 1], rank, rank - 1])]
+    last = rank_of(x) - 1
+    size, step = builder.integer("frame_length"), builder.integer("hop_length")
+    along = last if axis < 0 else axis
+    (found,) = builder.torch("unfold.default", self=x, dimension=along, size=size, step=step)
+    if axis == 0:
+        return [builder.transpose(found, [0, last + 1, *range(1, last + 1)]) if last else found]
+    return [builder.transpose(found, [*range(last), last + 1, last])]
 
 
 # Sampling

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 from xdsl.ir import Attribute
 
@@ -50,22 +51,21 @@ def legalize_reduction(builder: PaddleLegalizer) -> Results:
     return [builder.cast(wide.reduce(kind, axes, keep).value, x)]
 
 
-@legalizes("mean_all", "l1_norm", "squared_l2_norm", "frobenius_norm")
+_WHOLE: Mapping[str, Callable[[TensorValue, list[int]], TensorValue]] = {
+    "mean_all": lambda x, axes: TensorValue(x.builder, mean(x.builder, x.value, axes)),
+    "l1_norm": lambda x, axes: x.abs().reduce("sum", axes),
+    "squared_l2_norm": lambda x, axes: (x * x).reduce("sum", axes).reshape([1]),
+}
+
+
+@legalizes(*_WHOLE, "frobenius_norm")
 def legalize_whole(builder: PaddleLegalizer) -> Results:
     """Of all elements; the Frobenius norm along axes."""
     x = builder.wide()
-    every = list(range(len(x.dims)))
-    match builder.name:
-        case "mean_all":
-            return [builder.narrow(TensorValue(builder, mean(builder, x.value, every)))]
-        case "l1_norm":
-            return [builder.narrow(x.abs().reduce("sum", every))]
-        case "squared_l2_norm":
-            return [builder.narrow((x * x).reduce("sum", every).reshape([1]))]
-        case _:
-            axes = builder.reduced(x.value)
-            total = (x * x).reduce("sum", axes, builder.flag("keep_dim"))
-            return [builder.narrow(apply(SqrtOp, total))]
+    if (function := _WHOLE.get(builder.name)) is not None:
+        return [builder.narrow(function(x, list(range(len(x.dims)))))]
+    total = (x * x).reduce("sum", builder.reduced(x.value), builder.flag("keep_dim"))
+    return [builder.narrow(apply(SqrtOp, total))]
 
 
 @legalizes("all", "any")

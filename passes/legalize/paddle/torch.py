@@ -7,27 +7,39 @@ from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.pt2.applied import overloads
 
 _OPERATORS = """
+    as_strided: as_strided.default self=input size=dims stride storage_offset=offset
     atan2: atan2.default self=x other=y
     copysign: copysign.Tensor self=x other=y
     diag_embed: diag_embed.default self=input offset dim1 dim2
     diagonal: diagonal.default self=x offset dim1=axis1 dim2=axis2
     fill_diagonal_tensor: diagonal_scatter.default self=x src=y offset dim1 dim2
+    flip: flip.default self=x dims=axis
     index_add: index_add.default self=x dim=axis index source=add_value
+    index_sample: gather.default self=x index dim:1
     index_put: index_put.default self=x indices values=value accumulate
     kron: kron.default self=x other=y
     lerp: lerp.Tensor self=x end=y weight
+    masked_fill: masked_fill.Tensor self=x mask value
     masked_select: masked_select.default self=x mask
     matrix_power: matrix_power.default self=x n
     nextafter: nextafter.default self=x other=y
     repeat_interleave: repeat_interleave.self_int self=x repeats dim=axis
     repeat_interleave_with_tensor_index: repeat_interleave.self_Tensor self=x repeats dim=axis
+    reverse: flip.default self=x dims=axis
+    roll: roll.default self=x shifts dims=axis
     take_along_axis: gather.default self=arr index=indices dim=axis
 """
 """A line each, in the type of the result."""
+
+
+_LISTS = ("dims", "shifts", "size", "stride")
+"""Arguments that are lists of numbers, which some operators have as tensors."""
 
 
 @legalizes(*overloads(_OPERATORS))
 def legalize_as_torch(builder: PaddleLegalizer) -> Results:
     """One of the table."""
     overload = overloads(_OPERATORS)[builder.name]
-    return builder.torch(overload.target, **overload.arguments(builder))
+    given = overload.arguments(builder)
+    lists = {name: builder.plain(overload.sources[name]) for name in _LISTS if name in given}
+    return builder.torch(overload.target, **(given | lists))
