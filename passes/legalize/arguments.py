@@ -99,21 +99,28 @@ class ArgumentsLegalizer(Legalizer):
         return default if found is None else str(found)
 
     def expr(self, name: str) -> Expr:
-        """An integer, plain or symbolic."""
-        return self._expr(self.get(name), name)
-
-    def _expr(self, found: Any, name: str) -> Expr:
-        if isinstance(found, SSAValue):
-            return self.require_expr(cast("SSAValue", found), f"'{name}'")
-        if not isinstance(found, int):
-            self.refuse(f"'{name}' is {found}", "an integer")
-        return Expr.const(found)
+        """An integer, plain, symbolic, or a tensor of one element."""
+        found = self.exprs_of(name)
+        if len(found) != 1:
+            self.refuse(f"{len(found)} numbers as '{name}'", "one")
+        return found[0]
 
     def exprs_of(self, name: str) -> list[Expr]:
-        """A list of integers, plain or symbolic."""
+        """Integers: plain, symbolic, or all elements of tensors; floats among these are known."""
         found = self.get(name)
-        found = [found] if not isinstance(found, list) else cast("list[Any]", found)
-        return [self._expr(one, name) for one in found]
+        listed = cast("list[Any]", found) if isinstance(found, list) else [found]
+        return [size for one in listed for size in self._exprs(one, name)]
+
+    def _exprs(self, found: Any, name: str) -> list[Expr]:
+        if isinstance(found, int):
+            return [Expr.const(found)]
+        if not isinstance(found, SSAValue):
+            self.refuse(f"'{name}' is {found}", "an integer")
+        value = cast("SSAValue", found)
+        if is_float(element_type(value)):
+            array = self.require_constant(value, f"'{name}'")
+            return [Expr.const(int(number)) for number in array.reshape(-1)]
+        return self.require_exprs(value, f"'{name}'")
 
     def ints_of(self, name: str, count: int | None = None) -> list[int]:
         """A list of plain integers; one stands for `count`."""

@@ -63,6 +63,16 @@ def decoded(priors: Sequence[TensorValue], deltas: Sequence[TensorValue]) -> lis
     return corners_of([dx * width + x, dy * height + y, dw.exp() * width, dh.exp() * height])
 
 
+def encoded(
+    priors: Sequence[TensorValue], target: Sequence[TensorValue], border: float
+) -> list[TensorValue]:
+    """How centers and sizes of boxes of corners are made from those of `priors`, as `decoded`."""
+    found = [((target[k] + target[2 + k]) * 0.5 - priors[k]) / priors[2 + k] for k in (0, 1)]
+    for k in (0, 1):
+        found.append(((target[2 + k] - target[k] + border) / priors[2 + k]).abs().log())
+    return found
+
+
 def shared_and_union(
     one: Sequence[TensorValue],
     other: Sequence[TensorValue],

@@ -291,3 +291,20 @@ def tile(builder: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
         outer.append(dim)
     wide = builder.broadcast(builder.reshape(x, inner), outer)
     return builder.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
+
+
+def shifted_channels(builder: Legalizer, x: SSAValue, frames: int, ratio: float) -> SSAValue:
+    """
+    [videos * frames, channels, ...] with a share of channels from the frame before, as many from
+    the one after; outside are zeros (Lin et al., TSM).
+    """
+    count, channels, *space = dims_of(x)
+    if channels.value is None:
+        builder.refuse("an open number of channels", "a known one")
+    first, second = int(channels.value * ratio), int(channels.value * 2 * ratio)
+    wide = builder.reshape(x, [count // frames, frames, channels, *space])
+    before, after, rest = builder.split(wide, 2, [first, second - first, channels - second])
+    early, late = ([Expr.const(0)] * rank_of(wide) for _ in range(2))
+    early[1], late[1] = Expr.const(1), Expr.const(-1)
+    moved = [pad(builder, before, early, late), pad(builder, after, late, early), rest]
+    return builder.reshape(concat(builder, moved, 2), dims_of(x))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.reduce import ArgReduceOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, TopKOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, ScatterNdOp, TopKOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
@@ -81,3 +82,24 @@ def counted(builder: Legalizer, places: SSAValue, values: SSAValue, size: Expr |
     """The sums of values at places of a vector of zeros."""
     zeros = builder.broadcast(builder.scalar(0, values), [size])
     return builder.add(ScatterElementsOp(zeros, places, values, 0, "add"))
+
+
+def rows_by_segment(
+    builder: Legalizer, rows: SSAValue, target: TensorValue, count: Expr, kind: str
+) -> SSAValue:
+    """Rows that go to one of `count` places (SUM, MEAN, MAX or MIN of them); nothing is zero."""
+    dims = [count, *dims_of(rows)[1:]]
+    column = target.reshape([target.dims[0], 1]).value
+    zeros = builder.broadcast(builder.scalar(0, rows), dims)
+    if kind in ("SUM", "MEAN"):
+        total = TensorValue(builder, builder.add(ScatterNdOp(zeros, column, rows, "add")))
+    else:
+        low = builder.scalar(-math.inf if kind == "MAX" else math.inf, rows)
+        start = builder.broadcast(low, dims)
+        total = TensorValue(builder, builder.add(ScatterNdOp(start, column, rows, kind.lower())))
+    if kind == "SUM":
+        return total.value
+    ones = builder.broadcast(builder.scalar(1, rows), dims_of(rows))
+    number = TensorValue(builder, builder.add(ScatterNdOp(zeros, column, ones, "add")))
+    found = total / number.maximum(1) if kind == "MEAN" else number.gt(0).where(total, 0)
+    return found.value

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.passes.legalize.legalizer import refuse
 
 
 @dataclass(frozen=True)
@@ -118,3 +119,17 @@ def with_a_place(window: Window, dims: Sequence[Expr]) -> Window:
     ]
     ends = [last + more for last, more in zip(window.end, over, strict=True)]
     return replace(window, end=ends, overhang=over)
+
+
+def hanging(window: Window, dims: Sequence[Expr]) -> list[Expr]:
+    """The padding at the end with room for a last window; it must not begin behind the image."""
+    ends: list[Expr] = []
+    for dim, size, stride, begin, end in zip(
+        dims, window.kernel, window.strides, window.begin, window.end, strict=True
+    ):
+        count = (dim + begin + end - size + stride - 1) // stride + 1
+        beyond = ((count - 1) * stride - begin - dim).value
+        if beyond is not None and beyond >= 0:
+            refuse("a window that begins behind the image", "less padding")
+        ends.append((count - 1) * stride + size - dim - begin)
+    return ends

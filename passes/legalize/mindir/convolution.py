@@ -34,7 +34,7 @@ def _window(
         return same(window, space, upper=True)
     if mode == "valid":
         return window
-    found = builder.ints_in(pads)
+    found = builder.ints_of(pads)
     found = found * (2 * rank) if len(found) == 1 else found
     if len(found) != 2 * rank:
         builder.refuse(f"'{pads}' of {len(found)} numbers", f"1 or {2 * rank}")
@@ -77,7 +77,7 @@ def legalize_transposed_convolution(builder: MindirLegalizer) -> Results:
     strides, dilations = builder.pair("stride", rank), builder.pair("dilation", rank)
     kernel = dims_of(weight)[2:]
     if builder.has("input_size"):
-        size = builder.shape_of("input_size")[2:]
+        size = builder.exprs_of("input_size")[2:]
     else:
         size = _transposed_size(builder, x, kernel, strides, dilations)
     window = _window(builder, kernel, strides, dilations, size, "pad")
@@ -122,7 +122,7 @@ def _transposed_size(
 ) -> list[Expr]:
     """The size of the image if the op does not say it: the smallest one, and `output_padding`."""
     rank = len(kernel)
-    pads = builder.ints_in("pad") if builder.pad_mode() == "pad" else [0]
+    pads = builder.ints_of("pad") if builder.pad_mode() == "pad" else [0]
     pads = pads * (2 * rank) if len(pads) == 1 else pads
     more = builder.pair("output_padding", rank)
     if builder.pad_mode() == "same":

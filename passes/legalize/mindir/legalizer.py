@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.types import element_type, rank_of
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.core.types import element_type
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.pt2.applied import aten
 from lowerdeck.passes.legalize.tf1.applied import Operand, applied
@@ -47,23 +46,9 @@ class MindirLegalizer(ArgumentsLegalizer):
 
     # Arguments
 
-    def shape_of(self, name: str) -> list[Expr]:
-        """Sizes: a tuple, or a vector."""
-        found = self.get(name)
-        if isinstance(found, SSAValue) and rank_of(cast("SSAValue", found)):
-            return self.require_exprs(cast("SSAValue", found), f"'{name}'")
-        return self.exprs_of(name)
-
     def sizes(self, name: str) -> SSAValue:
         """Sizes as a vector of i64."""
-        return self.dims(self.shape_of(name))
-
-    def ints_in(self, name: str) -> list[int]:
-        """Integers that must be known: a tuple, or a vector."""
-        numbers = [one.value for one in self.shape_of(name)]
-        if None in numbers:
-            self.refuse(f"'{name}' that depends on data", "numbers")
-        return [number for number in numbers if number is not None]
+        return self.dims(self.exprs_of(name))
 
     def values_in(self, name: str) -> list[SSAValue]:
         """The tensors that an argument is, one or several."""
@@ -76,14 +61,14 @@ class MindirLegalizer(ArgumentsLegalizer):
         found = self.get(name)
         if found is None or found == []:
             return list(range(rank))
-        return self.axes(self.ints_in(name), rank) if rank else []
+        return self.axes(self.ints_of(name), rank) if rank else []
 
     def pair(self, name: str, count: int = 2, is_last: bool = False) -> list[int]:
         """
         Numbers of the spatial dimensions: one for all, their own, or those of all dimensions, among
         which channels may be last.
         """
-        found = self.ints_in(name)
+        found = self.ints_of(name)
         if len(found) == 1:
             return found * count
         if len(found) == count:

@@ -42,13 +42,13 @@ def legalize_squeeze(builder: MindirLegalizer) -> Results:
 def legalize_transpose(builder: MindirLegalizer) -> Results:
     """The dimensions in another order."""
     x = builder.input()
-    return [builder.transpose(x, builder.axes(builder.ints_in("dims"), rank_of(x)))]
+    return [builder.transpose(x, builder.axes(builder.ints_of("dims"), rank_of(x)))]
 
 
 @legalizes("BroadcastTo", "DynamicBroadcastTo", "Expand")
 def legalize_broadcast(builder: MindirLegalizer) -> Results:
     """Repeated to a shape, of which -1 stays."""
-    x, shape = builder.input(), builder.shape_of("shape")
+    x, shape = builder.input(), builder.exprs_of("shape")
     own = [Expr.const(1)] * (len(shape) - rank_of(x)) + list(dims_of(x))
     return [builder.broadcast(x, [n if d == -1 else d for n, d in zip(own, shape, strict=True)])]
 
@@ -62,7 +62,7 @@ def legalize_expand_as(builder: MindirLegalizer) -> Results:
 @legalizes("Tile")
 def legalize_tile(builder: MindirLegalizer) -> Results:
     """Repeated; missing numbers are those of the first axes, and one."""
-    x, repeats = builder.input(), builder.shape_of("dims")
+    x, repeats = builder.input(), builder.exprs_of("dims")
     more = len(repeats) - rank_of(x)
     x = builder.unsqueeze(x, list(range(more))) if more > 0 else x
     return [tile(builder, x, [*[Expr.const(1)] * -more, *repeats])]
@@ -104,7 +104,7 @@ def legalize_split_sizes(builder: MindirLegalizer) -> Results:
     """Parts of given sizes, of which -1 is the rest."""
     x = builder.input()
     axis = builder.axis(builder.integer("split_dim"), rank_of(x))
-    sizes = builder.shape_of("size_splits")
+    sizes = builder.exprs_of("size_splits")
     rest = dims_of(x)[axis] - sum((s for s in sizes if s != -1), Expr.const(0))
     return list(builder.insert(SplitOp(x, axis, [rest if s == -1 else s for s in sizes])))
 
@@ -130,7 +130,7 @@ def legalize_strided_slice(builder: MindirLegalizer) -> Results:
     """As that of TensorFlow; bits of masks for what is not there mean nothing."""
     masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     bounds = [builder.sizes(name) for name in ("begin", "end", "strides")]
-    there = (1 << len(builder.shape_of("begin"))) - 1
+    there = (1 << len(builder.exprs_of("begin"))) - 1
     attributes = {name: builder.integer(name) & there for name in masks}
     single = attributes["shrink_axis_mask"] & ~attributes["ellipsis_mask"]
     for name in ("begin_mask", "end_mask"):
@@ -310,7 +310,7 @@ def legalize_pad_by_pairs(builder: MindirLegalizer) -> Results:
     """Pairs of amounts, the last axis first, or all begins and then all ends."""
     x = builder.input()
     is_new = builder.name == "ConstantPadND"
-    amounts = builder.shape_of("padding" if is_new else "paddings")
+    amounts = builder.exprs_of("padding" if is_new else "paddings")
     half = len(amounts) // 2
     if is_new or builder.flag("paddings_contiguous"):
         pairs = [(amounts[2 * k], amounts[2 * k + 1]) for k in range(half)]
@@ -410,7 +410,7 @@ def legalize_fill(builder: MindirLegalizer) -> Results:
     else:
         number = "value" if builder.has("value") else "fill_value"
         value = builder.reshape(builder.operand(number, builder.element()).value, [])
-    return [builder.broadcast(value, builder.shape_of(name))]
+    return [builder.broadcast(value, builder.exprs_of(name))]
 
 
 @legalizes("InplaceCopy")

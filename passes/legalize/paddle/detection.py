@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, i32
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.boxes import best_of, columns_of, decoded, similarity
+from lowerdeck.passes.legalize.common.boxes import best_of, columns_of, decoded, encoded, similarity
 from lowerdeck.passes.legalize.common.detection import (
     Candidates,
     ProposalRule,
@@ -78,12 +78,8 @@ def legalize_box_coder(builder: PaddleLegalizer) -> Results:
     sides = [side.reshape(shape) for side in sides]
     factors = _variances(builder, shape)
     if is_encoding:
-        low, high = ([target.pick(1, at + k) for k in (0, 1)] for at in (0, 2))
-        rows = [target.dims[0], 1]
-        found = [(((low[k] + high[k]) * 0.5).reshape(rows) - middles[k]) / sides[k] for k in (0, 1)]
-        found += [
-            ((high[k] - low[k] + border).reshape(rows) / sides[k]).abs().log() for k in (0, 1)
-        ]
+        rows = [side.reshape([target.dims[0], 1]) for side in columns_of(target)]
+        found = encoded([*middles, *sides], rows, border)
         if factors is not None:
             found = [value / factor for value, factor in zip(found, factors, strict=True)]
         return [stack(found, 2).value]
@@ -320,7 +316,7 @@ def legalize_collect(builder: PaddleLegalizer) -> Results:
     """The best regions of all levels."""
     boxes = concat(builder, builder.inputs("multi_level_rois"), 0)
     given: list[SSAValue] = builder.inputs("multi_level_scores")
-    scores = concat(builder, [builder.reshape(s, [builder.total(s)]) for s in given], 0)
+    scores = concat(builder, [builder.reshape(s, [product(dims_of(s))]) for s in given], 0)
     numbers = builder.inputs("multi_level_rois_num")
     if numbers and any(dims_of(number)[0] != 1 for number in numbers):
         builder.refuse("regions of several images", "one image")

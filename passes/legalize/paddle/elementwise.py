@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 from lowerdeck.dialects.core import elementwise as core
@@ -16,7 +17,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_unsigned,
 )
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.activation import (
     gelu,
     log_sigmoid,
@@ -313,7 +314,7 @@ def _slopes(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
             return slope.reshape([1] * rank)
         case "channel":
             axis = rank - 1 if builder.is_last else min(1, rank - 1)
-            return slope.reshape([builder.total(slope.value)]).column(rank, axis)
+            return slope.reshape([product(slope.dims)]).column(rank, axis)
         case _:
             return slope.reshape([1, *x.dims[1:]])
 
@@ -358,14 +359,11 @@ def legalize_scale(builder: PaddleLegalizer) -> Results:
     """x * scale + bias, or (x + bias) * scale."""
     x = builder.value("x")
     y = builder.wide() if is_float(x.element) else x
-    scale, bias = builder.scalar_of("scale", y.element), builder.scalar_of("bias", y.element)
-    if builder.flag("bias_after_scale"):
-        y = y if scale.is_all(1) else y * scale
-        y = y if bias.is_all(0) else y + bias
-    else:
-        y = y if bias.is_all(0) else y + bias
-        y = y if scale.is_all(1) else y * scale
-    return [builder.narrow(y)]
+    scale, bias = (builder.scalar_of(name, y.element) for name in ("scale", "bias"))
+    late = builder.flag("bias_after_scale")
+    y = y if late or bias.is_all(0) else y + bias
+    y = y if scale.is_all(1) else y * scale
+    return [builder.narrow(y + bias if late and not bias.is_all(0) else y)]
 
 
 def _by_norm(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
@@ -380,7 +378,7 @@ def _smoothed(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
     epsilon = builder.number("epsilon")
     if builder.optional("prior_dist") is not None:
         prior = builder.value("prior_dist")
-        return x * (1 - epsilon) + prior.reshape([builder.total(prior.value)]) * epsilon
+        return x * (1 - epsilon) + prior.reshape([product(prior.dims)]) * epsilon
     size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
     return x * (1 - epsilon) + TensorValue.number(builder, epsilon, x.element) / size
 
@@ -413,6 +411,11 @@ def _largest_of_groups(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
     return x.reshape(dims).reduce("max", [axis + 1])
 
 
+def _chosen(builder: PaddleLegalizer, condition: TensorValue) -> TensorValue:
+    a, b = builder.pair("x", "y")
+    return TensorValue(builder, builder.select(truth(condition).value, a.value, b.value))
+
+
 Formula: TypeAlias = "Callable[[PaddleLegalizer, TensorValue], TensorValue]"
 
 _OF_FLOATS: Mapping[str, Formula] = {
@@ -428,12 +431,13 @@ _OF_ANY: Mapping[str, Formula] = {
     "clip": lambda b, x: x.maximum(b.scalar_of("min", x.element)).minimum(
         b.scalar_of("max", x.element)
     ),
-    "is_empty": lambda b, x: TensorValue.dim(b, b.total(x.value)).eq(0),
-    "numel": lambda b, x: TensorValue.dim(b, b.total(x.value)).cast(b.element()),
+    "is_empty": lambda b, x: TensorValue.dim(b, product(x.dims)).eq(0),
+    "numel": lambda b, x: TensorValue.dim(b, product(x.dims)).cast(b.element()),
     "atleast_vector": lambda b, x: x if x.dims else x.reshape([1]),
     "label_smooth": _smoothed,
     "maxout": _largest_of_groups,
     "shard_index": _in_shard,
+    "where": _chosen,
 }
 
 
@@ -479,33 +483,20 @@ def legalize_dropout(builder: PaddleLegalizer) -> Results:
 @legalizes("add_n")
 def legalize_add_n(builder: PaddleLegalizer) -> Results:
     """The sum of all."""
-    first, *rest = [TensorValue.of(builder, value) for value in builder.inputs("inputs")]
-    for value in rest:
-        first = first + value
-    return [first.value]
-
-
-@legalizes("where")
-def legalize_where(builder: PaddleLegalizer) -> Results:
-    """Elements of the one or the other."""
-    a, b = builder.pair("x", "y")
-    condition = truth(builder.value("condition"))
-    return [builder.select(condition.value, a.value, b.value)]
+    values = [TensorValue.of(builder, value) for value in builder.inputs("inputs")]
+    return [reduce(lambda a, b: a + b, values).value]
 
 
 @legalizes("full_batch_size_like")
 def legalize_full_batch_size_like(builder: PaddleLegalizer) -> Results:
     """One number everywhere, with one size of another tensor."""
-    sizes = builder.whole("shape")
-    source = dims_of(builder.input("input"))
+    sizes, source = builder.exprs_of("shape"), dims_of(builder.input("input"))
     sizes[builder.integer("output_dim_idx")] = source[builder.integer("input_dim_idx")]
-    value = builder.scalar_of("value", builder.dtype())
-    return [builder.broadcast(value.value, sizes)]
+    return [builder.broadcast(builder.scalar_of("value", builder.dtype()).value, sizes)]
 
 
 @legalizes("shape", "shape64")
 def legalize_shape(builder: PaddleLegalizer) -> Results:
     """The sizes of all dimensions."""
-    sizes = builder.dims(dims_of(builder.input("input")))
     element = i64 if builder.name == "shape64" else builder.element()
-    return [builder.cast(sizes, element)]
+    return [builder.cast(builder.dims(dims_of(builder.input("input"))), element)]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from lowerdeck.dialects.core.tensor import (
     GatherNdOp,
     GatherOp,
     ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.order import rows_by_segment
 from lowerdeck.passes.legalize.common.selection import nonzero, one_hot
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes, single
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 _ONE = Expr.const(1)
@@ -20,7 +23,7 @@ _ONE = Expr.const(1)
 def _places(builder: PaddleLegalizer) -> TensorValue:
     """The index as a vector; negative ones count from the end."""
     index = builder.value("index").cast(i64)
-    return index.reshape([builder.total(index.value)])
+    return index.reshape([product(index.dims)])
 
 
 @legalizes("gather", "index_select", "index_select_strided")
@@ -32,15 +35,12 @@ def legalize_gather(builder: PaddleLegalizer) -> Results:
     return [builder.add(GatherOp(x, places, axis))]
 
 
-@legalizes("gather_nd")
-def legalize_gather_nd(builder: PaddleLegalizer) -> Results:
+def _gather_nd(builder: PaddleLegalizer) -> SSAValue:
     """Elements, or parts, at places in several dimensions."""
     x, index = builder.input("x"), builder.input("index")
-    depth = dims_of(index)[-1].value
-    if depth == 0:
-        dims = [*dims_of(index)[:-1], *dims_of(x)]
-        return [builder.broadcast(x, dims)]
-    return [builder.add(GatherNdOp(x, builder.cast(index, i64)))]
+    if dims_of(index)[-1] == 0:
+        return builder.broadcast(x, [*dims_of(index)[:-1], *dims_of(x)])
+    return builder.add(GatherNdOp(x, builder.cast(index, i64)))
 
 
 @legalizes("embedding", "lookup_table")
@@ -66,32 +66,20 @@ def legalize_one_hot(builder: PaddleLegalizer) -> Results:
     is_old = builder.name == "one_hot_v1"
     if is_old and x.dims and x.dims[-1] == 1:
         x = x.reshape(x.dims[:-1])
-    depth = builder.one("depth" if is_old else "num_classes")
+    depth = builder.expr("depth" if is_old else "num_classes")
     return [builder.cast(one_hot(x, depth, len(x.dims)).value, builder.element())]
-
-
-@legalizes("multiplex")
-def legalize_multiplex(builder: PaddleLegalizer) -> Results:
-    """Row k of the input that index k names."""
-    values = [TensorValue.of(builder, value) for value in builder.inputs("inputs")]
-    index = builder.value("index").cast(i64)
-    count = values[0].dims[0]
-    index = index.reshape([count])
-    rows = TensorValue.iota(builder, count)
-    return [builder.add(GatherNdOp(stack(values, 0).value, stack([index, rows], 1).value))]
 
 
 # What data decides
 
 
-@legalizes("nonzero")
-def legalize_nonzero(builder: PaddleLegalizer) -> Results:
+def _nonzero(builder: PaddleLegalizer) -> SSAValue:
     """The places of what is not zero, a row for each."""
     x = builder.input("condition")
-    found = nonzero(builder, builder.reshape(x, [1]) if not rank_of(x) else x)
+    found = nonzero(builder, x if rank_of(x) else builder.reshape(x, [1]))
     if not rank_of(x):
-        return [builder.reshape(found, [dims_of(found)[1], 0])]
-    return [builder.transpose(found, [1, 0])]
+        return builder.reshape(found, [dims_of(found)[1], 0])
+    return builder.transpose(found, [1, 0])
 
 
 # Writing
@@ -110,13 +98,6 @@ def legalize_scatter(builder: PaddleLegalizer) -> Results:
     zeros = builder.broadcast(builder.scalar(0, x), dims_of(updates))
     cleared = builder.add(ScatterNdOp(x, column.value, zeros))
     return [builder.add(ScatterNdOp(cleared, column.value, updates, "add"))]
-
-
-@legalizes("scatter_nd_add")
-def legalize_scatter_nd(builder: PaddleLegalizer) -> Results:
-    """Parts at places in several dimensions added."""
-    index = builder.cast(builder.input("index"), i64)
-    return [builder.add(ScatterNdOp(builder.input("x"), index, builder.input("updates"), "add"))]
 
 
 _REDUCES = {"add": "sum", "mul": "prod", "multiply": "prod", "amin": "amin", "amax": "amax"}
@@ -155,19 +136,28 @@ def legalize_segments(builder: PaddleLegalizer) -> Results:
         kind = builder.text("reduce_op")
         source = builder.value("src_index").cast(i64)
         rows = builder.add(GatherOp(x, source.value, 0))
-        sizes = builder.whole("out_size")
+        sizes = builder.exprs_of("out_size")
         count = sizes[0] if sizes and sizes[0] != 0 else dims_of(x)[0]
-    dims = [count, *dims_of(x)[1:]]
-    column = target.reshape([target.dims[0], 1])
-    zeros = builder.broadcast(builder.scalar(0, x), dims)
-    ones = builder.broadcast(builder.scalar(1, x), dims_of(rows))
-    number = TensorValue(builder, builder.add(ScatterNdOp(zeros, column.value, ones, "add")))
-    if kind in ("SUM", "MEAN"):
-        total = TensorValue(builder, builder.add(ScatterNdOp(zeros, column.value, rows, "add")))
-        found = total / number.maximum(1) if kind == "MEAN" else total
-    else:
-        low = float("-inf") if kind == "MAX" else float("inf")
-        start = builder.broadcast(builder.scalar(low, x), dims)
-        best = builder.add(ScatterNdOp(start, column.value, rows, kind.lower()))
-        found = number.gt(0).where(TensorValue(builder, best), 0)
-    return builder.results(out=found.value)
+    return builder.results(out=rows_by_segment(builder, rows, target, count, kind))
+
+
+def _multiplexed(builder: PaddleLegalizer) -> SSAValue:
+    """Row k of the input that index k names."""
+    values = [TensorValue.of(builder, value) for value in builder.inputs("inputs")]
+    index = builder.value("index").cast(i64).reshape(values[0].dims[:1])
+    rows = TensorValue.iota(builder, values[0].dims[0])
+    return builder.add(GatherNdOp(stack(values, 0).value, stack([index, rows], 1).value))
+
+
+legalizes.rows(
+    single(
+        {
+            "gather_nd": _gather_nd,
+            "multiplex": _multiplexed,
+            "nonzero": _nonzero,
+            "scatter_nd_add": lambda b: b.add(
+                ScatterNdOp(b.input("x"), b.cast(b.input("index"), i64), b.input("updates"), "add")
+            ),
+        }
+    )
+)

@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     rank_of,
 )
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.movement import concat
@@ -87,40 +87,6 @@ class PaddleLegalizer(ArgumentsLegalizer):
         found = self.get(name)
         return found if isinstance(found, Attribute) else self.element()
 
-    def whole(self, name: str) -> list[Expr]:
-        """
-        A list of integers, which may be a tensor, several tensors, or plain: of one tensor all
-        elements.
-        """
-        found = self.get(name)
-        if isinstance(found, SSAValue):
-            return self._elements(cast("SSAValue", found), name)
-        listed: list[Any] = cast("list[Any]", found) if isinstance(found, list) else [found]
-        sizes: list[Expr] = []
-        for one in listed:
-            if isinstance(one, SSAValue):
-                sizes += self._elements(cast("SSAValue", one), name)
-            elif isinstance(one, int):
-                sizes.append(Expr.const(one))
-            else:
-                self.refuse(f"'{name}' is {one}", "integers")
-        return sizes
-
-    def _elements(self, value: SSAValue, name: str) -> list[Expr]:
-        """The elements of a tensor; floats must be known."""
-        if is_float(element_type(value)):
-            array = self.require_constant(value, f"'{name}'")
-            return [Expr.const(int(number)) for number in array.reshape(-1)]
-        return self.require_exprs(value, f"'{name}'")
-
-    def plain(self, name: str) -> list[int]:
-        """A list of integers that must be known."""
-        found = self.whole(name)
-        numbers = [one.value for one in found if one.value is not None]
-        if len(numbers) != len(found):
-            self.refuse(f"'{name}' that is open", "numbers")
-        return numbers
-
     def numbers(self, name: str) -> list[float]:
         """A list of plain numbers; none if it is left out."""
         found = self.get(name)
@@ -129,16 +95,9 @@ class PaddleLegalizer(ArgumentsLegalizer):
             self.refuse(f"'{name}' is {found}", "numbers")
         return listed
 
-    def one(self, name: str) -> Expr:
-        """An integer, which may be a tensor."""
-        found = self.whole(name)
-        if len(found) != 1:
-            self.refuse(f"{len(found)} numbers as '{name}'", "one")
-        return found[0]
-
     def along(self, x: SSAValue, name: str = "axis") -> int:
         """An axis of `x` from the front."""
-        found = self.one(name).value
+        found = self.expr(name).value
         if found is None:
             self.refuse(f"'{name}' that depends on data", "a number")
         return self.axis(found, max(rank_of(x), 1))
@@ -150,7 +109,7 @@ class PaddleLegalizer(ArgumentsLegalizer):
         is_all = self.has("reduce_all") and self.flag("reduce_all")
         if found is None or found == [] or is_all or not rank:
             return list(range(rank))
-        axes = self.plain(name)
+        axes = self.ints_of(name)
         return sorted(self.axes(axes, rank)) if axes else list(range(rank))
 
     def vector(self, name: str) -> SSAValue:
@@ -159,14 +118,7 @@ class PaddleLegalizer(ArgumentsLegalizer):
         if isinstance(found, list):
             values = [cast("SSAValue", one) for one in cast("list[Any]", found)]
             return concat(self, [self.reshape(one, [1]) for one in values], 0)
-        return self.reshape(self.input(name), [self.total(self.input(name))])
-
-    def total(self, x: SSAValue) -> Expr:
-        """The number of elements."""
-        size = Expr.const(1)
-        for dim in dims_of(x):
-            size = size * dim
-        return size
+        return self.reshape(self.input(name), [product(dims_of(self.input(name)))])
 
     # Types
 

@@ -26,8 +26,8 @@ def window_of(
 ) -> Window:
     """The window over the spatial dimensions `dims`, with the padding that is asked for."""
     rank = len(kernel)
-    strides = builder.plain("strides") if builder.get("strides") else [1] * rank
-    amounts = [Expr.const(k) for k in builder.plain("paddings")]
+    strides = builder.ints_of("strides") if builder.get("strides") else [1] * rank
+    amounts = [Expr.const(k) for k in builder.ints_of("paddings")]
     none = [Expr.const(0)] * rank
     begin, end = (amounts[::2], amounts[1::2]) if len(amounts) == 2 * rank else (amounts, amounts)
     window = Window(tuple(kernel), strides, dilations, begin or none, end or none, none)
@@ -45,7 +45,7 @@ def window_of(
 def legalize_convolution(builder: PaddleLegalizer) -> Results:
     """Images with their channels first or last; `SAME` goes without dilations."""
     x, weight = builder.first(builder.input("input")), builder.input("filter")
-    dilations = builder.plain("dilations")
+    dilations = builder.ints_of("dilations")
     dims = dims_of(x)[2:]
     window = with_a_place(window_of(builder, dims_of(weight)[2:], dims, dilations), dims)
     bias = builder.optional("bias") if builder.has("bias") else None
@@ -90,11 +90,11 @@ def legalize_transposed(builder: PaddleLegalizer) -> Results:
     """Weights are [in, out / groups, ...]; a size that is given adds to the end."""
     x, weight = builder.first(builder.input("x")), builder.input("filter")
     rank = rank_of(weight) - 2
-    dilations = builder.plain("dilations")
-    strides = builder.plain("strides")
+    dilations = builder.ints_of("dilations")
+    strides = builder.ints_of("strides")
     window = window_of(builder, dims_of(weight)[2:], dims_of(x)[2:], dilations)
-    extra = builder.plain("output_padding") if builder.get("output_padding") else [0] * rank
-    sizes = builder.whole("output_size") if builder.get("output_size") is not None else []
+    extra = builder.ints_of("output_padding") if builder.get("output_padding") else [0] * rank
+    sizes = builder.exprs_of("output_size") if builder.get("output_size") is not None else []
     if sizes:
         extra.clear()
         for k, size in enumerate(sizes):
@@ -154,7 +154,7 @@ def legalize_flat_matmul(builder: PaddleLegalizer) -> Results:
         if builder.flag("padding_weights"):
             builder.refuse("padded weights", "weights as they are")
         if (bias := builder.optional("bias")) is not None:
-            found = found + TensorValue.of(builder, bias).reshape([builder.total(bias)])
+            found = found + TensorValue.of(builder, bias).reshape([product(dims_of(bias))])
         found = activated(builder, found, builder.text("activation_type"))
     return [found.value]
 

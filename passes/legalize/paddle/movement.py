@@ -50,8 +50,8 @@ def legalize_reshape(builder: PaddleLegalizer) -> Results:
     elif isinstance(found, list) and any(isinstance(v, SSAValue) for v in cast("Any", found)):
         shape = builder.vector(name)
     else:
-        shape = builder.dims(builder.whole(name))
-    shape = builder.cast(builder.reshape(shape, [builder.total(shape)]), i64)
+        shape = builder.dims(builder.exprs_of(name))
+    shape = builder.cast(builder.reshape(shape, [product(dims_of(shape))]), i64)
     return [builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))]
 
 
@@ -60,7 +60,7 @@ def legalize_squeeze(builder: PaddleLegalizer) -> Results:
     """Dimensions of one go; others stay."""
     x = builder.input("x")
     dims = dims_of(x)
-    axes = builder.plain("axis") if builder.get("axis") is not None else []
+    axes = builder.ints_of("axis") if builder.get("axis") is not None else []
     chosen = [builder.axis(axis, max(len(dims), 1)) for axis in axes] or list(range(len(dims)))
     return [builder.squeeze(x, [axis for axis in set(chosen) if dims[axis : axis + 1] == (_ONE,)])]
 
@@ -69,7 +69,7 @@ def legalize_squeeze(builder: PaddleLegalizer) -> Results:
 def legalize_unsqueeze(builder: PaddleLegalizer) -> Results:
     """New dimensions of one, each counted when those before it are there."""
     x = builder.input("x")
-    for axis in builder.plain("axis"):
+    for axis in builder.ints_of("axis"):
         x = builder.unsqueeze(x, [builder.axis(axis, rank_of(x) + 1)])
     return [x]
 
@@ -92,7 +92,7 @@ def legalize_flatten(builder: PaddleLegalizer) -> Results:
 @legalizes("expand")
 def legalize_expand(builder: PaddleLegalizer) -> Results:
     """Dimensions of one repeated; -1 stands for the old size."""
-    x, sizes = builder.input("x"), builder.whole("shape")
+    x, sizes = builder.input("x"), builder.exprs_of("shape")
     old = [_ONE] * (len(sizes) - rank_of(x)) + list(dims_of(x))
     dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
     return [builder.broadcast(x, dims)]
@@ -106,7 +106,7 @@ def legalize_tile(builder: PaddleLegalizer) -> Results:
         target = dims_of(builder.input("target_tensor"))
         repeats = [new // old for new, old in zip(target, dims_of(x), strict=True)]
     else:
-        repeats = builder.whole("repeat_times" if builder.name == "tile" else "expand_times")
+        repeats = builder.exprs_of("repeat_times" if builder.name == "tile" else "expand_times")
     repeats = [_ONE] * (rank_of(x) - len(repeats)) + repeats
     x = builder.unsqueeze(x, list(range(len(repeats) - rank_of(x))))
     return [tile(builder, x, repeats)]
@@ -119,7 +119,7 @@ def legalize_broadcast(builder: PaddleLegalizer) -> Results:
     values = builder.inputs(name)
     if builder.name == "meshgrid":
         rank = len(values)
-        sizes = [builder.total(value) for value in values]
+        sizes = [product(dims_of(value)) for value in values]
         values = [
             builder.reshape(value, [size if k == axis else _ONE for k in range(rank)])
             for axis, (value, size) in enumerate(zip(values, sizes, strict=True))
@@ -135,16 +135,16 @@ def legalize_broadcast(builder: PaddleLegalizer) -> Results:
 def legalize_slice(builder: PaddleLegalizer) -> Results:
     """Bounds are clamped; some axes go afterwards."""
     x = builder.input("input")
-    axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
+    axes = [builder.axis(axis, rank_of(x)) for axis in builder.ints_of("axes")]
     gone = _axes(builder, "decrease_axis", x)
-    starts, ends = builder.whole("starts"), builder.whole("ends")
+    starts, ends = builder.exprs_of("starts"), builder.exprs_of("ends")
     if not len(axes) == len(starts) == len(ends):
         builder.refuse(f"{len(starts)} starts and {len(ends)} ends", f"{len(axes)}")
     return [_without(builder, _sliced(builder, x, axes, starts, ends, gone), gone)]
 
 
 def _axes(builder: PaddleLegalizer, name: str, x: SSAValue) -> list[int]:
-    found = builder.plain(name) if builder.get(name) is not None else []
+    found = builder.ints_of(name) if builder.get(name) is not None else []
     return [builder.axis(axis, rank_of(x)) for axis in found]
 
 
@@ -157,23 +157,13 @@ def _sliced(
     gone: Sequence[int],
 ) -> SSAValue:
     """A slice in which axes that go are the one element at the start."""
-    kept: list[tuple[int, Expr, Expr]] = []
-    for axis, start, end in zip(axes, starts, ends, strict=True):
+    kept = [k for k, axis in enumerate(axes) if axis not in gone]
+    for axis, start in zip(axes, starts, strict=True):
         if axis in gone:
-            dim = dims_of(x)[axis]
-            x = builder.slice_axis(x, axis, from_front(builder, start, dim), 1)
-        else:
-            kept.append((axis, start, end))
-    columns = [[entry[k] for entry in kept] for k in range(3)]
-    places = [axis for axis, _, _ in kept]
-    return sliced(
-        builder,
-        x,
-        places,
-        cast("list[Expr]", columns[1]),
-        cast("list[Expr]", columns[2]),
-        [_ONE] * len(kept),
-    )
+            x = builder.slice_axis(x, axis, from_front(builder, start, dims_of(x)[axis]), 1)
+    places = [axes[k] for k in kept]
+    firsts, lasts = ([bounds[k] for k in kept] for bounds in (starts, ends))
+    return sliced(builder, x, places, firsts, lasts, [_ONE] * len(kept))
 
 
 def _without(builder: PaddleLegalizer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
@@ -187,8 +177,8 @@ def legalize_strided_slice(builder: PaddleLegalizer) -> Results:
     element, and every other one that is as far before it is at that.
     """
     x = builder.input("x")
-    axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
-    starts, ends, steps = (builder.whole(name) for name in ("starts", "ends", "strides"))
+    axes = [builder.axis(axis, rank_of(x)) for axis in builder.ints_of("axes")]
+    starts, ends, steps = (builder.exprs_of(name) for name in ("starts", "ends", "strides"))
     if builder.is_old:
         ends = [
             _old_end(builder, end, dims_of(x)[axis]) if (step.value or 0) < 0 else end
@@ -211,8 +201,8 @@ def _old_end(builder: PaddleLegalizer, end: Expr, dim: Expr) -> Expr:
 def legalize_set_value(builder: PaddleLegalizer) -> Results:
     """x with other elements in a slice, to which they are broadcast."""
     x = builder.input("x")
-    axes = [builder.axis(axis, rank_of(x)) for axis in builder.plain("axes")]
-    starts, ends, steps = (builder.whole(name) for name in ("starts", "ends", "steps"))
+    axes = [builder.axis(axis, rank_of(x)) for axis in builder.ints_of("axes")]
+    starts, ends, steps = (builder.exprs_of(name) for name in ("starts", "ends", "steps"))
     gone = _axes(builder, "decrease_axes", x)
     bounds: list[Bounds | None] = [None] * rank_of(x)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -233,7 +223,7 @@ def _assigned(
     if value is None:
         value = _literal(builder, builder.get("values"), element_type(x))
     shown = [count for axis, count in enumerate(counts) if axis not in gone]
-    for axis in builder.plain("none_axes") if builder.get("none_axes") else []:
+    for axis in builder.ints_of("none_axes") if builder.get("none_axes") else []:
         shown.insert(axis, _ONE)
     dims = list(dims_of(value))
     while len(dims) > len(shown) and dims[0] == 1:
@@ -246,10 +236,10 @@ def _assigned(
 def legalize_crop(builder: PaddleLegalizer) -> Results:
     """A part of a size, from a place on; -1 is all that is left."""
     x = builder.input("x")
-    starts = builder.whole("offsets") if builder.get("offsets") else [Expr.const(0)] * rank_of(x)
+    starts = builder.exprs_of("offsets") if builder.get("offsets") else [Expr.const(0)] * rank_of(x)
     sizes = [
         dim - start if size == -1 else size
-        for dim, start, size in zip(dims_of(x), starts, builder.whole("shape"), strict=True)
+        for dim, start, size in zip(dims_of(x), starts, builder.exprs_of("shape"), strict=True)
     ]
     return [builder.slice(x, starts, sizes)]
 
@@ -263,7 +253,7 @@ def legalize_split(builder: PaddleLegalizer) -> Results:
     if builder.name.startswith("un"):
         parts = builder.split(x, axis, [_ONE] * count)
         return [builder.squeeze(part, [axis]) for part in parts]
-    sections = builder.whole("sections") if builder.name == "split" else []
+    sections = builder.exprs_of("sections") if builder.name == "split" else []
     if builder.name == "split_with_num" or not sections:
         sections = [dim // count] * count
     known = [size for size in sections if size != -1]
@@ -321,7 +311,7 @@ _MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circular":
 @legalizes("pad")
 def legalize_pad(builder: PaddleLegalizer) -> Results:
     """A number around all dimensions, from the first on."""
-    x, amounts = builder.input("x"), builder.whole("paddings")
+    x, amounts = builder.input("x"), builder.exprs_of("paddings")
     value = builder.scalar_of("pad_value", element_type(x))
     return [pad(builder, x, amounts[::2], amounts[1::2], value.value)]
 
@@ -330,7 +320,7 @@ def legalize_pad(builder: PaddleLegalizer) -> Results:
 def legalize_image_pad(builder: PaddleLegalizer) -> Results:
     """What is around an image: from the last dimension on, in `pad2d` from the first."""
     x = builder.first(builder.input("x"))
-    amounts = builder.whole("paddings")
+    amounts = builder.exprs_of("paddings")
     begin, end = amounts[::2], amounts[1::2]
     if builder.name == "pad3d":
         begin, end = begin[::-1], end[::-1]
@@ -409,13 +399,13 @@ def legalize_full(builder: PaddleLegalizer) -> Results:
 
 def _sizes(builder: PaddleLegalizer, name: str) -> list[Expr]:
     """Sizes, of which none is negative."""
-    return sizes_of(builder, builder.dims(builder.whole(name)), f"'{name}'")
+    return sizes_of(builder, builder.dims(builder.exprs_of(name)), f"'{name}'")
 
 
 def _literal(builder: PaddleLegalizer, given: Any, element: Attribute) -> SSAValue:
     """The numbers of an attribute, in the shape that another one says."""
     numbers = cast("list[Any]", given or [])
-    shape = builder.plain("shape")
+    shape = builder.ints_of("shape")
     is_list = isinstance(given, list | None) and all(type(n) in (bool, int, float) for n in numbers)
     if not is_list or len(numbers) != np.prod(shape, dtype=object):
         builder.refuse(f"{given} of shape {shape}", "as many numbers")
@@ -448,7 +438,7 @@ def _number(builder: PaddleLegalizer, name: str) -> TensorValue:
 
 
 def _eye(builder: PaddleLegalizer) -> SSAValue:
-    rows, columns = builder.one("num_rows"), builder.one("num_columns")
+    rows, columns = builder.expr("num_rows"), builder.expr("num_columns")
     columns = rows if columns == -1 else columns
     on = index_vector(builder, rows, 2, 0).eq(index_vector(builder, columns, 2, 1))
     return builder.cast(on.value, builder.element())
@@ -459,7 +449,7 @@ def legalize_linspace(builder: PaddleLegalizer) -> Results:
     """Evenly spaced numbers between two, from both ends, or powers by them."""
     is_log = builder.name == "logspace"
     first, last = (builder.number(name) for name in ("start", "stop"))
-    count = builder.one("num" if is_log else "number").value
+    count = builder.expr("num" if is_log else "number").value
     if count is None:
         builder.refuse("an open number of steps", "a number")
     base = builder.number("base") if is_log else None
@@ -470,7 +460,7 @@ def legalize_linspace(builder: PaddleLegalizer) -> Results:
 def legalize_sequence_mask(builder: PaddleLegalizer) -> Results:
     """Whether each place is before a length."""
     x = builder.value("x")
-    limit = builder.one("max_len") if builder.get("max_len") is not None else Expr.const(-1)
+    limit = builder.expr("max_len") if builder.get("max_len") is not None else Expr.const(-1)
     if limit.value is not None and limit.value < 0:
         longest = x.cast(i64).reduce("max", list(range(len(x.dims))))
         (limit,) = sizes_of(builder, longest.value, "the longest length")
@@ -486,7 +476,7 @@ def _literal_value(builder: PaddleLegalizer) -> SSAValue:
 
 def _expanded_as(builder: PaddleLegalizer) -> SSAValue:
     other = builder.optional("y")
-    dims = builder.whole("target_shape") if other is None else dims_of(other)
+    dims = builder.exprs_of("target_shape") if other is None else dims_of(other)
     return builder.broadcast(builder.input("x"), dims)
 
 
@@ -512,13 +502,13 @@ legalizes.rows(
             "assign_value": _literal_value,
             "expand_as": _expanded_as,
             "eye": _eye,
-            "full_int_array": lambda b: b.cast(b.constant_of(b.plain("value")), b.element()),
+            "full_int_array": lambda b: b.cast(b.constant_of(b.ints_of("value")), b.element()),
             "pad_constant_like": _padded_like,
             "shape_broadcast": lambda b: b.cast(
-                b.dims(broadcast([b.whole("x"), b.whole("y")])), b.element()
+                b.dims(broadcast([b.exprs_of("x"), b.exprs_of("y")])), b.element()
             ),
             "transpose": lambda b: b.transpose(
-                b.input("x"), b.axes(b.plain("perm"), rank_of(b.input("x")))
+                b.input("x"), b.axes(b.ints_of("perm"), rank_of(b.input("x")))
             ),
             "tril": _triangle,
             "triu": _triangle,

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.normalization import (
     by_neighbors,
     deviation,
@@ -94,7 +94,7 @@ def _affine(builder: PaddleLegalizer, y: TensorValue, dims: Sequence[ExprLike]) 
 def legalize_rms_norm(builder: PaddleLegalizer) -> Results:
     """By the mean of squares of the last dimensions."""
     x = builder.wide()
-    shape = builder.plain("normalized_shape") if builder.get("normalized_shape") else [0]
+    shape = builder.ints_of("normalized_shape") if builder.get("normalized_shape") else [0]
     axes = list(range(len(x.dims) - len(shape), len(x.dims)))
     squares = mean(builder, (x * x).value, axes, True)
     size = TensorValue(builder, deviation(builder, squares, builder.number("epsilon")))
@@ -118,12 +118,9 @@ def legalize_lrn(builder: PaddleLegalizer) -> Results:
 def legalize_affine_channel(builder: PaddleLegalizer) -> Results:
     """x * scale + bias, of each channel."""
     x = builder.value("x")
-    rank = len(x.dims)
-    is_last = builder.text("data_layout") == "NHWC"
-    y = x
-    for name in ("scale", "bias"):
-        part = builder.value(name)
-        part = part.reshape([builder.total(part.value)])
-        column = part.column(rank, rank - 1 if is_last else 1)
-        y = y * column if name == "scale" else y + column
-    return [y.value]
+    axis = len(x.dims) - 1 if builder.text("data_layout") == "NHWC" else 1
+    scale, bias = (
+        part.reshape([product(part.dims)]).column(len(x.dims), axis)
+        for part in (builder.value("scale"), builder.value("bias"))
+    )
+    return [(x * scale + bias).value]

@@ -10,14 +10,14 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, constants, product
-from lowerdeck.passes.legalize.common.movement import concat, pad
+from lowerdeck.passes.legalize.common.movement import concat, pad, shifted_channels
 from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
 from lowerdeck.passes.legalize.common.reduction import mean
-from lowerdeck.passes.legalize.common.windows import Window, with_a_place
+from lowerdeck.passes.legalize.common.windows import Window, hanging, with_a_place
 from lowerdeck.passes.legalize.onnx.applied import applied as onnx
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.linear import window_of
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes, single
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
@@ -28,7 +28,7 @@ def legalize_pool(builder: PaddleLegalizer) -> Results:
     if builder.name == "lp_pool2d":
         builder.refuse("lp_pool2d", "pool2d")
     is_max = builder.text("pooling_type") == "max"
-    sizes = builder.whole("kernel_size")
+    sizes = builder.exprs_of("kernel_size")
     if builder.flag("global_pooling"):
         sizes = [Expr.const(1)] * len(sizes)
     if builder.flag("adaptive") or builder.flag("global_pooling"):
@@ -64,7 +64,8 @@ def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Wi
     window = with_a_place(window_of(builder, kernel, dims, [1] * len(kernel)), dims)
     ends = window.end
     if builder.flag("ceil_mode"):
-        ends = _ceiled(builder, window, dims)
+        pairs = zip(hanging(window, dims), ends, strict=True)
+        ends = [builder.symbols.largest(*pair) for pair in pairs]
     overhang = [
         builder.symbols.largest(end - begin, Expr.const(0))
         for begin, end in zip(window.begin, ends, strict=True)
@@ -72,26 +73,11 @@ def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Wi
     return replace(window, end=ends, overhang=overhang)
 
 
-def _ceiled(builder: PaddleLegalizer, window: Window, dims: Sequence[Expr]) -> list[Expr]:
-    """The padding at the end with room for a last window."""
-    ends: list[Expr] = []
-    for dim, size, stride, begin, end in zip(
-        dims, window.kernel, window.strides, window.begin, window.end, strict=True
-    ):
-        count = (dim + begin + end - size + stride - 1) // stride + 1
-        found = (count - 1) * stride + size - dim - begin
-        beyond = ((count - 1) * stride - begin - dim).value
-        if beyond is not None and beyond >= 0:
-            builder.refuse("a window that begins behind the image", "less padding")
-        ends.append(builder.symbols.largest(found, end))
-    return ends
-
-
 @legalizes("max_pool2d_with_index", "max_pool3d_with_index")
 def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
     """The largest of each window, and where in the image it is first."""
     x = builder.input("x")
-    sizes = builder.whole("kernel_size")
+    sizes = builder.exprs_of("kernel_size")
     space = dims_of(x)[2:]
     if builder.flag("global_pooling") or builder.flag("adaptive"):
         numbers = [1] * len(sizes) if builder.flag("global_pooling") else constants(sizes)
@@ -113,7 +99,7 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
 def legalize_unpool(builder: PaddleLegalizer) -> Results:
     """Elements at their places in an image of zeros."""
     x, index = builder.input("x"), builder.cast(builder.input("indices"), i64)
-    lead, size = dims_of(x)[:2], builder.whole("output_size")[2 - rank_of(x) :]
+    lead, size = dims_of(x)[:2], builder.exprs_of("output_size")[2 - rank_of(x) :]
     flat = [*lead, product(dims_of(x)[2:])]
     zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
     op = ScatterElementsOp(zeros, builder.reshape(index, flat), builder.reshape(x, flat), 2)
@@ -162,34 +148,13 @@ def legalize_shuffle(builder: PaddleLegalizer) -> Results:
     return [builder.back(found) if builder.has("data_format") else found]
 
 
-@legalizes("space_to_depth")
-def legalize_space_to_depth(builder: PaddleLegalizer) -> Results:
-    """Places as channels, those of a block first."""
-    x, size = builder.input("x"), builder.integer("blocksize")
-    return onnx(builder, "SpaceToDepth", x, blocksize=size)
-
-
 @legalizes("temporal_shift")
 def legalize_temporal_shift(builder: PaddleLegalizer) -> Results:
     """Some channels from the frame before, some from the one after; outside are zeros."""
     x = builder.first(builder.input("x"))
-    frames, ratio = builder.integer("seg_num"), builder.number("shift_ratio")
-    count, channels, *space = dims_of(x)
-    if channels.value is None:
-        builder.refuse("an open number of channels", "a known one")
-    first, second = int(channels.value * ratio), int(channels.value * 2 * ratio)
-    wide = builder.reshape(x, [count // frames, frames, channels, *space])
-    before, after, rest = builder.split(wide, 2, [first, second - first, channels - second])
-    zero = builder.scalar(0, x)
-    none = [Expr.const(0)] * rank_of(wide)
-    early, late = list(none), list(none)
-    early[1], late[1] = Expr.const(1), Expr.const(-1)
-    moved = [
-        pad(builder, before, early, late, zero),
-        pad(builder, after, late, early, zero),
-        rest,
-    ]
-    return [builder.back(builder.reshape(concat(builder, moved, 2), dims_of(x)))]
+    ratio = builder.number("shift_ratio")
+    found = shifted_channels(builder, x, builder.integer("seg_num"), ratio)
+    return [builder.back(found)]
 
 
 @legalizes("unfold", "fold")
@@ -197,15 +162,15 @@ def legalize_columns(builder: PaddleLegalizer) -> Results:
     """Windows as columns, and the sum of columns where they lie in the image."""
     x = builder.input("x")
     kernel, strides, dilations = (
-        builder.plain(name) for name in ("kernel_sizes", "strides", "dilations")
+        builder.ints_of(name) for name in ("kernel_sizes", "strides", "dilations")
     )
-    amounts = builder.plain("paddings")
+    amounts = builder.ints_of("paddings")
     amounts = amounts if len(amounts) == 4 else [*amounts, *amounts]
     given = {"self": x, "kernel_size": kernel, "dilation": dilations, "stride": strides}
     if builder.name == "fold":
         if amounts[:2] != amounts[2:]:
             builder.refuse(f"paddings {amounts}", "equal ones on both sides")
-        size = builder.plain("output_sizes")
+        size = builder.ints_of("output_sizes")
         return builder.torch("col2im.default", **given, padding=amounts[:2], output_size=size)
     # One window, where the image is smaller than it by less than a stride.
     for axis, (dim, size, apart, stride) in enumerate(
@@ -237,24 +202,34 @@ def legalize_frame(builder: PaddleLegalizer) -> Results:
 # Sampling
 
 
-@legalizes("affine_grid")
-def legalize_affine_grid(builder: PaddleLegalizer) -> Results:
+def _affine_grid(builder: PaddleLegalizer) -> SSAValue:
     """Where the places of a transformed image lie."""
-    size = builder.cast(builder.dims(builder.whole("output_shape")), i64)
+    size = builder.cast(builder.dims(builder.exprs_of("output_shape")), i64)
     corners = int(builder.flag("align_corners"))
-    return onnx(builder, "AffineGrid", builder.input("input"), size, align_corners=corners)
+    return onnx(builder, "AffineGrid", builder.input("input"), size, align_corners=corners)[0]
 
 
-@legalizes("grid_sample")
-def legalize_grid_sample(builder: PaddleLegalizer) -> Results:
-    """As ONNX has it."""
-    x, grid = builder.input("x"), builder.input("grid")
+def _grid_sample(builder: PaddleLegalizer) -> SSAValue:
+    mode, padding = builder.text("mode"), builder.text("padding_mode")
     return onnx(
         builder,
         "GridSample",
-        x,
-        grid,
-        mode={"bilinear": "linear"}.get(builder.text("mode"), builder.text("mode")),
-        padding_mode=builder.text("padding_mode"),
+        builder.input("x"),
+        builder.input("grid"),
+        mode={"bilinear": "linear"}.get(mode, mode),
+        padding_mode=padding,
         align_corners=int(builder.flag("align_corners")),
+    )[0]
+
+
+legalizes.rows(
+    single(
+        {
+            "affine_grid": _affine_grid,
+            "grid_sample": _grid_sample,
+            "space_to_depth": lambda b: onnx(
+                b, "SpaceToDepth", b.input("x"), blocksize=b.integer("blocksize")
+            )[0],
+        }
     )
+)

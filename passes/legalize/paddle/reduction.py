@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1, i32, i64, is_float, rank_of
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import (
@@ -108,12 +108,10 @@ def legalize_norm(builder: PaddleLegalizer) -> Results:
 def legalize_normalize(builder: PaddleLegalizer) -> Results:
     """x by the norm along an axis, and the norm."""
     x = builder.wide()
-    axis = builder.along(x.value)
-    total = (x * x).reduce("sum", [axis], True) + builder.number("epsilon")
+    total = (x * x).reduce("sum", [builder.along(x.value)], True) + builder.number("epsilon")
     size = apply(SqrtOp, total)
-    return builder.results(
-        out=builder.narrow(x / size), norm=builder.cast(size.value, builder.input("x"))
-    )
+    norm = builder.cast(size.value, builder.input("x"))
+    return builder.results(out=builder.narrow(x / size), norm=norm)
 
 
 @legalizes("var", "std")
@@ -165,7 +163,7 @@ def legalize_arg(builder: PaddleLegalizer) -> Results:
         last = builder.scalar(-math.inf if kind == "max" else math.inf, x.element)
         x = TensorValue(builder, builder.select(x.ne(x).value, last, x.value))
     if builder.flag("flatten") or not rank:
-        found = builder.add(ArgReduceOp(kind, x.reshape([builder.total(x.value)]).value, 0))
+        found = builder.add(ArgReduceOp(kind, x.reshape([product(x.dims)]).value, 0))
         found = builder.reshape(found, [Expr.const(1)] * rank) if keep else found
     else:
         found = builder.add(ArgReduceOp(kind, x.value, builder.along(x.value), keep))
@@ -191,12 +189,12 @@ def legalize_order(builder: PaddleLegalizer) -> Results:
         case "argsort":
             return ordered(builder, x, axis, builder.flag("descending"))
         case "kthvalue":
-            return kth(builder, x, axis, builder.one("k") - 1, builder.flag("keepdim"))
+            return kth(builder, x, axis, builder.expr("k") - 1, builder.flag("keepdim"))
         case "mode":
             return most_frequent(builder, x, axis, builder.flag("keepdim"))
         case _:
             largest = builder.name == "top_k" or builder.flag("largest")
-            return ordered(builder, x, axis, largest, builder.one("k"))
+            return ordered(builder, x, axis, largest, builder.expr("k"))
 
 
 @legalizes("median", "nanmedian")
@@ -224,7 +222,7 @@ def legalize_search(builder: PaddleLegalizer) -> Results:
 def legalize_bincount(builder: PaddleLegalizer) -> Results:
     """How often each number occurs, or the sum of its weights."""
     x = builder.value("x").cast(i64)
-    least = TensorValue.dim(builder, builder.one("minlength"))
+    least = TensorValue.dim(builder, builder.expr("minlength"))
     size = (x.reduce("max", [0]) + 1).maximum(least)
     count = builder.require_expr(size.value, "the number of bins")
     builder.symbols.assume_nonnegative([count])
@@ -241,7 +239,7 @@ def legalize_histogram(builder: PaddleLegalizer) -> Results:
     if low == high or builder.flag("density") or builder.optional("weight") is not None:
         builder.refuse("a histogram whose bounds are those of the data", "min and max")
     x = builder.wide("input")
-    x = x.reshape([builder.total(x.value)])
+    x = x.reshape([product(x.dims)])
     ones = (x.ge(low) & x.le(high)).cast(i64).value
     place = ((x - low) * float(bins) / (high - low)).cast(i64).minimum(int(bins) - 1).maximum(0)
     return [builder.cast(counted(builder, place.value, ones, int(bins)), builder.element())]
@@ -253,11 +251,11 @@ def legalize_unique(builder: PaddleLegalizer) -> Results:
     if builder.name != "unique":
         builder.refuse(builder.name, "unique")
     x = builder.value("x")
-    axes = builder.plain("axis") if builder.get("axis") else []
+    axes = builder.ints_of("axis") if builder.get("axis") else []
     if axes:
         axis = builder.axis(axes[0], len(x.dims))
     else:
-        x, axis = x.reshape([builder.total(x.value)]), 0
+        x, axis = x.reshape([product(x.dims)]), 0
     values, firsts, places, counts = unique(builder, x, axis, True)
     names = ("indices", "inverse", "counts")
     kept = dict(zip(names, (firsts, places, counts), strict=True))
@@ -288,7 +286,7 @@ def legalize_running(builder: PaddleLegalizer) -> Results:
     """Running sums and products, without the element if `exclusive`, from the end if `reverse`."""
     x, dims = builder.input("x"), dims_of(builder.input("x"))
     is_flat = not dims or (builder.has("flatten") and builder.flag("flatten"))
-    x = builder.reshape(x, [builder.total(x)]) if is_flat else x
+    x = builder.reshape(x, [product(dims_of(x))]) if is_flat else x
     axis = 0 if is_flat else builder.along(x, "dim" if builder.name == "cumprod" else "axis")
     ways = {name: builder.flag(name) for name in ("exclusive", "reverse")}
     if builder.name == "logcumsumexp":

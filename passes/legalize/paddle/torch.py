@@ -41,5 +41,5 @@ def legalize_as_torch(builder: PaddleLegalizer) -> Results:
     """One of the table."""
     overload = overloads(_OPERATORS)[builder.name]
     given = overload.arguments(builder)
-    lists = {name: builder.plain(overload.sources[name]) for name in _LISTS if name in given}
+    lists = {name: builder.ints_of(overload.sources[name]) for name in _LISTS if name in given}
     return builder.torch(overload.target, **(given | lists))

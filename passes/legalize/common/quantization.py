@@ -1,0 +1,44 @@
+"""Simulated and stored quantization by the largest size of what is quantized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lowerdeck.passes.legalize.common.requantize import round_away
+from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a largest size falls into whole numbers."""
+
+    bits: int
+    to_even: bool
+    """Halves go to even numbers; else away from zero, of what is cut off first."""
+
+    @property
+    def count(self) -> float:
+        """The number of steps from zero to the largest size."""
+        return float(2 ** (self.bits - 1) - 1)
+
+    def quantized(self, x: TensorValue, scale: TensorValue) -> TensorValue:
+        """Whole numbers, as floats."""
+        if self.to_even:
+            return (x * (self.count / scale)).round().clip(-self.count - 1, self.count)
+        return round_away(x.minimum(scale).maximum(-scale) * (self.count / scale))
+
+    def dequantized(self, x: TensorValue, scale: TensorValue) -> TensorValue:
+        """What whole numbers stand for."""
+        return x * scale / self.count
+
+
+def by_channel(x: TensorValue, scale: TensorValue, axis: int) -> TensorValue:
+    """One scale for all, or one for each part along an axis, in a shape that broadcasts."""
+    single = all(dim == 1 for dim in scale.dims) or axis < 0
+    return scale.reshape([1] * len(x.dims)) if single else scale.column(len(x.dims), axis)
+
+
+def largest_size(x: TensorValue, axes: Sequence[int]) -> TensorValue:
+    """The largest size along axes, which stay as ones."""
+    return x.abs().reduce("max", axes, True)
