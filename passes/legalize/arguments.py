@@ -67,8 +67,10 @@ class ArgumentsLegalizer(Legalizer):
         return cast("SSAValue", found) if isinstance(found, SSAValue) else None
 
     def inputs(self, name: str) -> list[SSAValue]:
-        """Several tensors."""
-        return [value for value in self.get(name) or () if value is not None]
+        """Several tensors, or one, or none."""
+        found = self.get(name)
+        listed = cast("list[Any]", found if isinstance(found, list) else [found])
+        return [value for value in listed if value is not None]
 
     def value(self, name: str = "") -> TensorValue:
         """A tensor for arithmetic."""

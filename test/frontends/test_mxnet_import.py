@@ -214,7 +214,7 @@ def test_inputs_of_another_rank_are_told(tmp_path: Path) -> None:
     with pytest.raises(LegalizationError) as error:
         _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
     assert len(str(error.value).splitlines()) == 4
-    assert "'all' (Concat): found inputs that do not fit" in str(error.value)
+    assert "'all' (Concat): found no inputs as 'data'" in str(error.value)
 
 
 def test_broken_weights_are_told(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def legalize_identity(builder: MxnetLegalizer) -> Results:
         builder.refuse(
             "dropout at all times", "mode 'training'", "make the random numbers an input"
         )
-    return [builder.op.operands[0]]
+    return [builder.input()]
 
 
 @legalizes("Cast", "amp_cast")
@@ -351,7 +351,7 @@ def legalize_scalar(builder: MxnetLegalizer) -> Results:
     if not is_float(x.element) and not builder.flag("is_int"):
         x = x.cast(f64)
     if not is_float(x.element):
-        number = int(number) if math.isfinite(number) else 0
+        number = int(number) if abs(number) < float(1 << 63) else 0
     return [_result(builder, x, builder.known(number, x.element))]
 
 

@@ -32,7 +32,9 @@ class MxnetWalk(TableWalk):
     next_step = next_step
 
     def builder(self, op: MxnetOp) -> MxnetLegalizer:
-        return MxnetLegalizer(op, self)
+        builder = MxnetLegalizer(op, self)
+        builder.require_ranks()
+        return builder
 
 
 def infer_types(function: func.FuncOp) -> None:

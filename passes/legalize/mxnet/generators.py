@@ -104,7 +104,7 @@ def legalize_eye(builder: MxnetLegalizer) -> Results:
         offset = 0
     else:
         rows, offset = builder.integer("N"), builder.integer("k")
-        columns = int(builder.get("M") or 0) or rows
+        columns = builder.integer("M", 0) or rows
     if not 0 <= rows * columns <= LIMIT or rows < 0:
         builder.refuse(f"{rows} by {columns} numbers", f"at most {LIMIT}")
     return [_numbers(builder, np.eye(rows, columns, offset))]
@@ -127,6 +127,6 @@ def legalize_indices(builder: MxnetLegalizer) -> Results:
 @legalizes("_npi_hanning", "_npi_hamming", "_npi_blackman")
 def legalize_window(builder: MxnetLegalizer) -> Results:
     """A window function of a length."""
-    count = _counted(builder, int(builder.get("M") or 0))
+    count = _counted(builder, builder.integer("M", 0))
     function = {"hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman}
     return [_numbers(builder, function[builder.name.removeprefix("_npi_")](count))]

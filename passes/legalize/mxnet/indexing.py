@@ -142,6 +142,8 @@ def legalize_nonzero(builder: MxnetLegalizer) -> Results:
 def legalize_ravel(builder: MxnetLegalizer) -> Results:
     """Coordinates as the number of an element, and back."""
     sizes = builder.sizes("shape")
+    if not sizes:
+        builder.refuse("no shape", "one")
     x = builder.input("data")
     index = builder.index(x)
     if builder.name == "_ravel_multi_index":
