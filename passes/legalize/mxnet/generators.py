@@ -78,6 +78,14 @@ def _counted(builder: MxnetLegalizer, count: int) -> int:
     return count
 
 
+def _named_size(builder: MxnetLegalizer) -> int:
+    """'M', which files have as a text; 0 if it is left out."""
+    found = str(builder.get("M") or 0)
+    if not found.lstrip("-").isdecimal():
+        builder.refuse(f"'M' is {found}", "an integer")
+    return int(found)
+
+
 @legalizes("_linspace")
 def legalize_linspace(builder: MxnetLegalizer) -> Results:
     """Numbers at equal distances."""
@@ -104,7 +112,7 @@ def legalize_eye(builder: MxnetLegalizer) -> Results:
         offset = 0
     else:
         rows, offset = builder.integer("N"), builder.integer("k")
-        columns = builder.integer("M", 0) or rows
+        columns = _named_size(builder) or rows
     if not 0 <= rows * columns <= LIMIT or rows < 0:
         builder.refuse(f"{rows} by {columns} numbers", f"at most {LIMIT}")
     return [_numbers(builder, np.eye(rows, columns, offset))]
@@ -127,6 +135,6 @@ def legalize_indices(builder: MxnetLegalizer) -> Results:
 @legalizes("_npi_hanning", "_npi_hamming", "_npi_blackman")
 def legalize_window(builder: MxnetLegalizer) -> Results:
     """A window function of a length."""
-    count = _counted(builder, builder.integer("M", 0))
+    count = _counted(builder, _named_size(builder))
     function = {"hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman}
     return [_numbers(builder, function[builder.name.removeprefix("_npi_")](count))]
