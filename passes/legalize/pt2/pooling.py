@@ -17,7 +17,7 @@ from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
 def _input(builder: Pt2Legalizer, rank: int) -> tuple[SSAValue, bool]:
