@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -27,6 +27,7 @@ from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.parser import attribute_parser
 from xdsl.traits import OpTrait
 
 from lowerdeck.dialects.quick_verification import verify_definition, verify_operation
@@ -269,6 +270,8 @@ _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
 
 _REPLACED: list[tuple[Any, str, Any]] = [
+    # The same constraint for each constant of a text takes most of the time to read it.
+    (attribute_parser, "base", cache(attribute_parser.base)),
     (irdl, "irdl_build_arg_list", _build_arguments),
     (BlockOps, "__iter__", _iterate),
     (BlockOps, "__len__", _count),

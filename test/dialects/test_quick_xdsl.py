@@ -12,11 +12,16 @@ from xdsl.dialects import arith, func, memref, scf, test
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     UNKNOWN_LOC,
+    AnyFloat,
     ArrayAttr,
     DenseArrayBase,
     FloatAttr,
+    IndexType,
     IntegerType,
     MemRefType,
+    RankedStructure,
+    TensorType,
+    VectorType,
     f32,
     i1,
     i32,
@@ -25,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.parser import attribute_parser
 from xdsl.traits import ConstantLike, IsTerminator, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -329,3 +335,13 @@ def test_values_of_arrays() -> None:
             assert array.get_values() == tuple(values)
         assert array == DenseArrayBase.from_list(i32, values)
         assert hash(array) == hash(DenseArrayBase.from_list(i32, values))
+
+
+def test_the_types_that_constants_may_have() -> None:
+    hint = RankedStructure[IntegerType | AnyFloat]
+    asked, anew = attribute_parser.base(hint), ORIGINAL[attribute_parser, "base"](hint)
+    assert asked == anew
+    assert asked is attribute_parser.base(hint)
+    types = [TensorType(i32, [2]), VectorType(f32, [2]), MemRefType(i32, [2]), i32]
+    types.append(TensorType(IndexType(), [2]))
+    assert [asked.verifies(type_) for type_ in types] == [True, True, True, False, False]
