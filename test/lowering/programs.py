@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -40,6 +40,7 @@ from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 
 from .libraries import build  # noqa: TID251  (these are tests, not the folder of sources)
+from .together import MOST, can_be_joined, join  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
 Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]
@@ -91,10 +92,6 @@ def module_of(types: Sequence[Attribute], body: Body) -> ModuleOp:
     return module
 
 
-def _result_types(module: ModuleOp) -> list[Sequence[Attribute]]:
-    return [op.result_types for op in module.walk()]
-
-
 @dataclass(eq=False)
 class Program:
     """A module of core with inputs, in order, and how exact its results have to be."""
@@ -117,6 +114,8 @@ class Program:
     """True if dimensions may turn out not to fit; then all three ways must find that out."""
     is_refused: bool = False
     expected: list[Array] = field(default_factory=list[Array])
+    parts: Sequence[Program] = ()
+    """The programs that this is made of, whose inputs and results it has in order."""
 
     @property
     def named_inputs(self) -> dict[str, Array]:
@@ -134,19 +133,22 @@ class Program:
                 raise
             self.is_refused = True
 
+    def has_options_of(self, other: Program) -> bool:
+        """True if modules of both are lowered in one way."""
+        return type(self) is type(other) and all(
+            getattr(self, each.name) == getattr(other, each.name)
+            for each in fields(self)
+            if each.name not in _OF_ONE_RUN
+        )
+
     def is_lowered_like(self, other: Program) -> bool:
         """True if nothing is different but the inputs, and how results are compared."""
-        return (
-            type(self) is type(other)
-            and all(
-                getattr(self, each.name) == getattr(other, each.name)
-                for each in fields(self)
-                if each.name not in _OF_ONE_RUN
-            )
-            and self.module.is_structurally_equivalent(other.module)
-            # Constants of the same bytes are equivalent whatever their shapes.
-            and _result_types(self.module) == _result_types(other.module)
-        )
+        return self.has_options_of(other) and self.module.is_structurally_equivalent(other.module)
+
+    @property
+    def can_be_joined(self) -> bool:
+        """True if its module may become one with those of others."""
+        return self.compare_core and not self.may_fail and can_be_joined(self.module)
 
     def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
         """
@@ -185,6 +187,13 @@ class Program:
         self, stage: str, found: Sequence[Array], expected: Sequence[Array], exact: bool = False
     ) -> list[str]:
         """One line for each result that is not as expected."""
+        if self.parts:
+            texts: list[str] = []
+            start = 0
+            for part in self.parts:
+                some = slice(start, start := start + len(part.expected))
+                texts += part.differences(stage, found[some], expected[some], exact)
+            return texts
         ulps = 0 if exact else self.ulps
         pairs = enumerate(zip(found, expected, strict=True))
         texts = [(k, difference(a, b, ulps, self.scale)) for k, (a, b) in pairs]
@@ -192,7 +201,7 @@ class Program:
 
 
 _OF_ONE_RUN = frozenset(
-    "name module inputs arrays ulps scale compare_core may_fail is_refused expected".split()
+    "name module inputs arrays ulps scale compare_core may_fail is_refused expected parts".split()
 )
 """Fields of programs that lowering does not depend on; modules are compared as such."""
 
@@ -467,6 +476,61 @@ def _dtype(port: Mapping[str, Any]) -> np.dtype[Any]:
     return names.get(port["dtype"]) or np.dtype(port["dtype"])
 
 
+def _groups(programs: Sequence[Program]) -> list[list[Program]]:
+    """Programs that differ in their inputs only, together."""
+    alike: dict[object, list[list[Program]]] = {}
+    groups: list[list[Program]] = []
+    for program in programs:
+        # Constants of the same bytes are equivalent whatever their shapes.
+        ops = tuple((op.name, tuple(op.result_types)) for op in program.module.walk())
+        known = alike.setdefault(ops, [])
+        group = next((g for g in known if program.is_lowered_like(g[0])), None)
+        if group is None:
+            groups.append([program])
+            known.append(groups[-1])
+        else:
+            group.append(program)
+    return groups
+
+
+def _joined(groups: Sequence[list[Program]]) -> list[list[Program]]:
+    """Groups with as many runs, of programs with the same options, as one."""
+    sets: list[list[list[Program]]] = []
+    for group in groups:
+        first = group[0]
+        fitting = (
+            each
+            for each in sets
+            if len(each) < MOST
+            and len(each[0]) == len(group)
+            and each[0][0].can_be_joined
+            and first.has_options_of(each[0][0])
+        )
+        among = next(fitting, None) if first.can_be_joined else None
+        if among is None:
+            sets.append([group])
+        else:
+            among.append(group)
+    return [each[0] if len(each) == 1 else _one(each) for each in sets]
+
+
+def _one(groups: Sequence[Sequence[Program]]) -> list[Program]:
+    """The runs of a program that is made of several."""
+    first = groups[0][0]
+    module = join([group[0].module for group in groups])
+    return [
+        replace(
+            first,
+            module=module,
+            name=f"{first.name}_{number}" if number else first.name,
+            inputs=[value for part in parts for value in part.inputs],
+            expected=[value for part in parts for value in part.expected],
+            parts=parts,
+        )
+        for number, parts in enumerate(zip(*groups, strict=True))
+    ]
+
+
 Outcome = tuple[int, list[Array]]
 """The status that a program ends with, and its results if that is zero."""
 
@@ -480,6 +544,8 @@ class Suite:
     flags: Sequence[str] = FLAGS
     is_turn: Callable[[int, int], bool] = lambda number, count: True
     """Whether a module is lowered here, of its number and that of all; the others are dropped."""
+    together: bool = True
+    """Whether modules become parts of larger ones where that changes nothing in them."""
 
     def add(self, types: Sequence[Attribute], body: Body, *inputs: Array, **options: Any) -> None:
         """One more program."""
@@ -496,18 +562,15 @@ class Suite:
         Each program with its C and what the interpreters disagree about. Those that are the same
         but for their inputs have one module and one C.
         """
-        groups: list[list[Program]] = []
-        for program in self.programs:
-            group = next((g for g in groups if program.is_lowered_like(g[0])), None)
-            if group is None:
-                groups.append([program])
-            else:
-                group.append(program)
+        groups = _groups(self.programs)
         groups = [group for k, group in enumerate(groups) if self.is_turn(k, len(groups))]
         here = {program for group in groups for program in group}
         self.programs = [program for program in self.programs if program in here]
         for program in self.programs:
             program.expect()
+        if self.together:
+            groups = _joined(groups)
+            self.programs = [program for group in groups for program in group]
         found: dict[Program, tuple[CArtifact, list[str]]] = {}
         for group in groups:
             artifact, problems = group[0].lower(group)

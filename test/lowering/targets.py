@@ -123,32 +123,36 @@ def suite_for(target: str, folder: Path) -> Suite:
     return Suite(folder, flags=(*FLAGS, *target_named(target).flags))
 
 
-_WIDE = ("x86-64-v3", "x86-64-v4")
+_TURNS = (
+    *("x86-64-v4", "x86-64", "x86-64-v3", "c99"),
+    *("x86-64-v4", "aarch64", "x86-64-v3", "cortex-m4"),
+)
+"""Those of EVERY_TARGET, with wide vectors every other time."""
 
 
 def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET) -> Suite:
     """
-    A suite whose programs are spread over targets, of which a test makes a suite each. Of many
-    modules, each is lowered for one with wide vectors and one of the others, or for one if these
-    targets are few; modules that are no more than the targets for all.
+    A suite whose programs are spread over targets, of which a test makes a suite each: of many
+    modules, each is lowered for one; of few, for more than one, so that none of the targets has
+    nothing to do.
 
     So each form is tested, and each target, but not each form on each target. A module keeps all
     its inputs.
     """
     suite = suite_for(target, folder)
-    suite.is_turn = partial(_is_turn, target, among)
+    suite.is_turn = partial(_is_turn, target, _TURNS if among == EVERY_TARGET else among)
     return suite
 
 
-def _is_turn(target: str, among: Sequence[str], number: int, count: int) -> bool:
-    if count <= len(among):
-        return True
-    wide = [name for name in among if name in _WIDE]
-    others = [name for name in among if name not in _WIDE]
-    if len(wide) < 2 or len(others) < 2:
-        return target == among[_mixed(number, len(among))]
-    choice, rest = divmod(_mixed(number, len(wide) * len(others)), len(others))
-    return target in (wide[choice], others[rest])
+def _is_turn(target: str, turns: Sequence[str], number: int, count: int) -> bool:
+    if count > len(turns):
+        return target == turns[_mixed(number, len(turns))]
+    # Each time around, the modules begin with another one: it is not always the same that has all
+    # the wide targets.
+    return any(
+        name == target and (turn + turn // count) % count == number
+        for turn, name in enumerate(turns)
+    )
 
 
 def _mixed(number: int, count: int) -> int:
