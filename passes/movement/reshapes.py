@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
+from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, product
 
@@ -41,6 +42,23 @@ def dim_groups(before: Sequence[Expr], after: Sequence[Expr]) -> list[tuple[slic
         groups.append((slice(i, m), slice(j, n)))
         i, j = m, n
     return groups
+
+
+def kept_axes(longer: Sequence[Expr], shorter: Sequence[Expr]) -> list[int] | None:
+    """Where the dimensions of `shorter` stand in `longer`; None unless the others are ones."""
+    axes: list[int] = []
+    for axis, dim in enumerate(longer):
+        if len(axes) < len(shorter) and shorter[len(axes)] == dim:
+            axes.append(axis)
+        elif dim != 1:
+            return None
+    return axes if len(axes) == len(shorter) else None
+
+
+def drops_ones(op: ReshapeOp) -> bool:
+    """True if a reshape does nothing else than to drop dimensions of one."""
+    before, after = dims_of(op.input), dims_of(op.result)
+    return len(after) < len(before) and kept_axes(before, after) is not None
 
 
 def moved_dims(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.machinery.values import small_constant
 from lowerdeck.passes.movement.reshapes import ROOTS, moved_dims
 
 
@@ -33,12 +35,16 @@ class SinkReshape(Pattern[Sinking]):
     roots = ELEMENTWISE
     ranked = True
 
+    def __init__(self, suits: Callable[[ReshapeOp], bool] | None = None) -> None:
+        """`suits` tells of which reshapes; None for all."""
+        self._suits = suits
+
     def match(self, op: CoreOp) -> Match[Sinking] | None:
         dims = dims_of(op.results[0])
         reshapes = [_only_used_by(op, value, dims) for value in op.operands]
         found = list(dict.fromkeys(each for each in reshapes if each is not None))
         leading = max(found, key=lambda each: _rank(each.input), default=None)
-        if leading is None:
+        if leading is None or (self._suits is not None and not self._suits(leading)):
             return None
         before = dims_of(leading.input)
         same = [each for each in found if dims_of(each.input) == before]
@@ -67,10 +73,18 @@ class SinkReshape(Pattern[Sinking]):
             if reshape is not None:
                 value = reshape.input
             elif dims is not None and dims != dims_of(value):
-                value = rewriter.add(ReshapeOp(value, dims)).result
+                value = _reshaped(value, dims, rewriter)
             operands.append(value)
         new = rewriter.add(op.with_operands(operands)).results[0]
         rewriter.replace(op, ReshapeOp(new, dims_of(op.results[0])))
+
+
+def _reshaped(value: SSAValue, dims: tuple[Expr, ...], rewriter: Rewriter) -> SSAValue:
+    """A small constant is one again: patterns look at the numbers."""
+    sizes = [dim.value for dim in dims if dim.value is not None]
+    if (array := small_constant(value)) is not None and len(sizes) == len(dims):
+        return rewriter.add(ConstantOp.of(array.reshape(sizes))).result
+    return rewriter.add(ReshapeOp(value, dims)).result
 
 
 def _rank(value: SSAValue) -> int:

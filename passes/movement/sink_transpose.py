@@ -11,9 +11,11 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ConcatOp, SplitOp, TransposeOp, ints
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
+from lowerdeck.passes.movement.reshapes import drops_ones
+from lowerdeck.passes.movement.sink_reshape import SinkReshape
 from lowerdeck.passes.movement.transposes import (
     ComposeTransposes,
     Permutation,
@@ -21,6 +23,12 @@ from lowerdeck.passes.movement.transposes import (
     SinkSharedTranspose,
     SinkTranspose,
     users_of,
+)
+from lowerdeck.passes.movement.unit_dims import (
+    AddOnesBeforeSplit,
+    AddOnesLast,
+    DropOnesFirst,
+    DropOnesOfAll,
 )
 
 _MAPS = (*ELEMENTWISE, BatchNormOp)
@@ -60,6 +68,9 @@ def _is_computed_here(transpose: TransposeOp) -> bool:
         op = value.owner
         if isinstance(op, _TAKES_EPILOGUE):
             return True
+        if isinstance(op, ReshapeOp) and is_ranked(op) and drops_ones(op):
+            passed.add(op)
+            pending.append(op.input)
         if isinstance(op, _MAPS) and is_ranked(op):
             passed.add(op)
             same = [each for each in op.operands if dims_of(each) == dims_of(value)]
@@ -109,10 +120,19 @@ class SinkTransposePass(PatternPass):
     - transpose(x0, p), transpose(x1, p), ... -> parts of transpose(x, p) [x0, x1, ... are all parts
       of x, used only here]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
+    - reshape(transpose(x, p)) -> transpose(reshape(x), q) [the reshape drops dimensions of one]
+    - transpose(reshape(x), p) -> reshape(transpose(x, q)) [the reshape adds dimensions of one]
+    - concat(reshape(x), reshape(y), ...) -> reshape(concat(x, y, ...)) [the reshapes drop the same
+      dimensions of one]
+    - reshape(x0), reshape(x1), ... -> parts of reshape(x) [x0, x1, ... are all parts of x, used
+      only here; the reshapes add the same dimensions of one]
+    - f(reshape(x), c) -> reshape(f(x, c')) [the reshape drops dimensions of one; where
+      `sink-reshape` does it]
 
     As few elements as before are transposed, once instead of several times. So the ends of networks
     with channels last look like those with channels first: what belongs to a convolution is next to
-    it.
+    it, and a convolution of lines that is written as one of images has its dimension of one next
+    to it.
     """
 
     name = "sink-transpose"
@@ -121,7 +141,12 @@ class SinkTransposePass(PatternPass):
         return [
             ComposeTransposes(),
             ReshapeInsteadOfTranspose(),
+            DropOnesFirst(),
+            AddOnesLast(),
+            DropOnesOfAll(),
+            AddOnesBeforeSplit(),
             TransposeBeforeSplit(),
             SinkTranspose(_worth),
             SinkSharedTranspose(_worth),
+            SinkReshape(drops_ones),
         ]

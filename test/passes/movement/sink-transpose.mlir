@@ -135,3 +135,69 @@ func.func @shared(%x : tensor<1x2x4xf32>, %w : tensor<3x2x1xf32>) -> tensor<1x4x
   %4 = core.exp %3 : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
   func.return %4 : tensor<1x4x3xf32>
 }
+
+// -----
+
+// Dimensions of one, as TensorFlow adds them to lines: those of all parts are added before the split and dropped behind
+// the concatenation, and maps are next to the convolutions.
+// CHECK-LABEL: @lines
+// CHECK:         %[[T:.*]] = core.transpose %x [0, 2, 1] : {{.*}} -> tensor<2x5x3xf32>
+// CHECK-NEXT:    %[[R:.*]] = core.reshape %[[T]] [2, 5, 1, 3]
+// CHECK-NEXT:    %[[P:.*]], %[[Q:.*]] = core.split %[[R]] axis 1 sizes [2, 3]
+// CHECK-DAG:     %[[C:.*]] = core.conv %[[P]]
+// CHECK-DAG:     %[[M:.*]] = core.add %[[C]], %{{.*}} : (tensor<2x6x1x3xf32>, tensor<1x6x1x1xf32>)
+// CHECK-DAG:     %[[D:.*]] = core.conv %[[Q]]
+// CHECK-DAG:     %[[N:.*]] = core.exp %[[D]]
+// CHECK:         %[[Y:.*]] = core.concat %[[M]], %[[N]] axis 1
+// CHECK-NEXT:    %[[S:.*]] = core.reshape %[[Y]] [2, 8, 3]
+// CHECK-NEXT:    %[[Z:.*]] = core.transpose %[[S]] [0, 2, 1]
+// CHECK-NEXT:    func.return %[[Z]]
+func.func @lines(%x : tensor<2x3x5xf32>, %v : tensor<6x2x1x1xf32>, %w : tensor<2x3x1x1xf32>) -> tensor<2x3x8xf32> {
+  %b = core.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32>
+  %p, %q = core.split %x axis 2 sizes [2, 3] : (tensor<2x3x5xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x3xf32>)
+  %0 = core.reshape %p [2, 1, 3, 2] : (tensor<2x3x2xf32>) -> tensor<2x1x3x2xf32>
+  %1 = core.transpose %0 [0, 3, 1, 2] : (tensor<2x1x3x2xf32>) -> tensor<2x2x1x3xf32>
+  %2 = core.conv %1, %v strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<2x2x1x3xf32>, tensor<6x2x1x1xf32>) -> tensor<2x6x1x3xf32>
+  %3 = core.transpose %2 [0, 2, 3, 1] : (tensor<2x6x1x3xf32>) -> tensor<2x1x3x6xf32>
+  %4 = core.reshape %3 [2, 3, 6] : (tensor<2x1x3x6xf32>) -> tensor<2x3x6xf32>
+  %5 = core.add %4, %b : (tensor<2x3x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+  %6 = core.reshape %q [2, 1, 3, 3] : (tensor<2x3x3xf32>) -> tensor<2x1x3x3xf32>
+  %7 = core.transpose %6 [0, 3, 1, 2] : (tensor<2x1x3x3xf32>) -> tensor<2x3x1x3xf32>
+  %8 = core.conv %7, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<2x3x1x3xf32>, tensor<2x3x1x1xf32>) -> tensor<2x2x1x3xf32>
+  %9 = core.transpose %8 [0, 2, 3, 1] : (tensor<2x2x1x3xf32>) -> tensor<2x1x3x2xf32>
+  %10 = core.reshape %9 [2, 3, 2] : (tensor<2x1x3x2xf32>) -> tensor<2x3x2xf32>
+  %11 = core.exp %10 : (tensor<2x3x2xf32>) -> tensor<2x3x2xf32>
+  %12 = core.concat %5, %11 axis 2 : (tensor<2x3x6xf32>, tensor<2x3x2xf32>) -> tensor<2x3x8xf32>
+  func.return %12 : tensor<2x3x8xf32>
+}
+
+// -----
+
+// The nearest misses: a reshape that takes dimensions together as well, parts whose ones differ, and ones at different
+// places of a concatenation.
+// CHECK-LABEL: @together
+// CHECK:         %[[T:.*]] = core.transpose %x [0, 2, 1]
+// CHECK-NEXT:    core.reshape %[[T]] [6, 2]
+// CHECK-LABEL: @different
+// CHECK:         core.split %x axis 1 sizes [2, 2]
+// CHECK-LABEL: @elsewhere
+// CHECK:         %[[P:.*]] = core.reshape %x [2, 3]
+// CHECK-NEXT:    %[[Q:.*]] = core.reshape %y [2, 3]
+// CHECK-NEXT:    core.concat %[[P]], %[[Q]] axis 0
+func.func @together(%x : tensor<3x2x2xf32>) -> tensor<6x2xf32> {
+  %0 = core.transpose %x [0, 2, 1] : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+  %1 = core.reshape %0 [6, 2] : (tensor<3x2x2xf32>) -> tensor<6x2xf32>
+  func.return %1 : tensor<6x2xf32>
+}
+func.func @different(%x : tensor<3x4xf32>) -> (tensor<1x3x2xf32>, tensor<3x1x2xf32>) {
+  %p, %q = core.split %x axis 1 sizes [2, 2] : (tensor<3x4xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>)
+  %0 = core.reshape %p [1, 3, 2] : (tensor<3x2xf32>) -> tensor<1x3x2xf32>
+  %1 = core.reshape %q [3, 1, 2] : (tensor<3x2xf32>) -> tensor<3x1x2xf32>
+  func.return %0, %1 : tensor<1x3x2xf32>, tensor<3x1x2xf32>
+}
+func.func @elsewhere(%x : tensor<1x2x3xf32>, %y : tensor<2x1x3xf32>) -> tensor<4x3xf32> {
+  %0 = core.reshape %x [2, 3] : (tensor<1x2x3xf32>) -> tensor<2x3xf32>
+  %1 = core.reshape %y [2, 3] : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+  %2 = core.concat %0, %1 axis 0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  func.return %2 : tensor<4x3xf32>
+}
