@@ -14,8 +14,7 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
-from lowerdeck.passes.movement.reshapes import drops_ones
-from lowerdeck.passes.movement.sink_reshape import SinkReshape
+from lowerdeck.passes.movement.reshapes import SinkReshape, drops_ones
 from lowerdeck.passes.movement.transposes import (
     ComposeTransposes,
     Permutation,
