@@ -10,8 +10,9 @@ compiled for one thread so that it takes the time of its kernels; measured is th
 call. The estimate is that of the schedule that a kernel was given; for kernels without schedules
 it is the number of steps of their loops, by which it is decided what threads share. Per operator
 and over all there is the rank correlation of the two (Spearman's), the same for the steps of all
-kernels, and how many measured cycles an estimated one is. Kernels that are too short, or whose
-sizes are open in the model, are left out.
+kernels, and how many measured cycles an estimated one is. Beside it stands what `lowering/cost`
+computes from loops, schedule and machine: a second opinion, in absolute cycles. Kernels that are
+too short, or whose sizes are open in the model, are left out.
 
 `--candidates N` compiles up to N candidates of each kernel instead: the chosen one, the best of
 each strategy, then more and more distant ones. The variants of a model run in turns. It prints how
@@ -47,10 +48,12 @@ from lowerdeck.compiler import (
     load,
     model_name,
 )
+from lowerdeck.dialects.buffer.entry_ops import CallOp
 from lowerdeck.dialects.buffer.kernel import functions_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering import emit
+from lowerdeck.lowering.cost.cycles import cycles
 from lowerdeck.lowering.loops.estimate import steps_of_block
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.base import Setting
@@ -97,6 +100,8 @@ class Known:
     """The best first."""
     steps: float = 0
     """Of its loops."""
+    computed: float = 0
+    """Cycles by `lowering/cost`, with those of copies that were made for it."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,7 @@ class Measured:
     estimated: float
     cycles: float
     steps: float
+    computed: float
 
 
 @dataclass(frozen=True)
@@ -152,10 +158,21 @@ class Thoughts(Observer):
 
     def after_phase(self, phase: str, module: ModuleOp) -> None:
         """Count the steps of loops."""
+        if phase == "buffer":
+            self._compute(module)
         for name, function in functions_of(module).items() if phase == "scheduled" else ():
             if (kernel := kernel_of(name, self.kernels)) is not None:
                 target = self.setting.target
                 self.kernels[kernel].steps = steps_of_block(function.body.block, target)
+
+    def _compute(self, module: ModuleOp) -> None:
+        functions = functions_of(module)
+        for call in module.walk():
+            if not isinstance(call, CallOp):
+                continue
+            name = call.callee.root_reference.data
+            if (own := kernel_of(name.partition(_PACKED)[0], self.kernels)) is not None:
+                self.kernels[own].computed += cycles(functions[name], self.setting.target).total
 
     def _known(self, kernel: KernelOp) -> Known:
         found = sorted(candidates(kernel, self.setting), key=lambda way: way.cycles)
@@ -270,6 +287,7 @@ def measure(
             known.ways[0].cycles if known.ways else known.steps,
             times[name] * per_second,
             known.steps,
+            known.computed,
         )
         for name, known in kernels.items()
         if times.get(name, 0.0) > SHORTEST and not known.is_open
@@ -341,13 +359,21 @@ def render_measured(measured: Sequence[Measured]) -> str:
             f"{each.estimated:.0f}",
             f"{each.cycles:.0f}",
             f"{each.cycles / max(each.estimated, 1):.2f}",
+            f"{each.cycles / max(each.computed, 1):.2f}",
             each.schedule.rpartition(": ")[2] or "-",
         )
         for kind, own in kinds.items()
         for each in sorted(own, key=lambda m: m.cycles / max(m.estimated, 1))
     ]
-    head = ("kernel", "model", "operator", "estimated", "measured", "ratio", "schedule")
-    summary = ("operator", "kernels", "rank correlation", "of steps", "ratio p10", "median", "p90")
+    head = (
+        *("kernel", "model", "operator", "estimated", "measured", "ratio", "by computed"),
+        "schedule",
+    )
+    summary = (
+        *("operator", "kernels", "rank correlation", "of steps", "of computed"),
+        *("ratio p10", "median", "p90", "within 25 %"),
+        *("by computed p10", "median", "p90", "within 25 %"),
+    )
     groups = [*kinds.items(), ("all", list(measured))]
     return "\n\n".join(
         [text_table(head, rows), text_table(summary, [_summary(*group) for group in groups])]
@@ -355,11 +381,19 @@ def render_measured(measured: Sequence[Measured]) -> str:
 
 
 def _summary(kind: str, measured: Sequence[Measured]) -> tuple[str, ...]:
-    estimated, cycles = [m.estimated for m in measured], [m.cycles for m in measured]
-    correlations = (rank_correlation(e, cycles) for e in (estimated, [m.steps for m in measured]))
-    ratios = [m.cycles / max(m.estimated, 1) for m in measured] or [np.nan]
-    parts = (f"{value:.2f}" for value in np.percentile(ratios, [10, 50, 90]))
-    return (kind, str(len(measured)), *(f"{value:.3f}" for value in correlations), *parts)
+    taken, computed = [m.cycles for m in measured], [m.computed for m in measured]
+    estimated = [m.estimated for m in measured]
+    known = (estimated, [m.steps for m in measured], computed)
+    correlations = (f"{rank_correlation(each, taken):.3f}" for each in known)
+    shares = (*_shares(estimated, taken), *_shares(computed, taken))
+    return (kind, str(len(measured)), *correlations, *shares)
+
+
+def _shares(thought: Sequence[float], taken: Sequence[float]) -> Iterator[str]:
+    """How many measured cycles one that was thought of is, and for how many kernels it is one."""
+    ratios = np.array([c / max(t, 1) for t, c in zip(thought, taken)] or [np.nan])
+    yield from (f"{value:.2f}" for value in np.percentile(ratios, [10, 50, 90]))
+    yield f"{np.mean(np.abs(ratios - 1) <= 0.25):.0%}"
 
 
 def _by_kind(measured: Iterable[Measured]) -> Mapping[str, list[Measured]]:

@@ -129,9 +129,8 @@ def measure(target: str, tell: Callable[[str], None]) -> Machine:
     BuildError if there is no C compiler; MemoryError.
     """
     kind = target_named(target)
-    vector_bytes = max(4 * kind.lanes, 4)
-    own = Calibration(Loops(target, vector_bytes), vector_bytes, kind.machine, tell)
-    return own.machine()
+    loops = Loops(target, kind.vector_bytes)
+    return Calibration(loops, kind.vector_bytes, kind.machine, tell).machine()
 
 
 class Calibration:

@@ -46,7 +46,7 @@ class Tiler:
         self._tiles = dict(schedule.tiles)
         self._rest = schedule.get(REST) or 0
         self._inner = [label for label in self._tiles if label in self._loops]
-        self._order = _order(list(self._loops), schedule.order)
+        self._order = order_of(list(self._loops), schedule.order)
 
     def build(self, block: Block) -> None:
         """Append the new nest to a block."""
@@ -165,7 +165,7 @@ class Tiler:
         self._add_loop(block, body, bounds[0], label, mode)
 
 
-def _order(labels: Sequence[str], wanted: Sequence[str]) -> list[str]:
+def order_of(labels: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The labels of a nest in the order that is wanted; those it does not name stay around them."""
     named = [label for label in wanted if label in labels]
     first = min(map(labels.index, named), default=0)

@@ -197,6 +197,11 @@ class Target:
         """f32 values in a vector register; 1 if there are no vectors."""
         return self.lanes_by_element.get("f32", 1)
 
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of a vector register; those of an f32 if there are no vectors."""
+        return 4 * self.lanes
+
     def lanes_of(self, element: Attribute) -> int:
         """Elements of a type in a vector register; 1 if there are no vectors of them."""
         return self.lanes_by_element.get(str(element), 1)

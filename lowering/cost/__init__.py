@@ -1,0 +1,1 @@
+"""What kernels take on a machine, from their loops, their schedules and measured numbers."""

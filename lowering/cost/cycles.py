@@ -1,0 +1,64 @@
+"""
+The cycles of a kernel on a machine: computed from the loops that its strategy built, its schedule
+and the numbers of the machine, without applying the schedule.
+
+They are absolute: those of one core, of a run whose data lie where the last run left them. The time
+is that of the slowest of units and caches, which work at once, and of the starts of loops besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lowerdeck.dialects.buffer.kernel import FuncOp
+from lowerdeck.lowering.cost.traffic import lines_from_beyond
+from lowerdeck.lowering.cost.units import busy_cycles
+from lowerdeck.lowering.targets.base import Target
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cycles of one core, by what takes them."""
+
+    units: float
+    """Of arithmetic, loads and stores, or of sums that wait for each other."""
+    l2: float
+    """Of lines that come from the L2 cache."""
+    shared: float
+    """Of lines that come from the cache shared by the cores."""
+    memory: float
+    """Of lines that come from memory."""
+    starts: float
+    """Of loops that begin and end."""
+
+    @property
+    def total(self) -> float:
+        """The time of the slowest, and the starts."""
+        return max(self.units, self.l2, self.shared, self.memory) + self.starts
+
+    def terms(self) -> dict[str, float]:
+        """The cycles by name, for people."""
+        return {
+            "units": self.units,
+            "L2": self.l2,
+            "shared": self.shared,
+            "memory": self.memory,
+            "starts": self.starts,
+        }
+
+
+def cycles(function: FuncOp, target: Target) -> Cost:
+    """The cost of a kernel, as phase `buffer` leaves it; sizes that are not known are assumed."""
+    machine = target.machine
+    work = busy_cycles(function, target)
+    near, far, farthest = (
+        lines_from_beyond(function, target, size)
+        for size in (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes or machine.l2_bytes)
+    )
+    return Cost(
+        work.cycles,
+        near * machine.l2_line_cycles,
+        far * machine.line_bytes / machine.shared_bytes_per_cycle,
+        farthest * machine.line_bytes / machine.memory_bytes_per_cycle,
+        work.starts * machine.loop_cycles,
+    )
