@@ -34,7 +34,7 @@ _RECORD = "record.json"
 _UNFINISHED = ".new-"
 """What the names of folders begin with that are not yet entries."""
 
-_SOURCES = (".py", ".h", ".c", ".toml")
+_SOURCES = (".py", ".h", ".c", ".toml", ".txt")
 """What the names of files end with that decide what is generated."""
 
 _FOR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -70,10 +70,6 @@ def cache_key(model: str, *parts: str) -> str:
 def _digest_of(path: str) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-_SOURCES = (".py", ".h", ".c", ".toml", ".txt")
-"""The suffixes of what we are made of."""
 
 
 @cache
