@@ -19,6 +19,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lowerdeck.dialects.recursion import working_on_modules
+
 if TYPE_CHECKING:
     from lowerdeck import backend
     from lowerdeck.batching import BatchError
@@ -97,7 +99,8 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(import_module(f"lowerdeck.{_MODULES[name]}"), name)
+        with working_on_modules():  # what is defined stays, so none of it is garbage
+            return getattr(import_module(f"lowerdeck.{_MODULES[name]}"), name)
     if name == "backend":
         return import_module("lowerdeck.backend")
     if name == "__version__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.metadata
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ from functools import cache
 from typing import Any, cast
 
 from lowerdeck.dialects.files import FileState, cache_folder
+from lowerdeck.plugins import package_folders
 
 MAX_BYTES = 4 << 30
 """Entries are removed, oldest first, until they take no more than this."""
@@ -36,6 +36,9 @@ _UNFINISHED = ".new-"
 
 _SOURCES = (".py", ".h", ".c", ".toml", ".txt")
 """What the names of files end with that decide what is generated."""
+
+_VERSIONED = ("lowerdeck-", "xdsl-")
+"""What the names of packages' metadata begin with, before their versions."""
 
 _FOR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -74,7 +77,10 @@ def _digest_of(path: str) -> str:
 
 @cache
 def compiler_identity() -> str:
-    """The version, and size and time of every source file: an edited source is another compiler."""
+    """
+    Our version and that of xDSL, and size and time of every source file: an edited source is
+    another compiler.
+    """
     import lowerdeck.dialects
     import lowerdeck.frontends
     import lowerdeck.lowering
@@ -82,7 +88,9 @@ def compiler_identity() -> str:
 
     packages = (lowerdeck, lowerdeck.dialects, lowerdeck.frontends, lowerdeck.lowering)
     folders = sorted({f for p in (*packages, lowerdeck.passes) for f in p.__path__})
-    digest = hashlib.sha256(importlib.metadata.version("lowerdeck").encode())
+    names = {os.path.basename(folder) for folder in package_folders()}
+    versions = sorted(name for name in names if name.startswith(_VERSIONED))
+    digest = hashlib.sha256(" ".join(versions).encode())
     for folder in folders:
         for path in _sources(folder):
             status = os.stat(path)

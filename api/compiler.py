@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
@@ -553,6 +552,8 @@ class Model:
 
     def _repr_html_(self) -> str:
         """What notebooks show: the inputs and outputs as a table."""
+        from html import escape
+
         rows = "".join(
             f"<tr><td>{kind}</td><td>{escape(info.name)}</td><td>{info.dtype}</td>"
             f"<td>[{escape(', '.join(map(str, info.shape)))}]"

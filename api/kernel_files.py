@@ -14,8 +14,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 
-import xdsl
-
 from lowerdeck.cache import compiler_identity, is_own, usable_folder
 
 FOLDER = ".kernels"
@@ -33,7 +31,7 @@ class KernelFiles:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._compiler = f"{compiler_identity()} {xdsl.__version__} {sys.version}".encode()
+        self._compiler = f"{compiler_identity()} {sys.version}".encode()
 
     def get(self, key: bytes) -> bytes | None:
         """What was put there, whole; None if there is nothing."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pkgutil import walk_packages
@@ -94,12 +94,51 @@ def load_installed() -> None:
 @cache
 def _load_installed() -> None:
     """What is broken is tried, and told, again."""
+    if not _may_be_installed():
+        return
     from importlib.metadata import entry_points
 
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         of = "" if point.dist is None else f", of {point.dist.name} {point.dist.version}"
         what = f"plugin '{point.name}' ({point.value}{of})"
         _register_found(_loaded(what, point.module, point.attr))
+
+
+def _may_be_installed() -> bool:
+    """
+    False if no package names the group. To ask for its entry points takes longer than a small model
+    does, and there hardly ever are any.
+    """
+    finders = (finder for finder in sys.meta_path if finder is not PathFinder)
+    if any(hasattr(finder, "find_distributions") for finder in finders):
+        return True
+    return any(_names_group(folder) for folder in package_folders())
+
+
+def _names_group(folder: str) -> bool:
+    """True for the metadata of a package that has entry points of the group, or is in one file."""
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+            return GROUP.encode() in file.read()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def package_folders() -> Iterator[str]:
+    """The metadata of all packages: folders, and files in which there are some."""
+    for folder in sys.path:
+        if os.path.isfile(folder):
+            yield folder
+            continue
+        try:
+            names = sorted(os.listdir(folder or "."))
+        except OSError:  # it is not there
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info", ".egg")):
+                yield os.path.join(folder, name)
 
 
 def load_plugin(spec: str | os.PathLike[str]) -> list[type[ModulePass]]:

@@ -14,6 +14,7 @@ from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.strategies.base import Candidate, Setting
 from lowerdeck.lowering.strategies.registry import (
+    Known,
     apply_schedule,
     candidates,
     choose,
@@ -42,13 +43,14 @@ class ChooseStrategiesPass(ModulePass):
         options = options_of(ctx)
         setting = Setting.of(options)
         names: dict[Hashable, str] = {}
+        known: Known = {}
         for kernel in [k for k in all_ops(op) if isinstance(k, KernelOp)]:
             wanted = None
             if options.is_tuned:
                 name = names.setdefault(nameless_key(kernel), kernel.sym_name.data)
                 wanted = options.schedules.get(name)
             candidate = (
-                choose(kernel, setting, options.rank)
+                choose(kernel, setting, options.rank, known)
                 if wanted is None
                 else _asked_for(kernel, setting, wanted)
             )

@@ -99,6 +99,9 @@ class Strategy(ABC):
     """The root ops of the kernels that it applies to, in order."""
     parameters: ClassVar[tuple[str, ...]] = ()
     """Names of the parameters of its schedules, besides tiles, order and lanes."""
+    looks_around: ClassVar[bool] = True
+    """False if its candidates depend on a kernel alone, and on which of its inputs are constants:
+    then equal kernels are looked at once."""
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         """

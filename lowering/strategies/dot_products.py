@@ -45,6 +45,7 @@ class DotProducts(Strategy):
     name = "dot_products"
     anchors = (MatmulOp,)
     parameters = (TERMS,)
+    looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target

@@ -42,6 +42,7 @@ class MatrixTiles(Strategy):
     name = "matrix_tiles"
     anchors = (MatmulOp,)
     parameters = (SHARED,)
+    looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation, SSAValue
@@ -43,6 +44,7 @@ from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
 from lowerdeck.lowering.strategies.transposed import Transposed
 from lowerdeck.lowering.strategies.weight_sizes import grows_in_blocks, growth, keeps_small
 from lowerdeck.lowering.strategies.winograd import Winograd
+from lowerdeck.passes.machinery.structure import nameless_key
 
 STRATEGIES: list[Strategy] = [
     Depthwise(),
@@ -145,15 +147,35 @@ def _candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
             yield from strategy.candidates(kernel, setting)
 
 
-def choose(kernel: KernelOp, setting: Setting, rank: int = 0) -> Candidate | None:
+Known: TypeAlias = "dict[Hashable, list[Candidate]]"
+"""The candidates of kernels that were looked at."""
+
+
+def choose(
+    kernel: KernelOp, setting: Setting, rank: int = 0, known: Known | None = None
+) -> Candidate | None:
     """
     The candidate with the lowest estimate, or the one `rank` places after it; None for plain loops.
-    If there are fewer candidates, the best.
+    If there are fewer candidates, the best. Those of an equal kernel may be known.
     """
-    ways = list(candidates(kernel, setting))
+    key = None if known is None else _key(kernel, setting)
+    if known is None or key is None:
+        ways = list(candidates(kernel, setting))
+    elif (found := known.get(key)) is not None:
+        ways = found
+    else:
+        ways = known[key] = list(candidates(kernel, setting))
     if 0 < rank < len(ways):
         return sorted(ways, key=_estimate)[rank]
     return min(ways, key=_estimate, default=None)
+
+
+def _key(kernel: KernelOp, setting: Setting) -> Hashable | None:
+    """Equal for kernels with equal candidates; None if they depend on what is around a kernel."""
+    if setting.small or any(each.looks_around for each in strategies_for(kernel, setting)):
+        return None
+    constants = tuple(kernel.is_constant(position) for position in range(len(kernel.inputs)))
+    return constants, nameless_key(kernel)
 
 
 def described(kernel: KernelOp, schedule: Schedule) -> str:

@@ -41,6 +41,7 @@ class StreamedMatmul(Strategy):
     name = "streamed_matmul"
     anchors = (MatmulOp,)
     parameters = (CHUNK,)
+    looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target

@@ -89,6 +89,7 @@ class TiledMatmul(Strategy):
     name = "tiled_matmul"
     anchors = (MatmulOp,)
     parameters = (WIDTH, PANELS, REST)
+    looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target

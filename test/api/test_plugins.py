@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -614,14 +613,12 @@ def test_functions_in_c_are_those_of_one_operator() -> None:
     plugins.register(Plugin(operators=[replace(other, c_function=ROW_SUMS.c_function)]))
 
 
-def entry_point(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    """One installed plugin."""
-    point = metadata.EntryPoint("acme", value, plugins.GROUP)
-
-    def entry_points(*, group: str) -> list[metadata.EntryPoint]:
-        return [point] if group == plugins.GROUP else []
-
-    monkeypatch.setattr(metadata, "entry_points", entry_points)
+def install(folder: Path, value: str) -> None:
+    """A package with one plugin."""
+    package = folder / "acme-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(f"[{plugins.GROUP}]\nacme = {value}\n")
 
 
 def test_installed_plugins(
@@ -633,13 +630,15 @@ def test_installed_plugins(
     (tmp_path / "acme_of_test.py").write_text("print('loaded')\nfrom test_only import nothing\n")
     plugins.register(Plugin(operators=[TWICE]))
     model = model_of(tmp_path / "m.onnx", node("Twice", "x", "y"), rank=2)
-    entry_point(monkeypatch, "acme_of_test:PLUGIN")
+    install(tmp_path, "acme_of_test:PLUGIN")
     for command in (["--help"], ["compile", "--help"]):
         assert main(command) == 0
     assert "loaded" not in capsys.readouterr().out
     assert main(["ops", model]) == 1
     found = capsys.readouterr()
-    assert "plugin 'acme' (acme_of_test:PLUGIN): No module named 'test_only'" in found.err
+    assert (
+        "plugin 'acme' (acme_of_test:PLUGIN, of acme 1.0): No module named 'test_only'" in found.err
+    )
     monkeypatch.setenv(plugins.NO_PLUGINS, "1")
     assert main(["ops", model]) == 0
     monkeypatch.delenv(plugins.NO_PLUGINS)
