@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lowerdeck import backend
     from lowerdeck.batching import BatchError
     from lowerdeck.binding import RunError
+    from lowerdeck.budgets import BudgetError
     from lowerdeck.build import BuildError
     from lowerdeck.calibration import CalibrationError
     from lowerdeck.compiler import Model, compile, load
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError, load_plugin
-    from lowerdeck.quantizing import BudgetError, quantize
+    from lowerdeck.quantizing import quantize
 
     __version__: str
 
@@ -73,7 +74,7 @@ __all__ = [
 
 _MODULES = {
     "BatchError": "batching",
-    "BudgetError": "quantizing",
+    "BudgetError": "budgets",
     "BuildError": "build",
     "CalibrationError": "calibration",
     "CompileError": "dialects.errors",

@@ -69,6 +69,18 @@ class Histogram:
         outside = self._bins[(self.centers < low) | (self.centers > high)].sum()
         return float(outside) / max(self.count, 1)
 
+    def noise(self, low: float, high: float) -> float:
+        """What clipping and rounding to a byte change, by norm, in proportion to the numbers."""
+        size = float((self._bins * self.centers**2).sum())
+        return float(np.sqrt(_square_error(self, low, high) / size)) if size else 0.0
+
+
+def _square_error(histogram: Histogram, low: float, high: float) -> float:
+    centers, bins = histogram.centers, histogram.bins
+    beyond = np.maximum(centers - high, 0) + np.maximum(low - centers, 0)
+    step = (high - low) / _LEVELS
+    return float((bins * beyond**2).sum() + bins.sum() * step**2 / 12)
+
 
 def _of_extremes(histogram: Histogram) -> tuple[float, float]:
     return histogram.low, histogram.high
@@ -79,13 +91,10 @@ def _of_least_error(histogram: Histogram) -> tuple[float, float]:
     The limits with the least mean square error, of clipping and of rounding, which is that of
     numbers evenly spread over a step (https://arxiv.org/abs/2106.08295, section 3.1).
     """
-    centers, bins = histogram.centers, histogram.bins
     low, high = histogram.low, histogram.high
 
     def error(low: float, high: float) -> float:
-        beyond = np.maximum(centers - high, 0) + np.maximum(low - centers, 0)
-        step = (high - low) / _LEVELS
-        return float((bins * beyond**2).sum() + bins.sum() * step**2 / 12)
+        return _square_error(histogram, low, high)
 
     part = min(_CANDIDATES, key=lambda part: error(low * part, high * part))
     low, high = low * part, high * part

@@ -76,7 +76,7 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "dialects.errors.CompileError",
             "exporters.errors.ExportError",
             "calibration.CalibrationError",
-            "quantizing.BudgetError",
+            "budgets.BudgetError",
             "batching.BatchError",
             "ray.RayError",
             "passes.machinery.options.OptionError",

@@ -26,7 +26,7 @@ class ObserveLayersPass(ModulePass):
     name = "observe-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if options_of(ctx).probe != "observe":
+        if options_of(ctx).probe is None:
             return
         layers = layers_of(op)
         functions: dict[FuncOp, dict[SSAValue, int]] = {}

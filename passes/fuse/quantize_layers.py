@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.control_flow import IfOp, YieldOp
 from lowerdeck.dialects.core.elementwise import (
     AbsOp,
     AddOp,
     CastOp,
     DivOp,
+    FloorOp,
     MaxOp,
     MinOp,
     MulOp,
@@ -28,28 +27,20 @@ from lowerdeck.dialects.core.elementwise import (
 )
 from lowerdeck.dialects.core.enums import PoolKind, ReduceKind
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.dialects.core.names import named, value_names
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TransposeOp
-from lowerdeck.dialects.core.types import f32, i1, i8, i32, rank_of, tensor, ui8
+from lowerdeck.dialects.core.types import f32, i8, i32, rank_of, ui8
 from lowerdeck.passes.fuse.layers import Layer, fingerprint, layers_of
-from lowerdeck.passes.linear.rounding import MOST, as_bytes
+from lowerdeck.passes.linear.rounding import LEAST, MOST, as_bytes
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 from lowerdeck.passes.machinery.options import CompileOptions, OptionError
 from lowerdeck.passes.machinery.provenance import source_names
-from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
+from lowerdeck.passes.machinery.ranges import LayerRange, Ranges, Step
 from lowerdeck.passes.machinery.values import Array, constant_values
 
-SWITCHES = "lowerdeck.switches"
-"""The name of the input that says of each layer whether it is quantized, for the search."""
-
-_LEVELS = 255
-"""Steps of a byte without a sign."""
-
-_SMALLEST = 2.0**-100
-"""The largest magnitude of a row that is quantized as if it were zeros."""
-
+_BYTE = 255
+"""The largest number of one."""
 
 _LARGEST_BIAS = 1 << 30
 """In units of the sums."""
@@ -67,29 +58,14 @@ class Plan:
     """None for rows with ranges of their own."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """(q - zero) * scale of bytes without signs."""
-
-    scale: float
-    zero: int
-
-    @staticmethod
-    def of(low: float, high: float) -> Step:
-        """For the numbers from low to high, 0 among them, which is exact."""
-        scale = float(np.float32((high - low) / _LEVELS))
-        return Step(scale, min(max(round(-low / scale), 0), _LEVELS))
-
-
 class QuantizeLayer(Pattern[Plan]):
     """f(x, w) -> f(dequantized(quantized(x)), dequantized(q_w))"""
 
     name = "quantize-layer"
     roots = (ConvOp, MatmulOp)
 
-    def __init__(self, plans: Sequence[Plan], switches: SSAValue | None = None) -> None:
+    def __init__(self, plans: Sequence[Plan]) -> None:
         self._plans: dict[Operation, Plan] = {plan.layer.op: plan for plan in plans}
-        self._switches = switches
 
     def match(self, op: ConvOp | MatmulOp) -> Match[Plan] | None:
         plan = self._plans.get(op)
@@ -97,38 +73,27 @@ class QuantizeLayer(Pattern[Plan]):
             return None
         found = plan.range
         how = "each row by its range" if found is None else f"from {found.low} to {found.high}"
+        if found is not None and found.bytes > 1:
+            how += f" in {found.bytes} bytes"
         return Match((op,), how, plan)
 
     def rewrite(self, match: Match[Plan], rewriter: Rewriter) -> None:
         plan, op = match.data, match.data.layer.op
         del self._plans[op]
-        if self._switches is None:
-            made = _quantized(plan)
-            for each in made:
-                rewriter.add(each)
-            rewriter.replace(op, made[-1].results)
-            return
-        number = rewriter.add(SliceOp(self._switches, [plan.number], [1])).result
-        is_on = rewriter.add(ReshapeOp(number, [])).result
-        regions = [_region(_quantized(plan)), _region([op.clone()])]
-        choice = IfOp(is_on, *regions, result_types=[op.result.type])
-        rewriter.replace(op, rewriter.add(choice).results)
-
-
-def _region(ops: Sequence[Operation]) -> Region:
-    last = YieldOp(ops[-1].results)
-    return Region(Block([*ops, last]))
+        made = _quantized(plan)
+        for each in made:
+            rewriter.add(each)
+        rewriter.replace(op, made[-1].results)
 
 
 def _quantized(plan: Plan) -> list[CoreOp]:
     """The ops that compute a layer from bytes, its result last."""
     made = _Ops()
-    if plan.range is None:
+    step = None if plan.range is None else plan.range.step
+    if step is None:
         _by_rows(made, plan.layer)
     else:
-        assert plan.range.low is not None
-        assert plan.range.high is not None
-        _by_range(made, plan.layer, Step.of(plan.range.low, plan.range.high))
+        _by_range(made, plan.layer, step)
     return made.ops
 
 
@@ -155,28 +120,57 @@ class _Ops:
 
 def _by_range(made: _Ops, layer: Layer, step: Step) -> None:
     """The form that quantized models have, of which others make sums of bytes."""
-    source, moves = _source(layer.input)
-    x = made.add(MulOp(source, made.number(1 / step.scale)))
-    x = made.add(RoundOp(x))
-    if step.zero:
-        x = made.add(AddOp(x, made.number(step.zero)))
-    x = made.add(CastOp(made.limited(x, 0, _LEVELS, ui8), f32))
-    if step.zero:
-        x = made.add(SubOp(x, made.number(step.zero)))
-    x = made.add(MulOp(x, made.number(step.scale)))
-    for move in reversed(moves):
-        x = made.add(move.with_operands([x, *move.operands[1:]]))
-    op = layer.op
-    axes = range(1, rank_of(op.weight)) if isinstance(op, ConvOp) else (0,)
+    op, is_conv = layer.op, isinstance(layer.op, ConvOp)
+    axes = range(1, rank_of(op.operands[1])) if is_conv else (0,)
     values, scale = as_bytes(layer.weight.array, axes)
     w = made.add(CastOp(made.add(ConstantOp.of(values)), f32))
     w = made.add(MulOp(w, made.add(ConstantOp.of(scale[0]))))
-    bias = None if isinstance(op, MatmulOp) or op.bias is None else op.bias
-    if bias is None:
-        made.add(op.with_operands([x, w]))
+    bias = op.operands[2:]
+    if step.largest > _BYTE:
+        high, low = _two_bytes(made, layer.input, step)
+        upper = made.add(op.with_operands([high, w, *bias]))
+        made.add(AddOp(upper, made.add(op.with_operands([low, w]))))
         return
-    unit = step.scale * scale.astype(np.float64).reshape(-1)
-    made.add(op.with_operands([x, w, _rounded_bias(made, bias, unit)]))
+    x = _one_byte(made, layer.input, step)
+    if bias:
+        unit = step.scale * scale.astype(np.float64).reshape(-1)
+        bias = [_rounded_bias(made, bias[0], unit)]
+    made.add(op.with_operands([x, w, *bias]))
+
+
+def _one_byte(made: _Ops, value: SSAValue, step: Step) -> SSAValue:
+    """(cast(q) - z) * t"""
+    source, moves = _source(value)
+    q = made.add(CastOp(made.limited(_in_steps(made, source, step), 0, _BYTE, ui8), f32))
+    x = _dequantized(made, q, step.zero, step.scale)
+    for move in reversed(moves):
+        x = made.add(move.with_operands([x, *move.operands[1:]]))
+    return x
+
+
+def _two_bytes(made: _Ops, value: SSAValue, step: Step) -> tuple[SSAValue, SSAValue]:
+    """(cast(high) - z / 256) * 256 t and cast(low) * t"""
+    q = _in_steps(made, value, step)
+    q = made.add(MaxOp(made.add(MinOp(q, made.number(step.largest))), made.number(0)))
+    upper = made.add(FloorOp(made.add(MulOp(q, made.number(2.0**-8)))))
+    lower = made.add(SubOp(q, made.add(MulOp(upper, made.number(256)))))
+    high, low = (made.add(CastOp(made.add(CastOp(each, ui8)), f32)) for each in (upper, lower))
+    return (
+        _dequantized(made, high, step.zero // 256, step.scale * 256),
+        _dequantized(made, low, 0, step.scale),
+    )
+
+
+def _in_steps(made: _Ops, x: SSAValue, step: Step) -> SSAValue:
+    """round(x / t) + z"""
+    x = made.add(RoundOp(made.add(MulOp(x, made.number(1 / step.scale)))))
+    return made.add(AddOp(x, made.number(step.zero))) if step.zero else x
+
+
+def _dequantized(made: _Ops, q: SSAValue, zero: int, scale: float) -> SSAValue:
+    if zero:
+        q = made.add(SubOp(q, made.number(zero)))
+    return made.add(MulOp(q, made.number(scale)))
 
 
 def _source(value: SSAValue) -> tuple[SSAValue, list[CoreOp]]:
@@ -208,7 +202,7 @@ def _by_rows(made: _Ops, layer: Layer) -> None:
     """Symmetric: the largest magnitude of a row is 127."""
     x, rank = layer.input, rank_of(layer.input)
     largest = made.add(ReduceOp(ReduceKind.MAX, made.add(AbsOp(x)), [rank - 1], keep_dims=True))
-    largest = made.add(MaxOp(largest, made.number(_SMALLEST)))
+    largest = made.add(MaxOp(largest, made.number(LEAST)))
     ratio = made.add(DivOp(made.number(MOST), largest))
     rounded = made.add(RoundOp(made.add(MulOp(x, ratio))))
     q = made.limited(rounded, -MOST, MOST, i8)
@@ -258,20 +252,6 @@ def _other_model(layers: Sequence[Layer], ranges: Ranges) -> str | None:
     )
 
 
-def _add_switches(module: ModuleOp, count: int) -> SSAValue | None:
-    """One more input of the main function: which of so many layers are quantized."""
-    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-    main = next((each for each in functions if each.sym_name.data == "main"), None)
-    if main is None:
-        return None
-    block, type_ = main.body.block, tensor(i1, [count])
-    names = value_names(main.arg_attrs, len(block.args))
-    switches = block.insert_arg(type_, len(block.args))
-    main.properties["arg_attrs"] = named([*names, SWITCHES])
-    main.update_function_type()
-    return switches
-
-
 class QuantizeLayersPass(ModulePass):
     """
     With the bytes q of a constant w and a scale a channel, s, the largest magnitude of which is
@@ -280,13 +260,14 @@ class QuantizeLayersPass(ModulePass):
     - conv(x, w, b) -> conv((cast(quantized(x)) - z) * t, cast(q) * s, b)
     - x @ w -> (cast(quantized(x)) - z) * t @ (cast(q) * s)
       [quantized(x) = cast(clip(round(x / t) + z, 0, 255))]
+    - f(x, w) -> f((cast(high) - z / 256) * 256 t, cast(q) * s) + f(cast(low) * t, cast(q) * s)
+      [high and low bytes of clip(round(x / t) + z, 0, 65535), where the ranges say two bytes]
     - x @ w -> cast(cast(clip(round(x / r))) @ q) * s * r
       [r the largest magnitude of each row of x / 127; the model has layer normalizations or
        attention, so that rows are tokens]
 
     In f32, with `--precision int8`, or `auto` where the ranges say so. `fuse-quantized` and
-    `fold-quantize`, which come next, compute these products in integers. For the search of
-    `lowerdeck quantize` an input says of each layer whether it is quantized.
+    `fold-quantize`, which come next, compute these products in integers.
     """
 
     name = "quantize-layers"
@@ -298,7 +279,5 @@ class QuantizeLayersPass(ModulePass):
         if options.precision not in ("int8", "auto"):
             return
         layers = layers_of(op)
-        plans = plans_of(layers, options)
-        switches = _add_switches(op, len(layers)) if options.probe == "switch" else None
-        pattern = QuantizeLayer(plans, switches)
+        pattern = QuantizeLayer(plans_of(layers, options))
         apply_patterns(op, [pattern], recorder_of(ctx), pass_name=self.name, recursive=False)

@@ -11,6 +11,9 @@ from lowerdeck.passes.machinery.values import Array
 MOST = 127
 """Of a byte with a sign; -128 has no opposite."""
 
+LEAST = 2.0**-100
+"""The largest magnitude of a row that is quantized as if it were zeros."""
+
 
 def as_bytes(array: Array, axes: Sequence[int], parts: int = 1) -> tuple[Array, Array]:
     """

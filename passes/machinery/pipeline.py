@@ -141,6 +141,7 @@ def quantized() -> list[str]:
     return [
         # After all formulas and folding, as quantized values hide them.
         "observe-layers",
+        "switch-layers",
         "quantize-layers",
         # Before fuse-quantized: pools and reshapes of bytes stand before the product no more.
         "fold-quantize",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,36 @@ VERSION = 1
 
 PRECISIONS = ("f32", "int8")
 """Of one layer."""
+
+_LARGEST = {1: 255, 2: 65535}
+"""The largest number of so many bytes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """(q - zero) * scale of whole numbers from 0 to the largest."""
+
+    scale: float
+    zero: int
+    largest: int
+
+    @staticmethod
+    def of(low: float, high: float, count: int = 1) -> Step:
+        """
+        For the numbers from low to high, 0 among them, which is exact. The zero point of two bytes
+        is one of the upper byte: so each of the two has a zero of its own.
+        """
+        largest = _LARGEST[count]
+        if count == 1:
+            scale = _single((high - low) / largest)
+            return Step(scale, min(max(round(-low / scale), 0), largest), largest)
+        scale = _single((high - low) / (largest - 256))
+        return Step(scale, 256 * min(math.ceil(-low / scale / 256), 255), largest)
+
+
+def _single(value: float) -> float:
+    """A number as f32 holds it."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 @dataclass(frozen=True)
@@ -29,12 +60,21 @@ class LayerRange:
     high: float | None = None
     precision: str = "int8"
     """What `auto` computes it in."""
+    bytes: int = 1
+    """How many an input becomes: with two, the product is the sum of two products."""
     clipped: float = 0.0
     """The share of the input's elements outside of the range, when it was found."""
     share: float = 0.0
     """Of the multiplications of all layers."""
     error: float | None = None
     """What the outputs differ by if this layer alone is quantized, by norm; None if not known."""
+
+    @property
+    def step(self) -> Step | None:
+        """How its inputs become bytes; None for rows with ranges of their own."""
+        if self.low is None or self.high is None:
+            return None
+        return Step.of(self.low, self.high, self.bytes)
 
 
 @dataclass(frozen=True)
@@ -52,6 +92,8 @@ class Ranges:
     """That of the budget, if there was one."""
     drop: float | None = None
     """What the choice of precisions loses on samples that were held back, by the metric."""
+    bound: float | None = None
+    """What it should not exceed on other samples, either."""
 
     @property
     def text(self) -> str:
@@ -90,6 +132,7 @@ class Ranges:
             content.get("samples", 0),
             content.get("metric"),
             content.get("drop"),
+            content.get("bound"),
         )
 
 
@@ -130,6 +173,8 @@ def _problems_of_layer(entry: Any) -> list[str]:
         problems.append(
             f"precision {values['precision']!r}, expected one of {', '.join(PRECISIONS)}"
         )
+    if values.get("bytes", 1) not in _LARGEST or isinstance(values.get("bytes"), bool | float):
+        problems.append(f"'bytes' is {values['bytes']!r}, expected 1 or 2")
     for name in ("clipped", "share", "error"):
         found = values.get(name, 0.0)
         if not (_is_number(found) or (name == "error" and found is None)):

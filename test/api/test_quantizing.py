@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import lowerdeck
+from lowerdeck.budgets import Budget, BudgetError, switched
 from lowerdeck.calibration import CalibrationError, samples_of
 from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
 from lowerdeck.dialects.interpret import run_module
@@ -21,7 +22,7 @@ from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
 from lowerdeck.observing import METHODS, Histogram, range_of
 from lowerdeck.passes.machinery.ranges import Ranges
-from lowerdeck.quantizing import BudgetError, quantize
+from lowerdeck.quantizing import quantize
 from lowerdeck.tools.lowerdeck import main
 
 Array = NDArray[Any]
@@ -118,6 +119,65 @@ def test_the_c_computes_what_the_interpreter_does(model: str, ranges: Ranges) ->
         np.testing.assert_allclose(found, np.asarray(expected), 0, 1e-6)
     exact = lowerdeck.compile(model, cache=False)({"x": x})["y"]
     assert 0 < np.linalg.norm(found - exact) < 0.05 * np.linalg.norm(exact)
+
+
+def test_numbers_far_from_others_take_two_bytes(model: str, ranges: Ranges) -> None:
+    """The sum of two products of bytes, which is near that of floats."""
+    random = np.random.default_rng(5)
+
+    def heavy() -> Array:
+        values = random.standard_normal((1, 3, 12, 12)) ** 9
+        return np.asarray(values, np.float32)
+
+    found = quantize(model, (heavy() for _ in range(4)))
+    assert found.layers[0].bytes == 2
+    only = (found.layers[0], *(replace(each, precision="f32") for each in found.layers[1:]))
+    options = CompileOptions(target="c99", precision="auto", ranges=replace(found, layers=only))
+    module, _ = import_and_lower(model, "optimized", options)
+    assert str(module).count(" in i32") == 2
+    exact, _ = import_and_lower(model, "optimized", CompileOptions(target="c99"))
+    x = heavy()
+    got, expected = (np.asarray(run_module(each, {"x": x})["y"]) for each in (module, exact))
+    assert 0 < np.linalg.norm(got - expected) < 0.01 * np.linalg.norm(expected)
+    assert [layer.bytes for layer in ranges.layers] == [1] * 4
+
+
+@pytest.mark.parametrize("chosen", [(), (0,), (0, 1, 2, 3)])
+def test_switches_give_what_a_choice_gives(
+    model: str, ranges: Ranges, chosen: tuple[int, ...]
+) -> None:
+    layers = [
+        replace(each, precision="int8" if k in chosen else "f32", bytes=1 + (k == 1))
+        for k, each in enumerate(ranges.layers)
+    ]
+    own = replace(ranges, layers=tuple(layers))
+    options = CompileOptions(target="c99", precision="auto", ranges=own)
+    expected, _ = import_and_lower(model, "optimized", options)
+    probe, _ = import_and_lower(model, "optimized", CompileOptions(target="c99", probe="switch"))
+    x = next(images(1, seed=3))
+    inputs = {"x": x, **switched(4, {k: layers[k] for k in chosen})}
+    got, want = run_module(probe, inputs)["y"], run_module(expected, {"x": x})["y"]
+    # Biases are multiples of the scale of sums in one of them.
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), 0, 2e-4 if chosen else 1e-6)
+
+
+def test_a_bound_tells_of_other_samples() -> None:
+    """Of decisions that none of the samples changes, and of losses that vary."""
+    random = np.random.default_rng(0)
+    expected = [{"y": random.standard_normal((1, 5))} for _ in range(200)]
+    near = [{"y": each["y"] + 1e-3 * random.standard_normal((1, 5))} for each in expected]
+    top1 = Budget.of("top1", 0)
+    few = slice(0, 20)
+    assert top1.lost(expected[few], near[few]) == 0
+    assert 0 < top1.bound(expected[few], near[few]) < 0.01
+    assert top1.bound(expected, expected) == 0
+    shares = [{"y": np.exp(each["y"]) / np.exp(each["y"]).sum()} for each in expected]
+    same = [{"y": np.exp(each["y"]) / np.exp(each["y"]).sum()} for each in near]
+    assert top1.bound(shares[few], same[few]) == top1.bound(expected[few], near[few])
+    error = Budget.of("error", 1)
+    assert error.lost(expected, near) < error.bound(expected, near) < 2 * error.lost(expected, near)
+    broken = [*near[:-1], {"y": np.full((1, 5), np.nan)}]
+    assert error.bound(expected, broken) == np.inf
 
 
 def test_rows_have_ranges_of_their_own(tmp_path: Path) -> None:
@@ -234,6 +294,7 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
         "node": (3, "'node' is no text"),
         "precision": ("int4", "precision 'int4', expected one of f32, int8"),
         "clipped": ("", "'clipped' is ''"),
+        "bytes": (3, "'bytes' is 3, expected 1 or 2"),
     }
     for name, (value, text) in wrong.items():
         other = {**content, "layers": [{**layer, name: value}, *content["layers"][1:]]}

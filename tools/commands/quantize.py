@@ -48,8 +48,9 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the ranges, and tell what they are."""
+    from lowerdeck.budgets import BudgetError
     from lowerdeck.calibration import CalibrationError
-    from lowerdeck.quantizing import BudgetError, quantize_with
+    from lowerdeck.quantizing import quantize_with
     from lowerdeck.tools.progress import progress
 
     budget = None if args.max_drop is None else _budget(args.max_drop)
@@ -86,7 +87,8 @@ def report(ranges: Ranges) -> list[str]:
     head = ("layer", "precision", "range", "clipped", "products", "error alone")
     lines = table_lines(head, map(_row, ranges.layers), left=(0, 1))
     if ranges.drop is not None:
-        lines.append(f"{ranges.metric} on samples held back: {ranges.drop:.4g}")
+        bound = "" if ranges.bound is None else f"; on others at most about {ranges.bound:.4g}"
+        lines.append(f"{ranges.metric} on samples held back: {ranges.drop:.4g}{bound}")
     return lines
 
 
@@ -94,7 +96,7 @@ def _row(layer: LayerRange) -> tuple[str, ...]:
     is_of_rows = layer.low is None
     return (
         layer.node,
-        layer.precision,
+        layer.precision if layer.bytes == 1 else f"{layer.precision}, inputs of 2 bytes",
         "each row" if is_of_rows else f"{layer.low:.4g} to {layer.high:.4g}",
         "" if is_of_rows else f"{layer.clipped:.3%}",
         f"{layer.share:.1%}",
