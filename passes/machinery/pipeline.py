@@ -92,6 +92,8 @@ def opt() -> list[str]:
         # Joined weights are constants again, of which what follows becomes part.
         "fold",
         "fuse",
+        # After it, which takes factors into the matrix.
+        "select-rows",
         # Before sink-reshape, which would take maps from where they are recognized.
         "pair-elements",
         # After fuse, whose formulas have reshapes where exporters put them.

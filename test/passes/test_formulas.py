@@ -44,6 +44,7 @@ FORMULAS = (
     "merge-products",
     "move-stride",
     "reorder-binary",
+    "select-rows",
     "separate-conv",
     "simplify",
     "simplify-arithmetic",
