@@ -37,12 +37,12 @@ func.func @selected(%i : tensor<3x1xi64>) -> tensor<3x2xf64> {
 
 // -----
 
-// A product of 0 and infinity is NaN in every row.
-// CHECK-LABEL: @infinite
+// The sum of zeros may be 0 where the row has -0.
+// CHECK-LABEL: @negative_zero
 // CHECK-NOT:     core.gather
-func.func @infinite(%i : tensor<3x1xi64>) -> tensor<3x2xf32> {
+func.func @negative_zero(%i : tensor<3x1xi64>) -> tensor<3x2xf32> {
   %n = core.constant dense<[0, 1]> : tensor<2xi64>
-  %w = core.constant dense<0x7F800000> : tensor<2x2xf32>
+  %w = core.constant dense<[[1.0, -0.0], [3.0, 4.0]]> : tensor<2x2xf32>
   %e = core.compare eq %i, %n : (tensor<3x1xi64>, tensor<2xi64>) -> tensor<3x2xi1>
   %h = core.cast %e to f32 : (tensor<3x2xi1>) -> tensor<3x2xf32>
   %y = core.matmul %h, %w : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
