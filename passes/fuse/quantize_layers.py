@@ -120,22 +120,28 @@ class _Ops:
 
 def _by_range(made: _Ops, layer: Layer, step: Step) -> None:
     """The form that quantized models have, of which others make sums of bytes."""
-    op, is_conv = layer.op, isinstance(layer.op, ConvOp)
-    axes = range(1, rank_of(op.operands[1])) if is_conv else (0,)
-    values, scale = as_bytes(layer.weight.array, axes)
-    w = made.add(CastOp(made.add(ConstantOp.of(values)), f32))
-    w = made.add(MulOp(w, made.add(ConstantOp.of(scale[0]))))
-    bias = op.operands[2:]
+    op, bias = layer.op, layer.op.operands[2:]
     if step.largest > _BYTE:
         high, low = _two_bytes(made, layer.input, step)
+        w, _ = _weights(made, layer)
         upper = made.add(op.with_operands([high, w, *bias]))
         made.add(AddOp(upper, made.add(op.with_operands([low, w]))))
         return
     x = _one_byte(made, layer.input, step)
+    w, scale = _weights(made, layer)
     if bias:
         unit = step.scale * scale.astype(np.float64).reshape(-1)
         bias = [_rounded_bias(made, bias[0], unit)]
     made.add(op.with_operands([x, w, *bias]))
+
+
+def _weights(made: _Ops, layer: Layer) -> tuple[SSAValue, Array]:
+    """cast(q) * s, and s"""
+    is_conv = isinstance(layer.op, ConvOp)
+    axes = range(1, rank_of(layer.op.operands[1])) if is_conv else (0,)
+    values, scale = as_bytes(layer.weight.array, axes)
+    w = made.add(CastOp(made.add(ConstantOp.of(values)), f32))
+    return made.add(MulOp(w, made.add(ConstantOp.of(scale[0])))), scale
 
 
 def _one_byte(made: _Ops, value: SSAValue, step: Step) -> SSAValue:

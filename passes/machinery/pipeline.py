@@ -94,6 +94,8 @@ def opt() -> list[str]:
         "fuse",
         # After it, which takes factors into the matrix.
         "select-rows",
+        # After it, which has made weights and biases of scales and shifts of channels.
+        "drop-zero-channels",
         # Before sink-reshape, which would take maps from where they are recognized.
         "pair-elements",
         # After fuse, whose formulas have reshapes where exporters put them.

