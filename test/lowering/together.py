@@ -19,8 +19,11 @@ MOST = 16
 
 
 def can_be_joined(module: ModuleOp) -> bool:
-    """True if all its dimensions are known, or are those of its inputs."""
-    return len(module.body.block.ops) == 1 and not symbols_made_within(module.body)
+    """True if all its dimensions are known, or are those of its inputs, which have no names."""
+    if len(module.body.block.ops) > 1 or symbols_made_within(module.body):
+        return False
+    main = find_function(module, "main")
+    return main.arg_attrs is None and main.res_attrs is None
 
 
 def join(modules: Sequence[ModuleOp]) -> ModuleOp:
