@@ -26,6 +26,7 @@ from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.bands import BAND, Bands, Geometry, estimates, plans
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 
@@ -207,6 +208,11 @@ def convolutions(size: int, source: int, channels: int, stride: int) -> tuple[Co
     return first, second
 
 
+def with_cache(size: int) -> Target:
+    """The target with another second cache, of so many bytes."""
+    return replace(V4, machine=V4.machine.but("set: a test", l2_bytes=size))
+
+
 @pytest.mark.parametrize(
     ("sizes", "setting", "expected"),
     [
@@ -215,11 +221,11 @@ def convolutions(size: int, source: int, channels: int, stride: int) -> tuple[Co
         ((56, 24, 144, 1), Setting(V4), True),
         ((56, 24, 144, 1), Setting(V4, threads=2), True),
         # All of it stays in a large cache.
-        ((56, 24, 144, 1), Setting(replace(V4, l2_bytes=8 << 20)), False),
+        ((56, 24, 144, 1), Setting(with_cache(8 << 20)), False),
         # More weights than inputs.
         ((14, 96, 576, 1), Setting(V4), False),
         # A row of 17 columns does not fit into a small one.
-        ((56, 24, 144, 1), Setting(replace(V4, l2_bytes=4 << 10)), False),
+        ((56, 24, 144, 1), Setting(with_cache(4 << 10)), False),
     ],
 )
 def test_worth(sizes: tuple[int, int, int, int], setting: Setting, expected: bool) -> None:
