@@ -107,6 +107,7 @@ def examples() -> dict[str, Example]:
         "formulas": Example(
             nets.Formulas, [{"x": r(4, 5), "n": torch.tensor([3, 1, 1, 6])}], script
         ),
+        "edges": Example(nets.Edges, [{"x": r(4, 5), "n": i(4, 3)}], script),
         "packed": Example(
             nets.Packed,
             [{"x": r(5, 3, 3), "lengths": torch.tensor(k)} for k in ([5, 3, 1], [4, 4, 2])],

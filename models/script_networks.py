@@ -668,3 +668,34 @@ class Fast(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(self.enter(x))
+
+
+class Edges(nn.Module):
+    """Scalars, lists of one, several quantiles, and other rare arguments."""
+
+    def forward(self, x: Tensor, n: Tensor) -> list[Tensor]:
+        scalar, holes = x[0, 0], x.masked_fill(x > 0.5, float("nan"))
+        mask = x > 0
+        mask &= x < 1
+        return [
+            torch.linspace(2, 5, 1),
+            torch.linspace(0.0, 1.0, 4),
+            torch.logspace(0.0, 2.0, 3, 2.0),
+            torch.kthvalue(scalar, 1)[0],
+            torch.cummax(scalar, 0)[1],
+            torch.sort(scalar)[0],
+            torch.topk(scalar, 1)[1],
+            torch.fliplr(x),
+            torch.flipud(x),
+            torch.cartesian_prod([x[0]]),
+            torch.add(mask, mask, alpha=2),
+            torch.quantile(x, torch.tensor([0.1, 0.75]), dim=1),
+            torch.quantile(x, 0.4, dim=0, keepdim=True, interpolation="higher"),
+            torch.nanquantile(holes, 0.5, dim=1),
+            torch.nanmedian(holes, dim=0)[0],
+            F.pairwise_distance(x, x.flip(0), keepdim=True),
+            x.sum_to_size([1, 5]),
+            x.roll(n.size(0), 1),
+            torch.expand_copy(x[:1], [2, 5]),
+            mask,
+        ]

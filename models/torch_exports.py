@@ -179,9 +179,11 @@ def flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def write(network: Network, form: str, folder: Path) -> None:
-    """One case."""
+    """One case; what is there already stays."""
     torch.manual_seed(SEED)
     path = folder / "pt2" / f"{network.name}_{form}"
+    if (path / "case.json").exists():
+        return
     try:
         if form == "trace":
             traced(network, path)

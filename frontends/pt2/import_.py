@@ -48,11 +48,12 @@ _CHECKS = frozenset(
         "aten._assert_tensor_metadata.default",
         "aten._assert_async.msg",
         "aten._assert_async.default",
+        "aten.promote_types.default",
         "aten.sym_constrain_range.default",
         "aten.sym_constrain_range_for_size.default",
     }
 )
-"""Operators without results that state what holds."""
+"""Operators without results: most of them state what holds."""
 
 _WITHOUT_MEANING = frozenset({"as_device", "as_layout", "as_memory_format"})
 """Arguments that decide where elements lie."""

@@ -16,12 +16,15 @@ from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, i8, i16, i64,
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.pt2.aliases import can_view
 from lowerdeck.passes.legalize.pt2.framework import Pt2Walk
 from lowerdeck.passes.legalize.pt2.promotion import promoted, promoted_elements
 
 from .pt2_archives import counter, meta, node, write  # noqa: TID251
 
 X = np.array([[1, -2]], np.float32)
+
+MODELS = Path(__file__).parent / "pt2_models"
 
 
 def test_a_write_through_a_view_changes_the_buffer_which_lives_on(tmp_path: Path) -> None:
@@ -42,6 +45,35 @@ def _legal(module: ModuleOp) -> Calls:
 def test_the_number_of_rows_is_open(tmp_path: Path) -> None:
     found = Calls(load_model(counter(tmp_path / "m.pt2")))({"x": np.ones((3, 2), np.float32)})
     assert np.asarray(found["y"]).tolist() == [[2, 9]] * 3
+
+
+def test_sizes_are_multiplied_and_rounded_as_floats() -> None:
+    # interpolate(x.T, 1.5, recompute_scale_factor=True), x * n^2 and x / (n * 0.5) of n rows
+    module = load_model(MODELS / "sizes.pt2")
+    x = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+    for call in (Calls(module), _legal(module)):
+        wide, times, quotient = (np.asarray(value) for value in call({"x": x}).values())
+        assert wide.tolist() == [[[1, 1, 3, 5], [2, 2, 4, 6]]]
+        assert times.tolist() == (x * 9).tolist()
+        np.testing.assert_allclose(quotient, x / 1.5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "shape", "expected"),
+    [
+        ([2, 3], [1, 2], [6], False),
+        ([2, 3, 4], [24, 4, 1], [2, 12], True),
+        ([2, 3, 4], [24, 4, 1], [6, 4], False),
+        ([1, 4, 1], [9, 2, 7], [2, 2], True),
+        ([2, 2], [0, 1], [4], False),
+        ([3, 0], [5, 1], [0, 7], True),
+        ([], [], [1, 1], True),
+    ],
+)
+def test_what_is_a_view_of_strides(
+    sizes: list[int], strides: list[int], shape: list[int], expected: bool
+) -> None:
+    assert can_view(sizes, strides, shape) == expected
 
 
 def test_a_transposed_weight_of_a_shared_storage(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _INDEX = frozenset(
 )
 _INDEX_SECOND = frozenset(
     "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d adaptive_max_pool2d "
-    "adaptive_max_pool3d topk sort median kthvalue cummax cummin _pack_padded_sequence "
+    "adaptive_max_pool3d topk sort median nanmedian kthvalue cummax cummin _pack_padded_sequence "
     "_pad_packed_sequence _unique _unique2 unique_dim unique_consecutive".split()
 )
 _SUMS = frozenset("sum prod cumsum cumprod nansum trace".split())

@@ -42,8 +42,9 @@ from lowerdeck.passes.legalize.common.special import (
     log1p,
 )
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
-from lowerdeck.passes.legalize.pt2.promotion import Number
+from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied
 
@@ -72,9 +73,9 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
     a, b = _operands(builder, "self", "other")
     alpha = builder.get("alpha")
     if a.element == i1:
-        if builder.name != "add" or alpha not in (1, True):
+        if builder.name != "add":
             builder.refuse("a difference of truth values", "a sum")
-        return [(a | b).value]
+        return [(a | (b & builder.operand("alpha", i1))).value]
     if builder.name == "rsub":
         a, b = b, a
     if alpha != 1:
@@ -695,7 +696,24 @@ _SYMBOLIC: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
     "or_": lambda a, b: a | b,
     "sym_max": lambda a, b: a.maximum(b),
     "sym_min": lambda a, b: a.minimum(b),
+    "truediv": lambda a, b: a.cast(f64) / b.cast(f64),
+    "pow": lambda a, b: _symbolic_power(a, b),
 }
+
+
+def _symbolic_power(a: TensorValue, b: TensorValue) -> TensorValue:
+    """A product if the exponent is a small number, so that a size remains one."""
+    count = None if b.array is None else b.array.item()
+    if a.element == i64 and isinstance(count, int) and 0 <= count <= _MOST_FACTORS:
+        found = TensorValue.number(a.builder, 1, i64)
+        for _ in range(count):
+            found = found * a
+        return found
+    power = core.PowOp(a.cast(f64).value, b.cast(f64).value)
+    return TensorValue(a.builder, a.builder.add(power))
+
+
+_MOST_FACTORS = 8
 
 
 @legalizes(*(f"torch.{n}" if n.startswith("sym") else f"_operator.{n}" for n in _SYMBOLIC))
@@ -713,11 +731,43 @@ def legalize_symbolic(builder: Pt2Legalizer) -> Results:
     return [_SYMBOLIC[name](a, b).value]
 
 
-@legalizes("torch.sym_not", "_operator.neg")
+@legalizes("torch.sym_not", "_operator.neg", "_operator.pos", "torch.sym_float")
 def legalize_symbolic_not(builder: Pt2Legalizer) -> Results:
-    """The opposite."""
+    """The opposite, the number itself, or it as a float."""
     a = TensorValue.of(builder, builder.input("a"))
-    return [(~a if a.element == i1 else -a).value]
+    match builder.op.op_type:
+        case "_operator.pos":
+            return [a.value]
+        case "torch.sym_float":
+            return [a.cast(f64).value]
+        case _:
+            return [(~a if a.element == i1 else -a).value]
+
+
+@legalizes("math.trunc", "math.floor", "math.ceil", "torch.sym_int")
+def legalize_symbolic_rounding(builder: Pt2Legalizer) -> Results:
+    """A whole number, which may be a size."""
+    x = TensorValue.of(builder, builder.input("x" if builder.has("x") else "a"))
+    name = builder.op.op_type.split(".")[1]
+    if is_float(x.element):
+        x = x.floor() if name == "floor" else x.ceil() if name == "ceil" else _truncated(x)
+    found = size_of(builder, x.cast(i64).value, "a size")
+    return [TensorValue.dim(builder, found).value]
+
+
+@legalizes("torch.sym_ite")
+def legalize_symbolic_choice(builder: Pt2Legalizer) -> Results:
+    """One of two numbers."""
+    element = promoted([builder.get(key) for key in ("t", "f")])
+    chosen, other = (builder.operand(key, element) for key in ("t", "f"))
+    return [builder.operand("b", i1).where(chosen, other).value]
+
+
+@legalizes("torch.sym_sum")
+def legalize_symbolic_sum(builder: Pt2Legalizer) -> Results:
+    """The sum of sizes."""
+    terms = builder.exprs_of("args")
+    return [TensorValue.dim(builder, sum(terms, Expr.const(0))).value]
 
 
 @legalizes("sym_size", "sym_numel")

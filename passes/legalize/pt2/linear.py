@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.dialects.core.types import dims_of, i1, rank_of
+from lowerdeck.dialects.core.types import dims_of, f64, i1, i32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -155,6 +157,29 @@ def legalize_sum_of_product(builder: Pt2Legalizer) -> Results:
     return [(found + x).value]
 
 
+@legalizes("_grouped_mm", "transformers.grouped_mm_fallback", "_int_mm")
+def legalize_grouped(builder: Pt2Legalizer) -> Results:
+    """Groups of consecutive rows, each times a matrix of its own; `offs` is where they end."""
+    if builder.name == "_int_mm":
+        a, b = (builder.cast(builder.input(name), i32) for name in ("self", "mat2"))
+        return [matmul(builder, a, b)]
+    names = ("self", "mat2") if builder.has("mat2") else ("input", "weight")
+    x, weight = _in_result(builder, *names)
+    offs = builder.optional("offs")
+    if offs is None or rank_of(x) != 2 or rank_of(weight) != 3:
+        builder.refuse("groups of other dimensions", "rows and a matrix for each group")
+    (count, width), groups = dims_of(x), dims_of(weight)[0]
+    ends = TensorValue.of(builder, builder.cast(offs, i64))
+    place = TensorValue.iota(builder, count).column(2, 1)
+    is_before = place.lt(ends.column(2, 0))
+    group = (~is_before).cast(i64).reduce("sum", [0])
+    mask = group.column(2, 1).eq(TensorValue.iota(builder, groups).column(2, 0))
+    rows = TensorValue(builder, x).reshape([1, count, width])
+    zero = TensorValue.number(builder, 0, rows.element)
+    kept = mask.reshape([groups, count, 1]).where(rows, zero)
+    return [TensorValue(builder, matmul(builder, kept.value, weight)).reduce("sum", [0]).value]
+
+
 @legalizes("outer", "ger", "inner", "kron")
 def legalize_outer(builder: Pt2Legalizer) -> Results:
     """Products of all pairs, of last dimensions, or of blocks."""
@@ -275,7 +300,13 @@ def legalize_cross(builder: Pt2Legalizer) -> Results:
 # Attention
 
 
-@legalizes("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
+@legalizes(
+    "scaled_dot_product_attention",
+    "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
+)
 def legalize_attention(builder: Pt2Legalizer) -> Results:
     """
     softmax(q k^T * scale + mask) v. Where a mask hides every key of a query the result is zero;
@@ -287,13 +318,16 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
     if builder.has("enable_gqa") and builder.flag("enable_gqa"):
         k, v = (_repeated(builder, x, dims_of(q)[-3]) for x in (k, v))
     length = dims_of(q)[-1]
-    if builder.get("scale") is None:
-        if length.value is None:
-            builder.refuse("heads of open size", "a scale")
+    scale: TensorValue | float
+    if builder.get("scale") is not None:
+        scale = float(builder.number("scale"))
+    elif length.value is not None:
         scale = 1 / math.sqrt(max(length.value, 1))
     else:
-        scale = float(builder.number("scale"))
-    mask = builder.optional("attn_mask")
+        root = apply(SqrtOp, TensorValue.dim(builder, length).cast(f64))
+        scale = (1 / root).cast(builder.element())
+    name = "attn_mask" if builder.has("attn_mask") else "attn_bias"
+    mask = builder.optional(name) if builder.has(name) else None
     if mask is not None and rank_of(mask) < 2:
         mask = builder.unsqueeze(mask, list(range(2 - rank_of(mask))))
     if builder.flag("is_causal"):

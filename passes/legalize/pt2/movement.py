@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import PowOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
     broadcast,
@@ -282,7 +283,8 @@ def legalize_flip(builder: Pt2Legalizer) -> Results:
     """The elements along dimensions in reverse."""
     x = builder.input()
     dims, starts, steps = dims_of(x), [Expr.const(0)] * rank_of(x), [Expr.const(1)] * rank_of(x)
-    for axis in builder.axes(builder.ints_of("dims"), len(dims)):
+    fixed = {"fliplr": [1], "flipud": [0]}.get(builder.name)
+    for axis in fixed or builder.axes(builder.ints_of("dims"), len(dims)):
         starts[axis], steps[axis] = dims[axis] - 1, Expr.const(-1)
     return [builder.slice(x, starts, dims, steps)]
 
@@ -291,7 +293,7 @@ def legalize_flip(builder: Pt2Legalizer) -> Results:
 def legalize_roll(builder: Pt2Legalizer) -> Results:
     """What leaves at one end comes back at the other."""
     x = builder.input()
-    shifts, axes = builder.ints_of("shifts"), builder.ints_of("dims")
+    shifts, axes = builder.exprs_of("shifts"), builder.ints_of("dims")
     dims = dims_of(x)
     if not axes:
         flat = builder.reshape(x, [product(dims)])
@@ -301,13 +303,9 @@ def legalize_roll(builder: Pt2Legalizer) -> Results:
     return [x]
 
 
-def _rolled(builder: Pt2Legalizer, x: SSAValue, axis: int, shift: int) -> SSAValue:
+def _rolled(builder: Pt2Legalizer, x: SSAValue, axis: int, shift: Expr) -> SSAValue:
     dim = dims_of(x)[axis]
-    back = (
-        Expr.const(shift % dim.value if dim.value else 0)
-        if dim.value is not None
-        else (Expr.const(shift) % dim)
-    )
+    back = Expr.const(0) if dim == 0 else shift % dim
     if back == 0:
         return x
     head, tail = builder.split(x, axis, [dim - back, back])
@@ -594,6 +592,9 @@ def legalize_unfold(builder: Pt2Legalizer) -> Results:
     "ones",
     "empty",
     "scalar_tensor",
+    "empty_strided",
+    "empty_permuted",
+    "new_empty_strided",
     *(f"new_{n}" for n in ("full", "zeros", "ones", "empty")),
     *(f"{n}_like" for n in ("full", "zeros", "ones", "empty")),
     "fill",
@@ -648,18 +649,23 @@ def legalize_eye(builder: Pt2Legalizer) -> Results:
     return [builder.cast(on.value, builder.element())]
 
 
-@legalizes("linspace")
+@legalizes("linspace", "logspace")
 def legalize_linspace(builder: Pt2Legalizer) -> Results:
-    """Evenly spaced numbers between two, from both ends."""
-    start, end = (builder.number(n) for n in ("start", "end"))
-    steps = builder.integer("steps")
-    dtype = numpy_dtype(builder.element())
-    step = dtype.type((end - start) / max(steps - 1, 1))
-    number = np.arange(steps)
-    low = (dtype.type(start) + step * number.astype(dtype)).astype(dtype)
-    high = (dtype.type(end) - step * (steps - 1 - number).astype(dtype)).astype(dtype)
-    half = steps // 2
-    return [builder.tensor(np.concatenate([low[:half], high[half:]]))]
+    """Evenly spaced numbers between two, from both ends, or powers with such exponents."""
+    element, steps = builder.element(), builder.integer("steps")
+    is_whole = not is_float(element) or builder.name == "logspace"
+    wide = f64 if is_whole else element
+    start, end = (builder.operand(n, wide).reshape([1]) for n in ("start", "end"))
+    number = TensorValue(builder, np.arange(steps)).cast(wide)
+    step = (end - start) / float(max(steps - 1, 1))
+    low = start + step * number
+    high = end - step * (number * -1 + float(steps - 1))
+    first = TensorValue(builder, np.arange(steps) < max(steps // 2, steps == 1))
+    found = first.where(low, high)
+    if builder.name == "logspace":
+        base = builder.known(float(builder.number("base")), wide)
+        found = TensorValue(builder, builder.add(PowOp(base.value, found.value)))
+    return [found.cast(element).value]
 
 
 @legalizes("tril_indices", "triu_indices")

@@ -26,13 +26,19 @@ def _channels(builder: Pt2Legalizer, name: str, fill: float, x: SSAValue) -> SSA
     return builder.broadcast(builder.scalar(fill, x), [dims_of(x)[1]])
 
 
-@legalizes("batch_norm", "_native_batch_norm_legit_no_training")
+@legalizes(
+    "batch_norm",
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training",
+    "_batch_norm_no_update",
+)
 def legalize_batch_norm(builder: Pt2Legalizer) -> Results:
     """By the moments of the training."""
     x = builder.input("input")
     if builder.has("training") and builder.flag("training"):
         builder.refuse("batch_norm in training", "evaluation", "call model.eval(), or decompose")
-    return [normalized(builder, x), None, None]
+    return [normalized(builder, x), None, None, None][: len(builder.op.results)]
 
 
 def normalized(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:

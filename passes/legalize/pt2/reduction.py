@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import PowOp, SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
-from lowerdeck.dialects.core.tensor import GatherOp, TopKOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp, TopKOp
 from lowerdeck.dialects.core.types import (
     bf16,
     dims_of,
@@ -30,7 +30,7 @@ from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.applied import applied
 
 
@@ -220,8 +220,10 @@ def legalize_distance(builder: Pt2Legalizer) -> Results:
         b = TensorValue.of(builder, builder.unsqueeze(b.value, [len(b.dims) - 2]))
         gap = (a - b).abs()
         return [norm(gap, [len(gap.dims) - 1], False, float(builder.number("p"))).value]
-    if builder.name != "dist":
-        builder.refuse("pairwise_distance", "cdist")
+    if builder.name == "pairwise_distance":
+        gap = (builder.stated("x1") - builder.stated("x2") + builder.number("eps")).abs()
+        last, keep = [len(gap.dims) - 1], builder.flag("keepdim")
+        return [norm(gap, last, keep, float(builder.number("p"))).value]
     gap = (builder.stated() - builder.stated("other")).abs()
     return [norm(gap, list(range(len(gap.dims))), False, float(builder.number("p"))).value]
 
@@ -243,14 +245,16 @@ def legalize_cosine(builder: Pt2Legalizer) -> Results:
 def legalize_softmax(builder: Pt2Legalizer) -> Results:
     """Along a dimension."""
     x = builder.cast(builder.input(), builder.element())
-    if builder.name == "_safe_softmax":
-        builder.refuse("rows without an element", "softmax")
     if not rank_of(x):
         value = TensorValue.of(builder, x)
         zero = value * 0
         return [(zero if "log" in builder.name else zero + 1).value]
-    op = SoftmaxOp(x, builder.axis(builder.integer("dim"), rank_of(x)), log="log" in builder.name)
-    return [builder.add(op)]
+    axis = builder.axis(builder.integer("dim"), rank_of(x))
+    found = builder.add(SoftmaxOp(x, axis, log="log" in builder.name))
+    if builder.name == "_safe_softmax":  # a row of -inf gives zeros
+        hidden = TensorValue.of(builder, x).eq(-math.inf).reduce("min", [axis], keep_dims=True)
+        found = builder.select(hidden.value, builder.scalar(0, found), found)
+    return [found]
 
 
 # Running
@@ -316,7 +320,7 @@ def legalize_topk(builder: Pt2Legalizer) -> Results:
     """The k largest or smallest, in order."""
     x = builder.input()
     if not rank_of(x):
-        builder.refuse("a scalar", "a tensor with dimensions")
+        return [x, builder.scalar(0, i64)]
     op = TopKOp(x, builder.expr("k"), builder.dim(), builder.flag("largest"))
     return list(builder.insert(op))
 
@@ -326,7 +330,8 @@ def legalize_sort(builder: Pt2Legalizer) -> Results:
     """All elements in order; equal ones keep theirs."""
     x = builder.input()
     if not rank_of(x):
-        builder.refuse("a scalar", "a tensor with dimensions")
+        zero = builder.scalar(0, i64)
+        return {"argsort": [zero], "msort": [x]}.get(builder.name, [x, zero])
     axis = 0 if builder.name == "msort" else builder.axis(builder.integer("dim"), rank_of(x))
     descending = builder.flag("descending") if builder.has("descending") else False
     results = list(builder.insert(TopKOp(x, dims_of(x)[axis], axis, descending)))
@@ -339,6 +344,8 @@ def legalize_sort(builder: Pt2Legalizer) -> Results:
 def legalize_kth(builder: Pt2Legalizer) -> Results:
     """One place of the order; the median is the lower one, or NaN."""
     x = builder.input()
+    if not rank_of(x):
+        return [x, builder.scalar(0, i64)][: len(builder.op.results)]
     if builder.name == "median" and not builder.has("dim"):
         x, axis, keep = builder.reshape(x, [product(dims_of(x))]), 0, False
     else:
@@ -352,29 +359,80 @@ def legalize_kth(builder: Pt2Legalizer) -> Results:
     return results[: len(builder.op.results)]
 
 
-@legalizes("quantile")
+@legalizes("nanmedian")
+def legalize_nanmedian(builder: Pt2Legalizer) -> Results:
+    """The lower one of those in the middle that are numbers, and where it is."""
+    values, places, back = _in_order(builder)
+    count = values.eq(values).cast(i64).reduce("sum", [len(values.dims) - 1], keep_dims=True)
+    middle = (count - 1).maximum(0) // 2
+    found = [_at(part, middle) for part in (values, places)]
+    return [back(part) for part in found][: len(builder.op.results)]
+
+
+@legalizes("quantile", "nanquantile")
 def legalize_quantile(builder: Pt2Legalizer) -> Results:
-    """Between two neighbors of the order."""
+    """Between two neighbors of the order, for one number or several."""
+    values, _, back = _in_order(builder)
+    last = len(values.dims) - 1
+    given = builder.optional("q")
+    plain = (
+        [float(builder.number("q"))]
+        if given is None
+        else builder.require_constant(given, "'q'").reshape(-1).tolist()
+    )
+    count = TensorValue.dim(builder, values.dims[last]).reshape([1] * (last + 1))
+    if builder.name == "nanquantile":
+        count = values.eq(values).cast(i64).reduce("sum", [last], keep_dims=True)
+    has_nan = values.ne(values).reduce("max", [last], keep_dims=True)
+    results: list[TensorValue] = []
+    for q in plain:
+        place = ((count - 1).cast(values.element) * q).maximum(0)
+        mode = builder.text("interpolation", "linear")
+        place = {"lower": place.floor, "higher": place.ceil, "nearest": place.round}.get(
+            mode, lambda place=place: place
+        )()
+        low = place.floor()
+        a, b = (_at(values, index.cast(i64)) for index in (low, place.ceil()))
+        weight = place - low
+        if mode == "midpoint":
+            weight = weight.gt(0).cast(values.element) * 0.5
+        found = weight.lt(0.5).where(a + weight * (b - a), b - (b - a) * (1 - weight))
+        if builder.name == "quantile":
+            found = has_nan.where(found * math.nan, found)
+        results.append(TensorValue(builder, back(found)))
+    if given is None or not rank_of(given):
+        return [results[0].value]
+    return [stack(results, 0).value]
+
+
+def _in_order(
+    builder: Pt2Legalizer,
+) -> tuple[TensorValue, TensorValue, Callable[[TensorValue], SSAValue]]:
+    """
+    The elements along a dimension, or all of them, in ascending order along the last one; their
+    places; and what makes a result of one of each.
+    """
     x = builder.input()
-    if not isinstance(builder.get("q"), float):
-        builder.refuse("several quantiles", "one number")
-    keep = builder.flag("keepdim")
-    rank = rank_of(x)
-    if builder.get("dim") is None:
-        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
-    else:
-        axis = builder.dim()
-    dim = dims_of(x)[axis].value
-    if dim is None or builder.text("interpolation", "linear") != "linear":
-        builder.refuse("a quantile of an open size or of another interpolation", "linear")
-    values = builder.insert(TopKOp(x, dim, axis, False))[0]
-    place = float(builder.number("q")) * (dim - 1)
-    low = math.floor(place)
-    high = min(low + 1, dim - 1)
-    a, b = (TensorValue(builder, builder.slice_axis(values, axis, k, 1)) for k in (low, high))
-    found = a + (b - a) * (place - low)
-    last = TensorValue(builder, builder.slice_axis(values, axis, dim - 1, 1))
-    found = last.ne(last).where(last, found)
-    if keep and builder.get("dim") is None:
-        return [builder.reshape(found.value, [Expr.const(1)] * rank)]
-    return [found.value if keep else builder.squeeze(found.value, [axis])]
+    rank, keep = rank_of(x), builder.has("keepdim") and builder.flag("keepdim")
+    whole = not rank or not builder.has("dim") or builder.get("dim") is None
+    axis = 0 if whole else builder.dim()
+    order = [0] if whole else [*(k for k in range(rank) if k != axis), axis]
+    rows = builder.reshape(x, [product(dims_of(x))]) if whole else builder.transpose(x, order)
+    last = len(order) - 1
+    values, places = builder.insert(TopKOp(rows, dims_of(rows)[last], last, largest=False))
+
+    def back(found: TensorValue) -> SSAValue:
+        if whole:
+            return found.reshape([1] * (rank if keep else 0)).value
+        if not keep:
+            return builder.squeeze(found.value, [last])
+        return builder.transpose(found.value, [order.index(k) for k in range(rank)])
+
+    return TensorValue(builder, values), TensorValue(builder, places), back
+
+
+def _at(values: TensorValue, index: TensorValue) -> TensorValue:
+    """The elements at places along the last dimension, one in each row."""
+    builder, last = values.builder, len(values.dims) - 1
+    wide = index.broadcast([*values.dims[:last], 1])
+    return TensorValue(builder, builder.add(GatherElementsOp(values.value, wide.value, last)))

@@ -33,6 +33,8 @@ def plain_name(name: str) -> str:
         if legalizes.get(name) is None and name.startswith(prefix):
             rest = name.removeprefix(prefix)
             return _RENAMED.get(rest, rest)
+    if name.endswith("_copy") and legalizes.get(name) is None:  # of a view
+        return name.removesuffix("_copy")
     return _RENAMED.get(name, name)
 
 
