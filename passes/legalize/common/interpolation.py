@@ -7,10 +7,11 @@ import math
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
@@ -66,7 +67,8 @@ def scaled_size(builder: Legalizer, dim: Expr, scale: float) -> Expr:
         return dim * int(scale)
     if 1 / scale == int(1 / scale):
         return dim // int(1 / scale)
-    builder.refuse(f"the scale {scale} of an open size", "a whole one")
+    wide = (TensorValue.dim(builder, dim).cast(f64) * scale).floor()
+    return size_of(builder, wide.cast(i64).value, "a size")
 
 
 def interpolated(
