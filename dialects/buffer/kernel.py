@@ -83,6 +83,9 @@ PART, PARTS = "part.number", "part.count"
 EXACT = "exact"
 """Arithmetic in f64 with this attribute is there for its digits: it is never done in f32."""
 
+FITS = "fits"
+"""The operand of a conversion to integers with this attribute is within their limits."""
+
 AT_MOST_ZERO = "at_most_zero"
 """The operand of a function with this attribute is zero, less, or NaN."""
 

@@ -9,8 +9,16 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
@@ -552,7 +560,8 @@ class CastOp(CoreOp, Broadcasts):
     The value in another element type `to`.
 
     To a float: nearest, halves to even. Float to integer: toward zero, and what does not fit (or
-    is NaN) is unspecified but harmless. Integer to integer: modulo 2^width. To i1: x != 0.
+    is NaN) is unspecified but harmless. Integer to integer: modulo 2^width. To i1: x != 0. Floats
+    of a cast that `fits` are within the limits of the integers.
 
     Example:
 
@@ -564,12 +573,13 @@ class CastOp(CoreOp, Broadcasts):
     name = "core.cast"
     input = operand_def()
     to = prop_def()
+    fits = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"$input `to` $to {TYPES}"
 
-    def __init__(self, input: SSAValue, to: Attribute):
-        super().__init__([input], {"to": to})
+    def __init__(self, input: SSAValue, to: Attribute, *, fits: bool = False):
+        super().__init__([input], {"to": to, "fits": UnitAttr() if fits else None})
 
     def infer(self) -> Sequence[Attribute]:
         return [tensor(self.to, dims_of(self.input))]

@@ -382,7 +382,7 @@ class ConvInFloats(Pattern[_Maps]):
             pads_end=op.pads_end.data,
             groups=op.groups.data,
         )
-        total = rewriter.add(CastOp(rewriter.add(conv).result, i32)).result
+        total = rewriter.add(CastOp(rewriter.add(conv).result, i32, fits=True)).result
         if op.bias is not None:
             column = [*dims_of(op.bias), *[1] * (rank_of(total) - 2)]
             bias = _reshaped(rewriter.add, op.bias, column)

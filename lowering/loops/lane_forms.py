@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import vector
-from lowerdeck.dialects.buffer.kernel import ApplyOp
+from lowerdeck.dialects.buffer.kernel import FITS, ApplyOp
 from lowerdeck.dialects.buffer.vector import (
     lane_bits,
     mask_type,
@@ -240,6 +240,8 @@ def _to_integer(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> O
     (a,) = v.vectors(op, cloner, block)
     type_ = v.type_for(op.results[0].type)
     bits, unsigned = lane_bits(type_), isinstance(op, arith.FPToUIOp)
+    if FITS in op.attributes and bits == lane_bits(a.type):
+        return vector.ConvertOp(a, type_, unsigned=unsigned)
     lowest, highest = (0, (1 << bits) - 1) if unsigned else (-1 << (bits - 1), ~(-1 << bits - 1))
 
     def add(new: Operation) -> SSAValue:

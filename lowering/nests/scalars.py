@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, RemfOp, SigmoidOp, value_type
+from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FITS, RemfOp, SigmoidOp, value_type
 from lowerdeck.dialects.buffer.vector import DivideByPowerOp, MultiplyHighOp
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.constant import constant_array
@@ -89,7 +89,10 @@ def highest(b: KernelBuilder, element: Attribute) -> SSAValue:
 def elementwise(b: KernelBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
     """The result element of an elementwise op for given operand elements."""
     if isinstance(op, core.CastOp):
-        return cast(b, operands[0], element_type(op.input), op.to)
+        result = cast(b, operands[0], element_type(op.input), op.to)
+        if op.fits is not None and isinstance(result.owner, arith.FPToSIOp | arith.FPToUIOp):
+            result.owner.attributes[FITS] = UnitAttr()
+        return result
     if isinstance(op, core.SelectOp):
         return b.add(arith.SelectOp(*operands))
     if isinstance(op, RequantizeOp):

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, is_integer
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.parameters import parts_of
 from lowerdeck.lowering.nests import scalars
@@ -115,11 +118,16 @@ class LineSums:
     def _finish_kept(self, kept: SSAValue, rows: Expr) -> None:
         """Results that vectors reaching beyond rows have left."""
         b, none, across = self._b, Expr.const(0), self._band.across
+        finished = self._finished(kept) if self._is_worth_finishing() else None
 
         def finish_vector(width: int, vector: Expr, row: Place, _: Place) -> None:
             def finish(column: Expr) -> None:
                 at = self._place(none, row if self._band.down else [], across.first + column)
-                self._k.finish(self._op, at, b.load(kept, [*row, column]))
+                value = b.load(kept if finished is None else finished, [*row, column])
+                if finished is None:
+                    self._k.finish(self._op, at, value)
+                else:
+                    b.store(value, self._k.outputs[0], at)
 
             self._loops.vector(vector, width, across.count, finish)
 
@@ -128,6 +136,43 @@ class LineSums:
             for width, runs in self._loops.pieces(across.count)
         ]
         self._loops.over_rows((none, rows), parts, lambda row: ([row], ()))
+
+    def _is_worth_finishing(self) -> bool:
+        """
+        True if what follows depends on the channel alone, and gives bytes: these take
+        less time to move than to compute in the shorter vectors that a row is made of.
+        """
+        (root, *others), result = self._k.roots, self._op.result
+        element = element_type(root)
+        if others or not is_integer(element) or bit_width(element) != 8:
+            return False
+        pending, space = [root], self._loops.windows
+        while pending:
+            value = pending.pop()
+            if value is result:
+                continue
+            if isinstance(value.owner, Block):
+                dims = dims_of(value)[max(len(dims_of(value)) - len(space), 0) :]
+                if any(dim != 1 for dim in dims):
+                    return False
+            elif isinstance(value.owner, ELEMENTWISE):
+                pending += value.owner.operands
+            else:
+                return False
+        return True
+
+    def _finished(self, kept: SSAValue) -> SSAValue:
+        """What follows, of all that vectors have left, in whole vectors."""
+        b, lanes, none = self._b, self._loops.lanes, Expr.const(0)
+        dims = ref_type(kept).dims.data
+        finished = b.scratch(element_type(self._k.roots[0]), dims)
+        at = self._place(none, [none] if self._band.down else [], self._band.across.first)
+        with b.loop(dims[0]) as row, b.loop(dims[1] // lanes) as vector:
+            with b.loop(lanes, mode="lanes") as lane:
+                place = [row, vector * lanes + lane]
+                value = self._k.finished(self._op, at, b.load(kept, place))
+                b.store(value, finished, place)
+        return finished
 
     def _write_out(
         self, kept: SSAValue | None, tile: tuple[Sequence[Expr], Sequence[Expr]]
