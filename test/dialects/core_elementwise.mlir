@@ -139,11 +139,13 @@ func.func @compare(%x : tensor<2xf32>, %y : tensor<1xf32>) {
 // CHECK-LABEL: func.func @others
 // CHECK-NEXT:    %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
+// CHECK-NEXT:    %d = core.cast %x to i32 {fits} : (tensor<2xf32>) -> tensor<2xi32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @others(%c : tensor<i1>, %x : tensor<2xf32>) {
   %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
+  %d = core.cast %x to i32 {fits} : (tensor<2xf32>) -> tensor<2xi32>
   func.return
 }
 

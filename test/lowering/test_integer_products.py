@@ -263,16 +263,22 @@ def test_quantized_again(tmp_path: Path, target: str) -> None:
         Convolution((2, 3, 5, 7), (6, 3, 3, 3), pads=(1, 1), has_bias=True),
         Convolution((1, 4, 6, 9), (4, 1, 3, 3), groups=4, pads=(1, 1), has_bias=True),
         Convolution((1, 4, 7, 9), (4, 1, 3, 3), groups=4, pads=(1, 0), stride=2),
+        Convolution((1, 6, 9, 5), (6, 1, 3, 3), groups=6, pads=(1, 1)),
+        Convolution((1, 7, 9, 5), (7, 1, 3, 3), groups=7, pads=(1, 1)),
+        Convolution((2, 5, 5, 14), (5, 1, 3, 3), groups=5, pads=(1, 1)),
     ]
+    places = np.arange(9 * 5).reshape(9, 5).astype(np.float32)
     for form in forms:
+        # What is added may be another number at each place, and bytes then depend on it.
+        added = places if form.inputs[0].shape[1:] == (6, 9, 5) else np.float32(101)
 
-        def body(x: SSAValue, form: Product | Convolution = form) -> list[Any]:
+        def body(x: SSAValue, form: Any = form, added: Any = added) -> list[Any]:
             sums = _constant_body(form)(x)
             rank = len(dims_of(sums.result)) - 2
             size = dims_of(sums.result)[1 if isinstance(form, Convolution) else -1].value or 0
             shape = (size, *[1] * rank) if isinstance(form, Convolution) else (size,)
             scales = np.linspace(0.001, 0.003, size, dtype=np.float32).reshape(shape)
-            numbers = [np.float32(number) for number in (101, 255, 0)]
+            numbers = [added, np.float32(255), np.float32(0)]
             scale, *limits = (ConstantOp.of(np.asarray(x)) for x in (scales, *numbers))
             made = [sums, e.CastOp(sums.result, f32)]
             made.append(e.MulOp(made[-1].result, scale.result))
@@ -300,17 +306,17 @@ def test_extremes_in_another_scale(tmp_path: Path, target: str) -> None:
     for exponents in ([0, -1, -2, -5, -31, -7, -30, -3], [0, 1, 2, 5, 30, 0, 1, 3], [-1, 3] * 4):
         factors = [np.array(part, np.int32) for part in (multipliers, exponents)]
 
-        def body(*values: SSAValue, factors: list[Array] = factors) -> list[Any]:
+        def body(x: SSAValue, *rest: SSAValue, factors: list[Array] = factors) -> list[Any]:
             known = [ConstantOp.of(array).result for array in factors]
-            given = [known, list(values[1:])] if len(values) > 1 else [known]
+            given = [known, rest] if rest else [known]
             kinds = [
                 (i32, 3, limits.min, limits.max - 9),
                 (i8, -7, -128, 127),
                 (ui8, 255, 9, 255),
             ]
             return [
-                RequantizeOp("double", values[0], *each, zero=zero, low=low, high=high, to=to)
-                for each in given
+                RequantizeOp("double", x, factor, exponent, zero=zero, low=low, high=high, to=to)
+                for factor, exponent in given
                 for to, zero, low, high in kinds
             ]
 
