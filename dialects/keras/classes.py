@@ -14,6 +14,11 @@ LAYERS = """
     MaxPooling1D MaxPooling2D MaxPooling3D Maximum Minimum MultiHeadAttention Multiply
     Normalization PReLU Permute RMSNormalization RandomBrightness RandomContrast RandomCrop
     RandomFlip RandomRotation RandomTranslation RandomZoom ReLU RepeatVector Rescaling Reshape
+    AugMix CutMix MixUp RandAugment RandomColorDegeneration RandomColorJitter
+    RandomElasticTransform RandomErasing RandomGaussianBlur RandomGrayscale RandomHue RandomInvert
+    RandomPerspective RandomPosterization RandomSaturation RandomSharpness RandomShear
+    AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D
+    AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D
     Resizing SeparableConv1D SeparableConv2D SimpleRNN Softmax SpatialDropout1D SpatialDropout2D
     SpatialDropout3D Subtract ThresholdedReLU UnitNormalization UpSampling1D UpSampling2D
     UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
@@ -28,6 +33,14 @@ OPERATIONS = """
     Sign Silu Sin Sinh Softplus Softsign Split Sqrt Square Squeeze Stack Std Sum Swapaxes
     Tan Tanh Take Tensordot Tile Transpose TrueDivide Divide Var Where ZerosLike BroadcastTo
     Erf Gelu Elu Selu LeakyRelu HardSigmoid HardSilu LogSoftmax LogSigmoid Reverse Flip
+    Arccosh Arcsinh Arctanh Log2 Log10 Erfc Exp2 Cbrt Sinc Trunc Deg2rad Rad2deg Fabs Isposinf
+    Isneginf Copy StopGradient ConvertToTensor NanToNum Arctan2 Hypot Logaddexp Logaddexp2 Heaviside
+    Fmax Fmin DivideNoNan Fmod BitwiseAnd BitwiseOr BitwiseXor BitwiseLeftShift LeftShift
+    BitwiseRightShift RightShift BitwiseNot BitwiseInvert Celu HardShrink SoftShrink Squareplus
+    Threshold HardTanh TanhShrink Sparsemax SparsePlus SparseSigmoid Glu Signbit
+    Amax Amin Ptp CountNonzero Nansum Nanmax Nanmin Nanmean Nanprod Norm Normalize Moments Median
+    Sort Argsort TopK Cumsum Cumprod Roll Diff TakeAlongAxis OneHot Unstack Hstack Vstack Append
+    Ravel Moveaxis FullLike Tril Triu Diagonal Trace Outer Inner Vdot LayerNorm RMSNorm
 """.split()
 """What `keras.ops` has, beside the classes of the same name as a layer's."""
 
@@ -47,6 +60,9 @@ INACTIVE = frozenset(
     """
     ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise Identity
     RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom
+    AugMix CutMix MixUp RandAugment RandomColorDegeneration RandomColorJitter
+    RandomElasticTransform RandomErasing RandomGaussianBlur RandomGrayscale RandomHue RandomInvert
+    RandomPerspective RandomPosterization RandomSaturation RandomSharpness RandomShear
     SpatialDropout1D SpatialDropout2D SpatialDropout3D
     """.split()
 )

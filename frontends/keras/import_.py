@@ -35,6 +35,7 @@ from lowerdeck.dialects.core.types import element_of, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.dialects.keras.ops import Operand, op_class
+from lowerdeck.dialects.keras.policies import policy_of
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.keras.calls import Tensor, inputs_of, nodes_of, outputs_of, shifted
 from lowerdeck.frontends.keras.layers import CELLS, Layer, leaves, root
@@ -46,6 +47,9 @@ from lowerdeck.frontends.symbols import Symbols
 _UNSAFE = frozenset({"Lambda", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer"})
 _WITH_LAYERS = frozenset({"Bidirectional", "TimeDistributed", "RNN", "InputLayer"})
 _RECURRENT = frozenset("LSTM GRU SimpleRNN ConvLSTM1D ConvLSTM2D ConvLSTM3D RNN".split())
+_MASKED = frozenset({"Softmax", "MultiHeadAttention", "GroupQueryAttention"})
+"""Layers whose shares are zero, since Keras 3.10, where a mask leaves out everything."""
+
 _STATES = {"LSTM": 2, "GRU": 1, "SimpleRNN": 1}
 
 
@@ -341,16 +345,23 @@ class _Importer:
                     layer.name,
                     args,
                     kwargs,
-                    _settings(layer.config),
+                    {**_settings(layer.config), **self._meaning(layer)},
                     self._variables(layer),
                     results,
                 )
                 self.masks.after(layer, args, values[0])
                 return values[0] if results == 1 else values
 
+    def _meaning(self, layer: Layer) -> Mapping[str, Any]:
+        """What the version that wrote the file means, beside the configuration."""
+        is_late = (self.stored.version, self.stored.minor) >= (3, 10)
+        return {"zero_masked": True} if is_late and layer.class_name in _MASKED else {}
+
     def _number_of_results(self, layer: Layer, kwargs: Mapping[str, Any]) -> int:
-        if kwargs.get("return_attention_scores"):
+        if kwargs.get("return_attention_scores") or layer.class_name in ("Moments", "TopK"):
             return 2
+        if layer.class_name == "Unstack":
+            return layer.config.get("num") or _used(self.stored.config, layer.name)
         if layer.class_name == "Split":
             sections = layer.config.get("indices_or_sections", 1)
             return sections if isinstance(sections, int) else len(sections) + 1
@@ -449,6 +460,11 @@ class _Importer:
         self, layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Values:
         inner = layer.children["layer"]
+        policy = policy_of(inner.config)
+        if policy is not None and policy.mode:
+            self._report(
+                inner, "quantized inside of TimeDistributed, where Keras leaves scales out"
+            )
         (x,) = self.add("FoldTime", layer.name, [args[0]])
         self._scope.append(layer.name)
         value = self.call(inner, [x], {})
@@ -681,3 +697,19 @@ def _fresh(name: str, taken: set[str]) -> str:
         found, number = f"{name}_{number}", number + 1
     taken.add(found)
     return found
+
+
+def _used(config: Any, name: str) -> int:
+    """How many results of a layer a configuration reads, by the places where it names them."""
+    match config:
+        case {"keras_history": [str(layer), _, int(index)]} if layer == name:
+            return index + 1
+        case [str(layer), int(_), int(index)] if layer == name:
+            return index + 1
+        case dict():
+            values = cast("dict[str, Any]", config).values()
+            return max((_used(value, name) for value in values), default=1)
+        case list():
+            return max((_used(value, name) for value in cast("list[Any]", config)), default=1)
+        case _:
+            return 1

@@ -18,6 +18,9 @@ _PACKAGES = frozenset({"keras", "tf_keras"})
 _MADE_AS = {"Model": "Functional", "GroupQueryAttention": "GroupedQueryAttention"}
 """Classes whose folders are named after another name than the configuration's."""
 
+_CALLED = {"GroupedQueryAttention": "GroupQueryAttention"}
+"""Other names of classes."""
+
 _DEEPEST = 50
 
 
@@ -73,7 +76,7 @@ def _layer(entry: Mapping[str, Any], path: str, depth: int) -> Layer:
     if depth > _DEEPEST:
         raise ValueError(f"layers in layers, more than {_DEEPEST} deep")
     config = entry.get("config")
-    class_name = str(entry["class_name"])
+    class_name = _CALLED.get(str(entry["class_name"]), str(entry["class_name"]))
     inner = cast("list[Any]", config) if isinstance(config, list) else None
     settings: dict[str, Any] = {"layers": inner}
     if inner is None:

@@ -51,6 +51,7 @@ class Stored:
     """The configuration of the model: `class_name` and `config`."""
     version: int
     """The major version of Keras that wrote it."""
+    minor: int
     is_old: bool
     """True if it is from before Keras 2.3."""
     groups: Mapping[str, Sequence[Array]]
@@ -99,7 +100,7 @@ def _zipped(path: str, h5py: Any) -> Stored:
             version = str(metadata.get("keras_version", "3"))
         with h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r") as file:
             groups = dict(_folders(h5py, file, ""))
-    return Stored(path, _model(path, config), _major(version), False, groups, None)
+    return Stored(path, _model(path, config), *_numbers(version), False, groups, None)
 
 
 def _folders(h5py: Any, group: Any, prefix: str) -> Iterator[tuple[str, list[Array]]]:
@@ -155,9 +156,9 @@ def _plain(path: str, file: Any, h5py: Any) -> Stored:
         group = _item(h5py, weights, layer)
         names[layer] = _listed(group.attrs, "weight_names")
         groups[layer] = [_array(_item(h5py, group, name)) for name in names[layer]]
-    numbers = [int(part) if part.isdecimal() else 0 for part in version.split(".")[:2]]
-    is_old = numbers < [2, 3]
-    return Stored(path, _model(path, config), _major(version), is_old, groups, names)
+    numbers = _numbers(version)
+    is_old = numbers < (2, 3)
+    return Stored(path, _model(path, config), *numbers, is_old, groups, names)
 
 
 def _listed(attributes: Any, name: str) -> list[str]:
@@ -176,9 +177,13 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _major(version: str) -> int:
-    first = version.split(".")[0]
-    return int(first) if first.isdecimal() else 3
+def _numbers(version: str) -> tuple[int, int]:
+    """The major and minor version; 3.0 for what is no version."""
+    first, _, rest = version.partition(".")
+    second = rest.partition(".")[0]
+    if not first.isdecimal():
+        return 3, 0
+    return int(first), int(second) if second.isdecimal() else 0
 
 
 def _model(path: str, config: Any) -> Mapping[str, Any]:

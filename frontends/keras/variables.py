@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lowerdeck.dialects.keras.policies import policy_of
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -81,6 +83,8 @@ def _normalization(config: Config) -> list[Variable]:
     return [Variable(name, False) for name in names]
 
 
+_QUANTIZED = frozenset({"Dense", "EinsumDense", "Embedding"})
+
 _KERNELS = """
     Dense Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose Conv3DTranspose DepthwiseConv1D
     DepthwiseConv2D
@@ -107,7 +111,27 @@ _VARIABLES: Mapping[str, Callable[[Config], list[Variable]]] = {
 }
 
 
+def _scales(class_name: str, config: Config) -> list[Variable]:
+    """What quantization adds: scales, and zero points and groups where rows share them."""
+    policy = policy_of(config)
+    if policy is None or policy.mode not in ("int8", "int4") or class_name not in _QUANTIZED:
+        return []
+    name = "embeddings" if class_name == "Embedding" else "kernel"
+    found = [Variable(f"{name}_scale", False)]
+    if policy.mode == "int4" and policy.block > 0:
+        found += [Variable(f"{name}_zero", False), Variable("g_idx", False)]
+    return found
+
+
 def variables_of(class_name: str, config: Config) -> list[Variable]:
     """The variables of a layer of a class; of a class without any, none."""
     make = _VARIABLES.get(class_name)
-    return [] if make is None else make(config)
+    if make is None:
+        return []
+    scales = _scales(class_name, config)
+    # Integers are not trained.
+    own = [
+        Variable(variable.name, variable.is_trained and (not scales or variable.name == "bias"))
+        for variable in make(config)
+    ]
+    return [*own, *scales]

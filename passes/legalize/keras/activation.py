@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, SqrtOp, TanhOp
-from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.reduce import CumulativeOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import TopKOp
 from lowerdeck.dialects.core.types import f16
 from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.passes.legalize.common import activation as common
 from lowerdeck.passes.legalize.common.special import apply, log1p
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -42,6 +43,24 @@ def masked(scores: TensorValue, mask: TensorValue | None, half: float) -> Tensor
     if mask is None:
         return scores
     return scores + (~mask).cast(scores.element) * (-half if scores.element == f16 else -1e9)
+
+
+def masked_softmax(
+    builder: KerasLegalizer,
+    scores: TensorValue,
+    mask: TensorValue | None,
+    function: Callable[[TensorValue], TensorValue],
+    *,
+    as_layer: bool = True,
+) -> TensorValue:
+    """
+    A softmax of what a mask leaves; of nothing, equal shares, or zeros where the layer does it and
+    the version is one that has them.
+    """
+    shares = function(masked(scores, mask, 3e4))
+    if mask is None or not as_layer or not builder.config("zero_masked", False):
+        return shares
+    return mask.where(shares, 0)
 
 
 def gelu(x: TensorValue, approximate: bool = False) -> TensorValue:
@@ -74,6 +93,19 @@ def _sparse_plus(x: TensorValue) -> TensorValue:
     return x.le(-1).where(x * 0, x.lt(1).where(middle, x))
 
 
+def sparsemax(x: TensorValue, axis: int = -1) -> TensorValue:
+    """The nearest probabilities: x less a number that leaves a sum of one, at least 0."""
+    builder, axis = x.builder, axis % len(x.dims)
+    values, _ = builder.insert(TopKOp(x.value, x.dims[axis], axis))
+    ordered = TensorValue(builder, values)
+    sums = TensorValue(builder, builder.add(CumulativeOp("sum", values, axis)))
+    rank = index_vector(builder, x.dims[axis], len(x.dims), axis).cast(x.element) + 1
+    is_kept = (ordered * rank + 1).gt(sums)
+    count = is_kept.cast(x.element).reduce("sum", [axis], True)
+    total = is_kept.where(ordered, 0).reduce("sum", [axis], True)
+    return (x - (total - 1) / count).maximum(0)
+
+
 _FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "linear": lambda x: x,
     "relu": common.relu,
@@ -103,6 +135,7 @@ _FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "log_sigmoid": lambda x: -common.softplus(-x),
     "log_softmax": lambda x: common.log_softmax(x, len(x.dims) - 1),
     "softmax": softmax,
+    "sparsemax": sparsemax,
     "exponential": lambda x: x.exp(),
 }
 
@@ -205,20 +238,24 @@ def legalize_relu(builder: KerasLegalizer) -> Results:
 def legalize_softmax(builder: KerasLegalizer) -> Results:
     """Along one axis or several; what a mask leaves out gets nothing."""
     x = builder.x()
-    mask = builder.argument(1, "mask")
-    if mask is not None:
-        truth = TensorValue(builder, builder.input(1, "mask"))
-        x = masked(x, truth if truth.element == i1 else truth.ne(0), 3e4)
+    builder.ignore("zero_masked")
+    given = builder.argument(1, "mask")
+    mask = None if given is None else TensorValue(builder, builder.input(1, "mask"))
+    if mask is not None and mask.element != i1:
+        mask = mask.ne(0)
     axis = builder.config("axis", -1)
     if not isinstance(axis, int | list):
         builder.refuse(f"the axis {axis}", "an axis or several")
-    if isinstance(axis, int):
-        return [softmax(x, axis).value]
-    axes = builder.axes(cast("list[int]", axis), len(x.dims))
+    axes = builder.axes([axis] if isinstance(axis, int) else cast("list[int]", axis), len(x.dims))
+    return [masked_softmax(builder, x, mask, lambda scores: softmax_over(scores, axes)).value]
+
+
+def softmax_over(x: TensorValue, axes: Sequence[int]) -> TensorValue:
+    """Over all of some axes together."""
     if len(axes) == 1:
-        return [softmax(x, axes[0]).value]
+        return softmax(x, axes[0])
     shifted = (x - x.reduce("max", axes, True)).exp()
-    return [(shifted / shifted.reduce("sum", axes, True)).value]
+    return shifted / shifted.reduce("sum", axes, True)
 
 
 _OPERATIONS = {
@@ -246,6 +283,12 @@ def legalize_function(builder: KerasLegalizer) -> Results:
 def legalize_gelu(builder: KerasLegalizer) -> Results:
     """By tanh unless it is said not to be."""
     return [gelu(builder.x(), bool(builder.config("approximate", True))).value]
+
+
+@legalizes("Sparsemax")
+def legalize_sparsemax(builder: KerasLegalizer) -> Results:
+    """Along an axis."""
+    return [sparsemax(builder.x(), builder.integer("axis", -1)).value]
 
 
 @legalizes("Log1p")

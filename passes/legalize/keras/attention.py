@@ -9,9 +9,15 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import AddOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
 from lowerdeck.passes.legalize.common.linear import einsum
-from lowerdeck.passes.legalize.keras.activation import masked, softmax, tanh
+from lowerdeck.passes.legalize.keras.activation import (
+    masked,
+    masked_softmax,
+    softmax,
+    softmax_over,
+    tanh,
+)
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.movement import repeated
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
@@ -20,9 +26,16 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
+def _kernel(builder: KerasLegalizer, name: str) -> SSAValue:
+    kernel = builder.require_weight(f"{name}_dense/kernel")
+    if not is_float(element_type(kernel)):
+        builder.refuse("quantized projections", "floats")
+    return kernel
+
+
 def _projected(builder: KerasLegalizer, x: SSAValue, name: str) -> TensorValue:
     """[..., D] by a kernel [D, heads, size], with a bias."""
-    kernel = builder.require_weight(f"{name}_dense/kernel")
+    kernel = _kernel(builder, name)
     letters = _LETTERS[: rank_of(x) - 1]
     value = TensorValue(builder, einsum(builder, f"{letters}x,xyz->{letters}yz", [x, kernel]))
     bias = builder.weight(f"{name}_dense/bias")
@@ -31,7 +44,7 @@ def _projected(builder: KerasLegalizer, x: SSAValue, name: str) -> TensorValue:
 
 def _combined(builder: KerasLegalizer, x: SSAValue, name: str) -> SSAValue:
     """[..., heads, size] by a kernel [heads, size, ...], with a bias."""
-    kernel = builder.require_weight(f"{name}_dense/kernel")
+    kernel = _kernel(builder, name)
     letters = _LETTERS[: rank_of(x) - 2]
     more = "uvw"[: rank_of(kernel) - 2]
     value = einsum(builder, f"{letters}yz,yz{more}->{letters}{more}", [x, kernel])
@@ -53,7 +66,7 @@ def _both(first: TensorValue | None, second: TensorValue) -> TensorValue:
 @legalizes("MultiHeadAttention")
 def legalize_multi_head(builder: KerasLegalizer) -> Results:
     """Scaled products of queries and keys, by heads, over one axis or several."""
-    builder.ignore("use_bias", "output_shape", "value_dim", "num_heads")
+    builder.ignore("use_bias", "output_shape", "value_dim", "num_heads", "zero_masked")
     builder.ignore("flash_attention", "query_shape", "key_shape", "value_shape")
     query, value = builder.input(0, "query"), builder.input(1, "value")
     key = builder.input(2, "key") if builder.has(2, "key") else value
@@ -75,22 +88,15 @@ def legalize_multi_head(builder: KerasLegalizer) -> Results:
     equation = f"{left}yz,{right}yz->{shape}{rows}{columns}"
     scores = TensorValue(builder, einsum(builder, equation, [q.value, k.value]))
     mask = _attention_mask(builder, query, value, axes, len(batch))
-    scores = masked(scores, mask, 3e4)
-    weights = _softmax_over(scores, len(axes))
+    last = range(len(scores.dims) - len(axes), len(scores.dims))
+    returned = bool(builder.keyword("return_attention_scores"))
+    as_layer = returned or bool(builder.config("dropout", 0)) or rank != 3
+    weights = masked_softmax(
+        builder, scores, mask, lambda x: softmax_over(x, last), as_layer=as_layer
+    )
     equation = f"{shape}{rows}{columns},{right}yz->{left}yz"
     result = _combined(builder, einsum(builder, equation, [weights.value, v.value]), "output")
-    returned = builder.keyword("return_attention_scores")
     return [result, weights.value] if returned else [result]
-
-
-def _softmax_over(scores: TensorValue, count: int) -> TensorValue:
-    """Over the last `count` dimensions together."""
-    if count == 1:
-        return softmax(scores)
-    rank = len(scores.dims)
-    axes = list(range(rank - count, rank))
-    shifted = (scores - scores.reduce("max", axes, True)).exp()
-    return shifted / shifted.reduce("sum", axes, True)
 
 
 def _attention_mask(
@@ -140,7 +146,7 @@ def _causal(builder: KerasLegalizer, query: SSAValue, value: SSAValue) -> Tensor
 @legalizes("GroupQueryAttention")
 def legalize_group_query(builder: KerasLegalizer) -> Results:
     """Attention in which several heads of queries share one of keys and values."""
-    builder.ignore("use_bias", "flash_attention")
+    builder.ignore("use_bias", "flash_attention", "zero_masked")
     query, value = builder.input(0, "query"), builder.input(1, "value")
     key = builder.input(2, "key") if builder.has(2, "key") else value
     times = builder.integer("num_query_heads") // builder.integer("num_key_value_heads")
@@ -148,10 +154,12 @@ def legalize_group_query(builder: KerasLegalizer) -> Results:
     k = repeated(_projected(builder, key, "_key"), 2, times)
     v = repeated(_projected(builder, value, "_value"), 2, times)
     scores = TensorValue(builder, einsum(builder, "btnh,bsnh->bnts", [q.value, k.value]))
-    weights = softmax(masked(scores, _attention_mask(builder, query, value, [1], 1), 3e4))
+    mask = _attention_mask(builder, query, value, [1], 1)
+    returned = bool(builder.keyword("return_attention_scores"))
+    as_layer = returned or bool(builder.config("dropout", 0))
+    weights = masked_softmax(builder, scores, mask, softmax, as_layer=as_layer)
     found = einsum(builder, "bnts,bsnh->btnh", [weights.value, v.value])
     result = _combined(builder, found, "_output")
-    returned = builder.keyword("return_attention_scores")
     return [result, weights.value] if returned else [result]
 
 

@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.keras.classes import LAYERS
 from lowerdeck.dialects.keras.ops import KerasOp
+from lowerdeck.dialects.keras.policies import Policy, policy_of
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -32,6 +33,13 @@ _POLICIES = {
     "mixed_float16": f16,
     "mixed_bfloat16": bf16,
 }
+
+_MODES = {
+    "Dense": ("int8", "int4"),
+    "Embedding": ("int8", "int4"),
+    "EinsumDense": ("int8",),
+}
+"""The layers that can be quantized, and how."""
 
 _INERT = frozenset(
     """
@@ -71,20 +79,22 @@ class KerasLegalizer(Legalizer):
     @property
     def element(self) -> Attribute | None:
         """The type in which a layer computes; None for what is no layer."""
-        policy = self._config.get("dtype")
-        if not self.is_layer or policy is None:
+        policy = policy_of(self._config) if self.is_layer else None
+        if policy is None:
             return None
-        if isinstance(policy, dict):
-            entry = cast("dict[str, Any]", policy)
-            if entry.get("class_name") not in ("DTypePolicy", "Policy", "FloatDTypePolicy"):
-                self.refuse(f"the policy {entry.get('class_name')}", "one without quantization")
-            policy = entry["config"]["name"]
-        found = _POLICIES.get(str(policy))
-        if found is None and not str(policy).startswith(("int", "uint", "bool")):
-            self.refuse(f"the policy {policy}", "one of " + ", ".join(_POLICIES))
-        if str(policy).startswith("int") and "_" in str(policy):
-            self.refuse(f"the policy {policy}", "one without quantization")
+        if not policy.is_known:
+            self.refuse(f"the policy {policy.name}", "one of types")
+        if policy.mode and policy.mode not in _MODES.get(self.op_type, ()):
+            self.refuse(f"{self.op_type} in {policy.mode}", "Dense and Embedding in int8 or int4")
+        found = _POLICIES.get(policy.name)
+        if found is None and not policy.name.startswith(("int", "uint", "bool")):
+            self.refuse(f"the policy {policy.name}", "one of " + ", ".join(_POLICIES))
         return found
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, with the quantization of the layer's variables."""
+        return policy_of(self._config) or Policy("float32")
 
     def _computed(self, value: SSAValue) -> SSAValue:
         """A value in the type in which the layer computes."""

@@ -12,6 +12,11 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.linear import einsum
 from lowerdeck.passes.legalize.keras.activation import finished
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
+from lowerdeck.passes.legalize.keras.quantized import (
+    quantized_einsum,
+    quantized_product,
+    quantized_rows,
+)
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 
 
@@ -26,6 +31,8 @@ def legalize_dense(builder: KerasLegalizer) -> Results:
     """The product of the last dimension and the kernel."""
     builder.ignore("use_bias")
     units = builder.integer("units")
+    if builder.policy.mode:
+        return finished(builder, biased(builder, quantized_product(builder, units)))
     x, kernel = builder.input(), builder.require_weight("kernel")
     builder.require_shape("kernel", dims_of(x)[-1].value, units)
     builder.require_shape("bias", units)
@@ -43,6 +50,9 @@ def legalize_einsum_dense(builder: KerasLegalizer) -> Results:
     builder.ignore("output_shape")
     equation = str(builder.config("equation"))
     builder.ignore("bias_axes")
+    if builder.policy.mode:
+        value = quantized_einsum(builder, equation)
+        return finished(builder, biased(builder, value))
     value = einsum(builder, equation, [builder.input(), builder.require_weight("kernel")])
     return finished(builder, biased(builder, value))
 
@@ -51,10 +61,12 @@ def legalize_einsum_dense(builder: KerasLegalizer) -> Results:
 def legalize_embedding(builder: KerasLegalizer) -> Results:
     """Rows of a table; numbers that are no integers are rounded toward zero."""
     builder.ignore("mask_zero", "output_dim")
-    table = builder.require_weight("embeddings")
-    builder.require_shape("embeddings", None, builder.integer("output_dim"))
     indices = builder.input()
     if is_float(element_type(indices)):
         indices = builder.cast(indices, i32)
+    if builder.policy.mode:
+        return [quantized_rows(builder, indices)]
+    table = builder.require_weight("embeddings")
+    builder.require_shape("embeddings", None, builder.integer("output_dim"))
     assert rank_of(table) == 2
     return [builder.add(GatherOp(table, indices, 0))]

@@ -61,14 +61,15 @@ _WHOLE: Mapping[str, Callable[[TensorValue], TensorValue]] = {
 }
 
 
-def _float(x: TensorValue) -> TensorValue:
+def as_float(x: TensorValue) -> TensorValue:
+    """Floats, which integers become."""
     return x if is_float(x.element) else x.cast(f32)
 
 
 @legalizes(*_FLOATS)
 def legalize_float_function(builder: KerasLegalizer) -> Results:
     """Of floats, which integers become."""
-    return [_FLOATS[builder.op_type](_float(builder.x())).value]
+    return [_FLOATS[builder.op_type](as_float(builder.x())).value]
 
 
 _OF_TENSORFLOW = {
@@ -86,7 +87,7 @@ _OF_TENSORFLOW = {
 @legalizes(*_OF_TENSORFLOW)
 def legalize_function_of_tensorflow(builder: KerasLegalizer) -> Results:
     """Of floats; TensorFlow has the same."""
-    return applied(builder, _OF_TENSORFLOW[builder.op_type], _float(builder.x()).value)
+    return applied(builder, _OF_TENSORFLOW[builder.op_type], as_float(builder.x()).value)
 
 
 @legalizes(*_PLAIN)
@@ -100,7 +101,7 @@ def legalize_rounding(builder: KerasLegalizer) -> Results:
     """To whole numbers, halves to even ones."""
     if builder.config("decimals", 0):
         builder.refuse("decimals", "whole numbers")
-    return [_WHOLE[builder.op_type](_float(builder.x())).value]
+    return [_WHOLE[builder.op_type](as_float(builder.x())).value]
 
 
 @legalizes("LogicalNot")
@@ -142,7 +143,7 @@ def legalize_comparison(builder: KerasLegalizer) -> Results:
 def legalize_quotient(builder: KerasLegalizer) -> Results:
     """Of floats, which integers become."""
     first, second = pair(builder)
-    return [(_float(first) / _float(second)).value]
+    return [(as_float(first) / as_float(second)).value]
 
 
 @legalizes("Power")
@@ -231,7 +232,7 @@ def legalize_reduction(builder: KerasLegalizer) -> Results:
     if builder.config("initial") is not None or builder.config("dtype") is not None:
         builder.refuse("a reduction with a type or a beginning", "without")
     if kind == "mean":
-        return [mean(builder, _float(x).value, axes, keep)]
+        return [mean(builder, as_float(x).value, axes, keep)]
     if kind in ("sum", "prod") and not is_float(x.element) and x.element != i32:
         builder.refuse(f"the {kind} of {x.element}", "floats")
     return [builder.reduce(kind, x.value, axes, keep)]
@@ -240,7 +241,7 @@ def legalize_reduction(builder: KerasLegalizer) -> Results:
 @legalizes("Var", "Std")
 def legalize_variance(builder: KerasLegalizer) -> Results:
     """The mean square of what differs from the mean, or its root."""
-    x = _float(builder.x())
+    x = as_float(builder.x())
     axes, keep = axes_of(builder, len(x.dims)), bool(builder.config("keepdims", False))
     rest = x - TensorValue(builder, mean(builder, x.value, axes, keep_dims=True))
     value = TensorValue(builder, mean(builder, (rest * rest).value, axes, keep))

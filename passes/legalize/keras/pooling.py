@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.passes.legalize.common.pooling import pool
+from lowerdeck.passes.legalize.common.pooling import adaptive, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.keras.convolution import window_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
@@ -27,6 +27,22 @@ def legalize_pool(builder: KerasLegalizer) -> Results:
     window = window_of(builder, dims_of(x)[2:], sizes, strides, [1] * count, padding)
     kind = "max" if builder.op_type.startswith("Max") else "average"
     return [builder.from_first(pool(builder, kind, x, window), is_first)]
+
+
+_ADAPTIVE = [f"Adaptive{name}" for name in _WINDOWS]
+
+
+@legalizes(*_ADAPTIVE)
+def legalize_adaptive_pool(builder: KerasLegalizer) -> Results:
+    """The largest element or the mean of so many windows that fill each dimension."""
+    count = int(builder.op_type[-2])
+    builder.require_rank(builder.input(), count + 2, "the input")
+    is_first = builder.is_first()
+    x = builder.to_first(builder.input(), is_first)
+    kind = "max" if "Max" in builder.op_type else "mean"
+    for k, size in enumerate(builder.numbers("output_size", count)):
+        x = adaptive(builder, x, k + 2, dims_of(x)[k + 2], size, kind)
+    return [builder.from_first(x, is_first)]
 
 
 @legalizes(*_GLOBAL)

@@ -1,0 +1,142 @@
+"""
+Random models of Keras, by the interpreter and as C, beside Keras itself.
+
+    python -m fuzz.fuzz_keras --keras PYTHON --models 2000 --seed S [--out FOLDER] [--interpret]
+
+`--keras` names a Python that has Keras 3 (`make_in_keras`), which makes the models and what they
+give, or `--made FOLDER` is where it has. Each file is read, legalized and run in the interpreter of
+core, and compiled to C, of which one run of gcc compiles many (not with `--interpret`). Types and
+shapes have to be equal, and numbers close to one another.
+
+The exit status is 1 if a model is computed wrong or something crashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fuzz.fuzz_tflite import Ready, compare, interpreted, run_c
+from fuzz.fuzzing import BATCH, Outcome, Way, build, flags_of, outcome_of, way_of
+from fuzz.tflite_graphs import Array, Program
+from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.interpret import find_function
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.frontends.keras.import_ import import_model
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
+
+_RELATIVE = 1e-4
+"""How far floats may be apart, of the largest of a tensor."""
+
+
+def made(python: str, folder: Path, seeds: Sequence[int]) -> None:
+    """Let Keras make models."""
+    script = str(Path(__file__).with_name("make_in_keras.py"))
+    command = [python, script, str(folder), str(seeds[0]), str(len(seeds))]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _arrays(path: Path, kind: str) -> list[Array]:
+    with np.load(path) as file:
+        count = sum(name.startswith(f"{kind}/") for name in file.files)
+        return [file[f"{kind}/{k}"] for k in range(count)]
+
+
+def lowered(path: Path, way: Way, *, as_c: bool) -> Ready | None:
+    """The C of a model whose legalized form gives the results; Mismatch if it does not."""
+    module = import_model(str(path))
+    main = find_function(module, "main")
+    inputs = value_names(main.arg_attrs, len(main.function_type.inputs))
+    outputs = value_names(main.res_attrs, len(main.function_type.outputs))
+    answers = path.with_suffix(".npz")
+    feed = dict(zip(inputs, _arrays(answers, "in"), strict=True))
+    want = [dict(zip(outputs, _arrays(answers, "out"), strict=True))]
+    program = Program(b"", (feed,), {})
+    context = LowerdeckContext(options=CompileOptions(target=way.target, threads=way.threads))
+    register_dialects(context)
+    run_to_phase(context, module, "legal")
+    core = interpreted(Calls(module), program)
+    compare("core", core, want, _RELATIVE)
+    if not as_c:
+        return None
+    run_to_phase(context, module, "scheduled", after="legal")
+    seed = int(path.stem)
+    return Ready(seed, program, emit(context, module, f"g{seed}"), core, want)
+
+
+def check(paths: Sequence[Path], way: Way, *, as_c: bool) -> list[Outcome]:
+    """What becomes of models."""
+    found: list[Outcome] = []
+    ready: list[Ready] = []
+    for path in paths:
+
+        def prepare(path: Path = path) -> None:
+            item = lowered(path, way, as_c=as_c)
+            if item is not None:
+                ready.append(item)
+            else:
+                found.append(Outcome(int(path.stem), "ok"))
+
+        outcome = outcome_of(int(path.stem), prepare)
+        if outcome is not None:
+            found.append(outcome)
+    if not ready:
+        return found
+    with tempfile.TemporaryDirectory(prefix="fuzz-keras-") as folder:
+        artifacts = [item.artifact for item in ready]
+        library = build(artifacts, Path(folder), flags_of(artifacts[0], way))
+        for item in ready:
+            outcome = outcome_of(item.seed, lambda item=item: run_c(item, library, way.threads))
+            found.append(outcome or Outcome(item.seed, "ok"))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check models and print a line for each with which something is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("--models", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="that of the first model")
+    parser.add_argument("--keras", help="a Python that has Keras 3")
+    parser.add_argument("--made", type=Path, help="a folder with models that are there already")
+    parser.add_argument("--interpret", action="store_true", help="do not compile C")
+    options = parser.parse_args(arguments)
+    counts: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="fuzz-keras-") as name:
+        folder = options.made or Path(name)
+        seeds = range(options.seed, options.seed + options.models)
+        if options.keras:
+            made(options.keras, folder, seeds)
+        paths = [
+            path
+            for path in (folder / f"{k}{suffix}" for k in seeds for suffix in (".keras", ".h5"))
+            if path.exists()
+        ]
+        for start in range(0, len(paths), BATCH):
+            batch = paths[start : start + BATCH]
+            way = way_of(options.seed + start)
+            for outcome in check(batch, way, as_c=not options.interpret):
+                counts[outcome.status] += 1
+                if outcome.status != "ok":
+                    kinds[outcome.kind] += 1
+                    message = outcome.message.rstrip().replace("\n", "\n    ")
+                    print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
+    for kind, count in kinds.most_common():
+        print(f"{count:6} {kind}")
+    print(", ".join(f"{count} {status}" for status, count in counts.most_common()))
+    return int(bool(counts["wrong"] or counts["crashed"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
