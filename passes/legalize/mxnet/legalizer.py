@@ -38,7 +38,7 @@ class MxnetLegalizer(ArgumentsLegalizer):
 
     def __init__(self, op: MxnetOp, walk: FunctionWalk) -> None:
         super().__init__(op, walk.symbols)
-        self.walk = walk
+        self.walk, self.operator = walk, op
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class MxnetLegalizer(ArgumentsLegalizer):
 
     def require_ranks(self) -> None:
         """Refuse lists without inputs, and inputs of fewer or more dimensions than it takes."""
-        for name in self.op.schema.inputs:
+        for name in type(self.operator).declared.inputs:
             if self.has(name) and self.get(name) == []:
                 self.refuse(f"no inputs as '{name}'", "one or more")
         for name, (least, most) in ranks().get(self.name, {}).items():

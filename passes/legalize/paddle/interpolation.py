@@ -87,8 +87,7 @@ def _resized(
         ratio = TensorValue.number(builder, 1 / scale, f32)
     else:
         ratio = old / new
-    if builder.is_old:  # a result of one element is taken from the beginning
-        ratio = new.gt(1).where(ratio, 0)
+    ratio = new.gt(1).where(ratio, 0)  # one element is taken from the beginning
     if kind == "nearest":
         place = number * ratio + 0.5 if corners else number * ratio
     elif kind == "bicubic":
