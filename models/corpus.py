@@ -10,7 +10,9 @@ the model, and samples of inputs and expected outputs. It is the one that
 `--corpus` or LOWERDECK_CORPUS names, or else `../shared/corpus` beside the project. A case passes
 if all its samples do: shapes and types are equal, floats within the case's tolerance, everything
 else exact (but see `models.equal_elements`); one that has to be refused, if it is. Another refused
-case is counted as such; a wrong number or a crash makes the exit status 1. `--every-way` goes through C and ONNX, each with all
+case is counted as such; a wrong number or a crash makes the exit status 1.
+
+`--every-way` goes through C and ONNX, each with all
 passes and without the optional ones, and through a net of Caffe that is read back.
 """
 

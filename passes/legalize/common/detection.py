@@ -27,6 +27,7 @@ from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import concat as joined
 
 # Boxes around places
 
@@ -78,7 +79,78 @@ def prior_sizes(
     return sizes
 
 
+def normalized_priors(
+    rows: int,
+    columns: int,
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float],
+    offsets: Sequence[float],
+) -> np.ndarray:
+    """
+    Corners [rows, columns, boxes, 4], relative to the image, of boxes around all places: one for
+    each size in the first ratio, then the first size in each other ratio. Steps and offsets are
+    those of rows, then of columns.
+    """
+    step_y, step_x = (
+        step if step > 0 else 1 / count for step, count in zip(steps, (rows, columns), strict=True)
+    )
+    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    reach = [
+        (size * rows / columns * math.sqrt(ratio) / 2, size / math.sqrt(ratio) / 2)
+        for size, ratio in shapes
+    ]
+    y, x = np.mgrid[:rows, :columns].astype(np.float32)
+    center_y, center_x = (y + offsets[0]) * step_y, (x + offsets[1]) * step_x
+    corners = [
+        np.stack([center_x - w, center_y - h, center_x + w, center_y + h], -1) for w, h in reach
+    ]
+    return np.stack(corners, 2)
+
+
+def anchors_of_cell(stride: int, ratios: Sequence[float], scales: Sequence[float]) -> np.ndarray:
+    """Boxes around a cell of an image: sizes of whole numbers for each ratio, times each scale."""
+    center = 0.5 * (stride - 1)
+    found: list[list[float]] = []
+    for ratio in ratios:
+        width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
+        height = math.floor(width * ratio + 0.5)
+        for scale in scales:
+            reach = 0.5 * (width * scale - 1), 0.5 * (height * scale - 1)
+            found.append(
+                [center - reach[0], center - reach[1], center + reach[0], center + reach[1]]
+            )
+    return np.array(found, np.float32)
+
+
 # Decoding
+
+
+def moved_within(
+    boxes: np.ndarray, deltas: Sequence[TensorValue], facts: Sequence[TensorValue]
+) -> list[TensorValue]:
+    """Boxes whose centers are moved and whose sizes are scaled, within the image."""
+    builder = deltas[0].builder
+    lows: list[TensorValue] = []
+    highs: list[TensorValue] = []
+    for axis, limit in ((0, facts[1]), (1, facts[0])):
+        size = boxes[None, :, axis + 2] - boxes[None, :, axis] + np.float32(1)
+        middle = boxes[None, :, axis] + np.float32(0.5) * (size - np.float32(1))
+        extent = TensorValue(builder, size)
+        center = deltas[axis] * extent + TensorValue(builder, middle)
+        reach = (deltas[axis + 2].exp() * extent - 1.0) * 0.5
+        lows.append((center - reach).minimum(limit - 1.0).maximum(0.0))
+        highs.append((center + reach).minimum(limit - 1.0).maximum(0.0))
+    return [*lows, *highs]
+
+
+def filled_up(x: TensorValue, rest: Expr) -> TensorValue:
+    """Rows [groups, n, width] with more rows of -1."""
+    if rest == 0:
+        return x
+    builder = x.builder
+    more = builder.broadcast(builder.scalar(-1, x.element), [x.dims[0], rest, x.dims[2]])
+    return joined([x, TensorValue(builder, more)], 1)
 
 
 @dataclass(frozen=True)
@@ -283,6 +355,40 @@ def sunk_by_overlap(
     return _detections(builder, [class_, best, *corners], places, best.gt(-math.inf), count)
 
 
+def detections_in_order(
+    builder: Legalizer,
+    columns: Sequence[TensorValue],
+    is_valid: TensorValue,
+    *,
+    threshold: float,
+    most: int,
+    mixes: bool,
+) -> TensorValue:
+    """
+    Rows [class, score, corners] of columns [images, boxes], valid ones first, by their scores or,
+    without suppression (a threshold outside of 0 to 1), as they were. The class of those that
+    overlap better ones (of any class if it `mixes`) is -1, and all of what is not valid. Only the
+    `most` best are considered if that is positive.
+    """
+    score, count = columns[1], columns[1].dims[1]
+    is_sorted = 0 < threshold <= 1
+    zero = TensorValue.number(builder, 0.0, f32).broadcast(score.dims)
+    _, order = best_of(is_valid.where(score if is_sorted else zero, -math.inf), count)
+    is_considered = TensorValue.iota(builder, count).reshape([1, count]).lt(most)
+    if is_sorted and most > 0:
+        # Only these are put in order.
+        _, other = best_of(is_valid.where(zero, -math.inf), count)
+        order = is_considered.where(order, other)
+    label, *parts = (picked(column, order) for column in columns)
+    kept = alive = picked(is_valid.cast(i64), order).ne(0)
+    if is_sorted:
+        kept = alive & is_considered if most > 0 else alive
+        below = float(np.nextafter(np.float32(threshold), np.float32(0)))
+        kept = suppressed(builder, parts[1:], kept, below, labels=None if mixes else label)
+    rows = [kept.where(label, -1.0), *(alive.where(part, -1.0) for part in parts)]
+    return stack(rows, 2)
+
+
 # Proposals
 
 _LARGEST_STEP = math.log(1000.0 / 16.0)
@@ -300,7 +406,47 @@ class ProposalRule:
     least: float
     """The least width and height."""
     border: float
-    decay: float
+    decay: float = 1.0
+
+
+def repeated_proposals(
+    builder: Legalizer,
+    scores: TensorValue,
+    sides: Sequence[TensorValue],
+    scale: TensorValue,
+    rule: ProposalRule,
+) -> tuple[TensorValue, TensorValue]:
+    """
+    Rows [image, left, top, right, bottom] of `rule.after` regions of each image, and their scores:
+    the best boxes [images, boxes] that do not overlap; fewer are repeated. Small ones (`scale` is
+    that of each image) grow and come last.
+    """
+    images, after = scores.dims[0], rule.after
+    least = scale * rule.least
+    width, height = (sides[2 + k] - sides[k] + rule.border for k in (0, 1))
+    is_small = width.lt(least) | height.lt(least)
+    grown = [side - least / 2.0 if k < 2 else side + least / 2.0 for k, side in enumerate(sides)]
+    sides = [is_small.where(a, b) for a, b in zip(grown, sides, strict=True)]
+    scores = is_small.where(TensorValue.number(builder, -1.0, f32), scores)
+    best, order = best_of(scores, Expr.const(rule.before))
+    sides = [picked(side, order) for side in sides]
+    wanted = min(after, rule.before)
+    kept = suppressed(
+        builder,
+        sides,
+        best.eq(best) | best.ne(best),
+        rule.threshold,
+        most=Expr.const(wanted),
+        border=rule.border,
+    )
+    _, place = best_of(kept.cast(i64), Expr.const(wanted))
+    found = kept.cast(i64).reduce("sum", [1], keep_dims=True).minimum(wanted)
+    cycle = TensorValue.iota(builder, after).reshape([1, after]) % found.maximum(1)
+    place = picked(place, cycle)
+    image = TensorValue.iota(builder, images).cast(f32).reshape([images, 1])
+    table = [image.broadcast([images, after]), *(picked(side, place) for side in sides)]
+    rows = stack(table, 2).reshape([images * after, 5])
+    return rows, picked(best, place).reshape([images * after, 1])
 
 
 def proposals(

@@ -211,3 +211,26 @@ def _matrix(
     value = builder.broadcast(value, dims)
     head, row = len(batch), len(batch) + len(rows)
     return builder.reshape(value, [*dims[:head], product(dims[head:row]), product(dims[row:])])
+
+
+def pads_for_target(
+    builder: Legalizer,
+    x: SSAValue,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    target: Sequence[int],
+) -> tuple[list[int], list[int]]:
+    """The padding, and what is added at the end, with which the result has a size."""
+    pads: list[int] = []
+    more: list[int] = []
+    spatial = zip(dims_of(x)[2:], kernel, strides, dilations, target, strict=True)
+    for dim, size, stride, dilation, wanted in spatial:
+        if dim.value is None:
+            builder.refuse("'target_shape' with an open size", "a known one", "give its shape")
+        whole = stride * (dim.value - 1) + dilation * (size - 1) + 1 - wanted
+        if whole < 0:
+            builder.refuse(f"'target_shape' {list(target)}", "a smaller one")
+        pads.append((whole + 1) // 2)
+        more.append(whole % 2)
+    return pads, more

@@ -13,7 +13,7 @@ from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.movement import concat
@@ -165,3 +165,39 @@ def reversed_steps(builder: CoreBuilder, x: SSAValue) -> SSAValue:
     dims = dims_of(x)
     starts = [dims[0] - 1, *[Expr.const(0)] * (len(dims) - 1)]
     return builder.slice(x, starts, dims, [-1, *[1] * (len(dims) - 1)])
+
+
+def flat_weights(
+    builder: Legalizer,
+    parameters: SSAValue,
+    gates: int,
+    layers: int,
+    directions: int,
+    hidden: int,
+    width: int,
+) -> list[list[SSAValue]]:
+    """
+    For each layer and direction the weights of input and state, and their biases, of one vector:
+    the weights of all, then their biases.
+    """
+    rows, place = gates * hidden, 0
+    found: list[list[SSAValue]] = []
+    sizes: list[Sequence[Sequence[int]]] = []
+    for layer in range(layers):
+        size = width if layer == 0 else hidden * directions
+        sizes += [[(rows, size), (rows, hidden)]] * directions
+    total = sum(a * b for pair in sizes for a, b in pair) + 2 * rows * len(sizes)
+    if rank_of(parameters) != 1 or dims_of(parameters)[0] != total:
+        builder.refuse(f"parameters {parameters.type}", f"{total} of them")
+    for pair in sizes:
+        own: list[SSAValue] = []
+        for shape in pair:
+            count = shape[0] * shape[1]
+            own.append(builder.reshape(builder.slice(parameters, [place], [count]), shape))
+            place += count
+        found.append(own)
+    for own in found:
+        for _ in range(2):
+            own.append(builder.slice(parameters, [place], [rows]))
+            place += rows
+    return found

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from lowerdeck.dialects.core.tensor import GatherElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64, rank_of
-from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.dialects.dims import minimum, product
 from lowerdeck.passes.legalize.common.boxes import (
     best_of,
     centers_of,
@@ -18,6 +17,15 @@ from lowerdeck.passes.legalize.common.boxes import (
     decoded,
     picked,
     shared_and_union,
+)
+from lowerdeck.passes.legalize.common.detection import (
+    ProposalRule,
+    anchors_of_cell,
+    detections_in_order,
+    filled_up,
+    moved_within,
+    normalized_priors,
+    repeated_proposals,
 )
 from lowerdeck.passes.legalize.common.regions import largest_of_bins, means_of_bins
 from lowerdeck.passes.legalize.common.suppression import suppressed
@@ -40,20 +48,7 @@ def legalize_priors(builder: MxnetLegalizer) -> Results:
     steps, offsets = builder.get("steps"), builder.get("offsets")
     if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2:
         builder.refuse("no sizes or ratios", "at least one of each")
-    step_y, step_x = (
-        step if step > 0 else 1 / count for step, count in zip(steps, (rows, columns), strict=True)
-    )
-    shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
-    reach = [
-        (size * rows / columns * math.sqrt(ratio) / 2, size / math.sqrt(ratio) / 2)
-        for size, ratio in shapes
-    ]
-    y, x = np.mgrid[:rows, :columns].astype(np.float32)
-    center_y, center_x = (y + offsets[0]) * step_y, (x + offsets[1]) * step_x
-    boxes = np.stack(
-        [np.stack([center_x - w, center_y - h, center_x + w, center_y + h], -1) for w, h in reach],
-        2,
-    )
+    boxes = normalized_priors(rows, columns, sizes, ratios, steps, offsets)
     boxes = np.clip(boxes, 0, 1) if builder.flag("clip") else boxes
     return [builder.tensor(np.ascontiguousarray(boxes.reshape(1, -1, 4), np.float32))]
 
@@ -76,30 +71,16 @@ def legalize_detection(builder: MxnetLegalizer) -> Results:
     place = builder.torch("argmax.default", i64, self=foreground.value, dim=1)
     is_valid = score.ge(builder.number("threshold")) & score.gt(-1.0)
     sides = _located(builder, deltas.reshape([images, count, 4]), anchors.reshape([1, count, 4]))
-    # What is valid comes first, by its score or, without suppression, in the order of anchors.
-    threshold = builder.number("nms_threshold")
-    is_sorted = 0 < threshold <= 1
-    key = score if is_sorted else TensorValue(builder, builder.scalar(0, f32)).broadcast(score.dims)
-    _, order = best_of(is_valid.where(key, -math.inf), count)
-    most = builder.integer("nms_topk")
-    is_considered = TensorValue.iota(builder, count).reshape([1, count]).lt(most)
-    if is_sorted and most > 0:
-        # Only these are put in order.
-        zero = builder.known(0.0, f32).broadcast(score.dims)
-        _, other = best_of(is_valid.where(zero, -math.inf), count)
-        order = is_considered.where(order, other)
     label = TensorValue(builder, builder.cast(place, f32))
-    parts = [picked(part, order) for part in (label, score, *sides)]
-    alive = picked(is_valid.cast(i64), order).ne(0)
-    kept = alive
-    if is_sorted:
-        kept = alive & is_considered if most > 0 else alive
-        labels = None if builder.flag("force_suppress") else parts[0]
-        below = float(np.nextafter(np.float32(threshold), np.float32(0)))
-        kept = suppressed(builder, parts[2:], kept, below, labels=labels)
-    label = kept.where(parts[0], -1.0)
-    rows = [label, *(alive.where(part, -1.0) for part in parts[1:])]
-    return [stack(rows, 2).value]
+    table = detections_in_order(
+        builder,
+        [label, score, *sides],
+        is_valid,
+        threshold=builder.number("nms_threshold"),
+        most=builder.integer("nms_topk"),
+        mixes=builder.flag("force_suppress"),
+    )
+    return [table.value]
 
 
 def _located(
@@ -188,17 +169,8 @@ def legalize_suppression(builder: MxnetLegalizer) -> Results:
     found = is_kept.reshape([groups, considered, 1]).where(found, -1.0)
     number = is_kept.where(source, -1).cast(x.element).reshape([groups, considered, 1])
     rest = count - considered
-    outputs = [_filled(each, rest) for each in (found, number)]
+    outputs = [filled_up(each, rest) for each in (found, number)]
     return [outputs[0].reshape(x.dims).value, outputs[1].reshape([*x.dims[:-1], 1]).value]
-
-
-def _filled(x: TensorValue, rest: Expr) -> TensorValue:
-    """Rows [groups, n, width] with more rows of -1."""
-    if rest == 0:
-        return x
-    builder = x.builder
-    more = builder.broadcast(builder.scalar(-1, x.element), [x.dims[0], rest, x.dims[2]])
-    return concat([x, TensorValue(builder, more)], 1)
 
 
 def _in_format(builder: MxnetLegalizer, rows: TensorValue, given: str) -> TensorValue:
@@ -232,7 +204,7 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     if images is None or rows is None or columns is None:
         builder.refuse("places of unknown number", "numbers", "give the shape of the input")
     stride = builder.integer("feature_stride")
-    anchors = _anchors(stride, builder.get("ratios"), builder.get("scales"))
+    anchors = anchors_of_cell(stride, builder.get("ratios"), builder.get("scales"))
     count, total = len(anchors), rows * columns * len(anchors)
     y, x = np.mgrid[:rows, :columns].astype(np.float32) * np.float32(stride)
     boxes = (np.stack([x, y, x, y], -1)[:, :, None] + anchors).reshape(-1, 4)
@@ -241,76 +213,27 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     moved = deltas.reshape([images, count, 4, rows, columns]).transpose([0, 3, 4, 1, 2])
     moved = moved.reshape([images, total, 4])
     facts = [info.pick(1, k).reshape([images, 1]) for k in range(3)]
-    sides = _moved(boxes, columns_of(moved), facts)
+    sides = moved_within(boxes, columns_of(moved), facts)
     number = np.arange(total) // count
-    tall, wide = ((fact / float(stride)).floor() for fact in facts[:2])
-    down, across = (
-        TensorValue(builder, part.astype(np.float32).reshape(1, total))
-        for part in (number // columns, number % columns)
-    )
-    is_outside = down.ge(tall) | across.ge(wide)
-    score = is_outside.where(builder.known(-1.0, f32), score)
-    least = facts[2] * float(builder.integer("rpn_min_size"))
-    width, height = sides[2] - sides[0] + 1.0, sides[3] - sides[1] + 1.0
-    is_small = width.lt(least) | height.lt(least)
-    grown = [side - least / 2.0 if k < 2 else side + least / 2.0 for k, side in enumerate(sides)]
-    sides = [is_small.where(a, b) for a, b in zip(grown, sides, strict=True)]
-    score = is_small.where(builder.known(-1.0, f32), score)
-    before, after = builder.integer("rpn_pre_nms_top_n"), builder.integer("rpn_post_nms_top_n")
-    considered = min(before, total) if before > 0 else total
-    best, order = best_of(score, Expr.const(considered))
-    sides = [picked(side, order) for side in sides]
-    alive = best.eq(best) | best.ne(best)
-    wanted = min(after, considered)
-    kept = suppressed(
-        builder,
-        sides,
-        alive,
-        float(builder.number("threshold")),
-        most=Expr.const(wanted),
+    is_outside = [
+        TensorValue(builder, part.astype(np.float32).reshape(1, total)).ge(limit)
+        for part, limit in (
+            (number // columns, (facts[0] / float(stride)).floor()),
+            (number % columns, (facts[1] / float(stride)).floor()),
+        )
+    ]
+    score = (is_outside[0] | is_outside[1]).where(builder.known(-1.0, f32), score)
+    names = ("rpn_pre_nms_top_n", "rpn_post_nms_top_n")
+    before, after = (builder.integer(name) for name in names)
+    rule = ProposalRule(
+        before=min(before, total) if before > 0 else total,
+        after=after,
+        threshold=float(builder.number("threshold")),
+        least=float(builder.integer("rpn_min_size")),
         border=1,
     )
-    _, place = best_of(kept.cast(i64), Expr.const(wanted))
-    found = kept.cast(i64).reduce("sum", [1], keep_dims=True).minimum(wanted)
-    cycle = TensorValue.iota(builder, after).reshape([1, after]) % found.maximum(1)
-    place = picked(place, cycle)
-    image = TensorValue.iota(builder, images).cast(f32).reshape([images, 1])
-    table = [image.broadcast([images, after]), *(picked(side, place) for side in sides)]
-    regions = stack(table, 2).reshape([images * after, 5])
-    return [regions.value, picked(best, place).reshape([images * after, 1]).value]
-
-
-def _anchors(stride: int, ratios: Sequence[float], scales: Sequence[float]) -> np.ndarray:
-    """Boxes around a cell of an image: sizes of whole numbers for each ratio, times each scale."""
-    center = 0.5 * (stride - 1)
-    found: list[list[float]] = []
-    for ratio in ratios:
-        width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
-        height = math.floor(width * ratio + 0.5)
-        for scale in scales:
-            reach = 0.5 * (width * scale - 1), 0.5 * (height * scale - 1)
-            found.append(
-                [center - reach[0], center - reach[1], center + reach[0], center + reach[1]]
-            )
-    return np.array(found, np.float32)
-
-
-def _moved(
-    boxes: np.ndarray, deltas: Sequence[TensorValue], facts: Sequence[TensorValue]
-) -> list[TensorValue]:
-    """Boxes whose centers are moved and whose sizes are scaled, within the image."""
-    builder = deltas[0].builder
-    lows: list[TensorValue] = []
-    highs: list[TensorValue] = []
-    for axis, limit in ((0, facts[1]), (1, facts[0])):
-        size = boxes[None, :, axis + 2] - boxes[None, :, axis] + np.float32(1)
-        middle = boxes[None, :, axis] + np.float32(0.5) * (size - np.float32(1))
-        extent = TensorValue(builder, size)
-        center = deltas[axis] * extent + TensorValue(builder, middle)
-        reach = (deltas[axis + 2].exp() * extent - 1.0) * 0.5
-        lows.append((center - reach).minimum(limit - 1.0).maximum(0.0))
-        highs.append((center + reach).minimum(limit - 1.0).maximum(0.0))
-    return [*lows, *highs]
+    regions, likely = repeated_proposals(builder, score, sides, facts[2], rule)
+    return [regions.value, likely.value]
 
 
 # Pools over regions

@@ -9,7 +9,12 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import exprs, product
-from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.linear import (
+    einsum,
+    matmul,
+    pads_for_target,
+    transposed_convolution,
+)
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -58,7 +63,7 @@ def legalize_deconvolution(builder: MxnetLegalizer) -> Results:
     strides, dilations = builder.positive("stride", rank), builder.positive("dilate", rank)
     pads, more = builder.spatial("pad", rank, 0), builder.spatial("adj", rank, 0)
     if any(target := builder.spatial("target_shape", rank, 0)):
-        pads, more = _for_target(builder, x, kernel, strides, dilations, target)
+        pads, more = pads_for_target(builder, x, kernel, strides, dilations, target)
     found = transposed_convolution(
         builder,
         x,
@@ -72,29 +77,6 @@ def legalize_deconvolution(builder: MxnetLegalizer) -> Results:
         groups=builder.integer("num_group"),
     )
     return [builder.back(_with_bias(builder, found, 1))]
-
-
-def _for_target(
-    builder: MxnetLegalizer,
-    x: SSAValue,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    target: Sequence[int],
-) -> tuple[list[int], list[int]]:
-    """The padding, and what is added at the end, with which the result has a size."""
-    pads: list[int] = []
-    more: list[int] = []
-    spatial = zip(dims_of(x)[2:], kernel, strides, dilations, target, strict=True)
-    for dim, size, stride, dilation, wanted in spatial:
-        if dim.value is None:
-            builder.refuse("'target_shape' with an open size", "a known one", "give its shape")
-        whole = stride * (dim.value - 1) + dilation * (size - 1) + 1 - wanted
-        if whole < 0:
-            builder.refuse(f"'target_shape' {list(target)}", "a smaller one")
-        pads.append((whole + 1) // 2)
-        more.append(whole % 2)
-    return pads, more
 
 
 @legalizes("FullyConnected")

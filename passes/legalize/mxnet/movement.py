@@ -18,6 +18,7 @@ from lowerdeck.passes.legalize.common.movement import (
     sliced,
     written,
 )
+from lowerdeck.passes.legalize.common.reshaping import by_codes, by_numpy_codes, completed
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -42,93 +43,14 @@ def legalize_reshape(builder: MxnetLegalizer) -> Results:
             codes = [size or -1 for size in codes]
     if not codes:
         builder.refuse("no shape", "one")
+    if min(codes) < -4:
+        builder.refuse(f"'shape' {codes}", "sizes and codes from -4 on")
     dims = list(dims_of(x))
     if builder.flag("reverse"):
-        found = _reshaped(builder, dims[::-1], codes[::-1])[::-1]
+        found = by_codes(builder, dims[::-1], codes[::-1])[::-1]
     else:
-        found = _reshaped(builder, dims, codes)
-    return [builder.reshape(x, _completed(builder, dims, found))]
-
-
-def _reshaped(
-    builder: MxnetLegalizer, dims: Sequence[Expr], codes: Sequence[int]
-) -> list[Expr | None]:
-    """The sizes that codes stand for; None for what is left. -5 leaves out a size of one."""
-    found: list[Expr | None] = []
-    place = 0
-
-    def take(count: int) -> Sequence[Expr]:
-        nonlocal place
-        place += count
-        if place > len(dims):
-            builder.refuse(f"'shape' {list(codes)} for {len(dims)} dimensions", "fewer")
-        return dims[place - count : place]
-
-    rest = list(codes)
-    while rest:
-        code, rest = rest[0], rest[1:]
-        match code:
-            case 0:
-                found += take(1)
-            case -1:
-                found.append(None)
-                place += 1
-            case -2:
-                found += take(max(len(dims) - place, 0))
-            case -3:
-                found.append(product(take(2)))
-            case -5 if builder.name == "_npx_reshape":
-                take(1)
-            case -4:
-                (dim,) = take(1)
-                first, second = _split(builder, dim, rest[:2])
-                found += [first, second]
-                rest = rest[2:]
-            case _:
-                found.append(Expr.const(_size(builder, code)))
-                place += 1
-    return found
-
-
-def _size(builder: MxnetLegalizer, code: int) -> int:
-    if code < 0:
-        builder.refuse(f"{code} in 'shape'", "sizes and codes from -4 on")
-    return code
-
-
-def _split(builder: MxnetLegalizer, dim: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
-    """A dimension as two, of which one may be -1."""
-    if len(sizes) != 2 or list(sizes) == [-1, -1]:
-        builder.refuse(f"-4 with {list(sizes)}", "two sizes after it")
-    first, second = sizes
-    if first == -1:
-        return dim // _size(builder, second), Expr.const(second)
-    if second == -1:
-        return Expr.const(first), dim // _size(builder, first)
-    return Expr.const(_size(builder, first)), Expr.const(_size(builder, second))
-
-
-def _completed(
-    builder: MxnetLegalizer, dims: Sequence[Expr], sizes: Sequence[Expr | None]
-) -> list[Expr]:
-    """Sizes with that which is left."""
-    known = [size for size in sizes if size is not None]
-    missing = len(sizes) - len(known)
-    if missing > 1:
-        builder.refuse("two sizes of -1", "one")
-    if not missing:
-        return known
-    shared = list(dims)
-    divisor: list[Expr] = []
-    for size in known:
-        if size.value != 1 and size in shared:
-            shared.remove(size)
-        else:
-            divisor.append(size)
-    if product(divisor) == 0:
-        builder.refuse("a size of -1 beside one of 0", "sizes")
-    left = product(shared) // product(divisor)
-    return [left if size is None else size for size in sizes]
+        found = by_codes(builder, dims, codes)
+    return [builder.reshape(x, completed(builder, dims, found))]
 
 
 @legalizes("_np_reshape")
@@ -138,44 +60,21 @@ def legalize_numpy_reshape(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"the order {builder.text('order')}", "C")
     x = builder.input("a")
     sizes = [None if size == -1 else Expr.const(size) for size in builder.sizes("newshape")]
-    return [builder.reshape(x, _completed(builder, dims_of(x), sizes))]
-
-
-_NPX_CODES = {-2: 0, -3: -5, -4: -2, -5: -3, -6: -4}
-"""Codes of numpy's reshape as those of the older one."""
+    return [builder.reshape(x, completed(builder, dims_of(x), sizes))]
 
 
 @legalizes("_npx_reshape")
 def legalize_npx_reshape(builder: MxnetLegalizer) -> Results:
-    """
-    -1 is what is left, -2 the size there, -3 leaves out a size of one, -4 all sizes from there on,
-    -5 two sizes as one, -6 one size as the next two.
-    """
+    """As codes tell."""
     x = builder.input("a")
     if builder.text("order") != "C":
         builder.refuse(f"the order {builder.text('order')}", "C")
     codes = builder.sizes("newshape")
     if 0 in codes:
         builder.refuse(f"'newshape' {codes}", "no size of 0")
-    groups, dims = _npx_groups(codes), list(dims_of(x))
-    is_back = builder.flag("reverse")
-    if is_back:
-        groups = [[group[0], *group[:0:-1]] for group in groups[::-1]]
-    legacy = [n for code, *sizes in groups for n in (_NPX_CODES.get(code, code), *sizes)]
-    found = _reshaped(builder, dims[::-1] if is_back else dims, legacy)
-    found = found[::-1] if is_back else found
-    return [builder.reshape(x, _completed(builder, dims, found))]
-
-
-def _npx_groups(codes: Sequence[int]) -> list[list[int]]:
-    """Each code with the sizes that belong to it."""
-    groups: list[list[int]] = []
-    rest = list(codes)
-    while rest:
-        length = 3 if rest[0] == -6 else 1
-        groups.append(rest[:length])
-        rest = rest[length:]
-    return groups
+    dims = list(dims_of(x))
+    found = by_numpy_codes(builder, dims, codes, builder.flag("reverse"))
+    return [builder.reshape(x, completed(builder, dims, found))]
 
 
 @legalizes("reshape_like")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, f32, rank_of
+from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, constants, exprs, product
+from lowerdeck.passes.legalize.common.correlation import Displacements, correlation
 from lowerdeck.passes.legalize.common.linear import transposed_convolution
 from lowerdeck.passes.legalize.common.movement import concat, pad
 from lowerdeck.passes.legalize.common.pooling import adaptive, pool
@@ -283,40 +284,8 @@ def legalize_sampler(builder: MxnetLegalizer) -> Results:
 @legalizes("Correlation")
 def legalize_correlation(builder: MxnetLegalizer) -> Results:
     """The mean of products, or of differences, of patches of two images, for each displacement."""
-    first, second = (builder.wide(builder.input(f"data{k}")) for k in (1, 2))
-    size, most = builder.integer("kernel_size"), builder.integer("max_displacement")
-    stride, step = builder.integer("stride1"), builder.integer("stride2")
-    amount, radius = builder.integer("pad_size"), (builder.integer("kernel_size") - 1) // 2
-    batch, channels, *space = first.dims
-    if channels.value is None or min(stride, step, size) < 1:
-        builder.refuse("an open number of channels or a stride below 1", "known ones from 1 on")
-    counts = [(dim + 2 * amount - 2 * (most + radius) + stride - 1) // stride for dim in space]
-    padding = [amount, amount, amount, amount]
-    left, right = (
-        TensorValue(
-            builder, builder.torch("constant_pad_nd.default", f32, self=x.value, pad=padding)
-        )
-        for x in (first, second)
-    )
-    reach = most // step
-    parts: list[TensorValue] = []
-    extent = [(count - 1) * stride + size for count in counts]
-    zero = [Expr.const(0)] * 2
-    window = Window(tuple(exprs([size, size])), [stride, stride], [1, 1], zero, zero, zero)
-    for down in range(-reach, reach + 1):
-        for across in range(-reach, reach + 1):
-            here, there = (
-                TensorValue(
-                    builder,
-                    builder.slice(image.value, [0, 0, *starts], [batch, channels, *extent]),
-                )
-                for image, starts in (
-                    (left, [most, most]),
-                    (right, [most + down * step, most + across * step]),
-                )
-            )
-            terms = here * there if builder.flag("is_multiply") else (here - there).abs()
-            total = terms.reduce("sum", [1], keep_dims=True)
-            parts.append(TensorValue(builder, pool(builder, "sum", total.value, window)))
-    whole = TensorValue(builder, concat(builder, [part.value for part in parts], 1))
-    return [builder.narrow(whole / float(size * size * channels.value), builder.input("data1"))]
+    names = ("kernel_size", "max_displacement", "stride1", "stride2", "pad_size")
+    size, most, stride, step, amount = (builder.integer(name) for name in names)
+    images = [builder.wide(builder.input(f"data{k}")) for k in (1, 2)]
+    rule = Displacements(size, most, stride, step, amount, builder.flag("is_multiply"))
+    return [builder.narrow(correlation(builder, images, rule), builder.input("data1"))]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherElementsOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of, layers_of
+from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of, flat_weights, layers_of
 from lowerdeck.passes.legalize.common.selection import reverse_sequence
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
@@ -33,7 +33,9 @@ def legalize_recurrent(builder: MxnetLegalizer) -> Results:
     width = dims_of(x)[2].value
     if width is None:
         builder.refuse("an input of open width", "a known one", "give the shape of the input")
-    weights = _weights(builder, GATES[kind], layers, directions, hidden, width)
+    weights = flat_weights(
+        builder, builder.input("parameters"), GATES[kind], layers, directions, hidden, width
+    )
 
     def run(
         place: int, source: SSAValue, first: Sequence[SSAValue]
@@ -60,34 +62,6 @@ def _states(
     hidden = builder.integer("state_size")
     states = [builder.broadcast(state, [count, batch, hidden]) for state in given[:number]]
     return states, builder.index(given[number]) if has_lengths else None
-
-
-def _weights(
-    builder: MxnetLegalizer, gates: int, layers: int, directions: int, hidden: int, width: int
-) -> list[list[SSAValue]]:
-    """For each layer and direction the weights of input and state, and their biases."""
-    parameters = builder.input("parameters")
-    rows, place = gates * hidden, 0
-    found: list[list[SSAValue]] = []
-    sizes: list[Sequence[Sequence[int]]] = []
-    for layer in range(layers):
-        size = width if layer == 0 else hidden * directions
-        sizes += [[(rows, size), (rows, hidden)]] * directions
-    total = sum(a * b for pair in sizes for a, b in pair) + 2 * rows * len(sizes)
-    if rank_of(parameters) != 1 or dims_of(parameters)[0] != total:
-        builder.refuse(f"parameters {parameters.type}", f"{total} of them")
-    for pair in sizes:
-        own: list[SSAValue] = []
-        for shape in pair:
-            count = shape[0] * shape[1]
-            own.append(builder.reshape(builder.slice(parameters, [place], [count]), shape))
-            place += count
-        found.append(own)
-    for own in found:
-        for _ in range(2):
-            own.append(builder.slice(parameters, [place], [rows]))
-            place += rows
-    return found
 
 
 # Sequences of unlike lengths
