@@ -17,7 +17,9 @@ from lowerdeck.passes.legalize.common.linear import (
 )
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.applied import deformable
 from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tf1.applied import applied as tf1
 
 
 def _with_bias(builder: MxnetLegalizer, x: SSAValue, axis: int) -> SSAValue:
@@ -77,6 +79,39 @@ def legalize_deconvolution(builder: MxnetLegalizer) -> Results:
         groups=builder.integer("num_group"),
     )
     return [builder.back(_with_bias(builder, found, 1))]
+
+
+@legalizes("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution")
+def legalize_deformable(builder: MxnetLegalizer) -> Results:
+    """A convolution whose taps lie elsewhere; the older one knows no places between images."""
+    numbers = [builder.positive("stride", 2), builder.spatial("pad", 2, 0)]
+    is_modulated = builder.has("mask")
+    found = deformable(
+        builder,
+        builder.input("data"),
+        builder.input("weight"),
+        builder.value("offset"),
+        builder.value("mask") if is_modulated else None,
+        [*numbers, builder.positive("dilate", 2)],
+        groups=builder.integer("num_group"),
+        parts=builder.integer("num_deformable_group"),
+        clamps=not is_modulated,
+    )
+    return [_with_bias(builder, found.value, 1)]
+
+
+@legalizes("_linalg_inverse", "_linalg_det", "_linalg_potrf")
+def legalize_factors(builder: MxnetLegalizer) -> Results:
+    """Of matrices, as in TensorFlow."""
+    a = builder.input("A")
+    match builder.name:
+        case "_linalg_inverse":
+            return tf1(builder, "MatrixInverse", a, adjoint=False)
+        case "_linalg_det":
+            found = tf1(builder, "MatrixDeterminant", a)
+            return found if rank_of(found[0]) else [builder.reshape(found[0], [1])]
+        case _:
+            return tf1(builder, "Cholesky", a)
 
 
 @legalizes("FullyConnected")

@@ -20,12 +20,16 @@ from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.onnx.ops import NoneOp, op_class
+from lowerdeck.passes.legalize.common.linear import matmul
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.onnx.framework import OnnxWalk
 from lowerdeck.passes.legalize.onnx.handlers import handler_of
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.ranks import require_ranks
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 _OPSET = 22
 
@@ -100,6 +104,55 @@ def roi_align(
         coordinate_transformation_mode="half_pixel" if is_aligned else "output_half_pixel",
     )
     return found
+
+
+def deformable(
+    builder: Legalizer,
+    x: SSAValue,
+    weight: SSAValue,
+    offset: TensorValue,
+    mask: TensorValue | None,
+    numbers: Sequence[Sequence[int]],
+    *,
+    groups: int,
+    parts: int,
+    clamps: bool = False,
+) -> TensorValue:
+    """
+    A convolution of images [N, C, H, W] whose taps are samples between pixels, moved by `offset`
+    [N, parts * kernel * 2, ...] and weighted by `mask` (Dai et al., deformable convolutions).
+    `numbers` are the strides, pads and dilations. Outside are zeros; samples that are less than one
+    pixel outside are of both, or, if it `clamps`, zero before the image and its edge behind it.
+    """
+    batch, channels, *space = dims_of(x)
+    kernel, out = dims_of(weight)[2:], offset.dims[2:]
+    taps, many = product(kernel), batch * parts
+    moved = offset.reshape([many, *kernel, 2, *out])
+    places: list[TensorValue] = []
+    for axis, (stride, pad, reach) in enumerate(zip(*numbers, strict=True)):
+        place = moved.pick(3, axis)
+        start = TensorValue.iota(builder, kernel[axis]).column(5, 1 + axis) * reach
+        place = place + start.cast(place.element)
+        start = TensorValue.iota(builder, out[axis]).column(5, 3 + axis) * stride - pad
+        place = place + start.cast(place.element)
+        size = TensorValue.dim(builder, space[axis]).cast(place.element)
+        if clamps:
+            inside = (place.ge(0) & place.lt(size)).reshape([many, 1, taps, *out])
+            mask = inside.cast(place.element) if mask is None else inside.where(mask, 0)
+            place = place.minimum(size - 1).maximum(0)
+        places.insert(0, (place * 2 + 1) / size - 1.0)
+    grid = stack(places, 5).reshape([many, taps * out[0], out[1], 2])
+    images = builder.reshape(x, [many, channels // parts, *space])
+    given: dict[str, Any] = {"mode": "linear", "padding_mode": "zeros", "align_corners": 0}
+    (found,) = applied(builder, "GridSample", images, grid.value, **given)
+    columns = TensorValue(builder, found).reshape([many, channels // parts, taps, *out])
+    if mask is not None:
+        columns = columns * mask.reshape([many, 1, taps, *out])
+    rows = [channels // groups * taps, product(out)]
+    columns = columns.reshape([batch, groups, *rows])
+    filters = builder.reshape(weight, [1, groups, dims_of(weight)[0] // groups, rows[0]])
+    y = builder.reshape(matmul(builder, filters, columns.value), [batch, dims_of(weight)[0], *out])
+    return TensorValue(builder, y)
 
 
 def _attribute(value: Any) -> Attribute:

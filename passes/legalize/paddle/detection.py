@@ -28,6 +28,7 @@ from lowerdeck.passes.legalize.common.detection import (
     yolo_boxes,
 )
 from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.regions import largest_of_bins, means_of_bins
 from lowerdeck.passes.legalize.common.selection import nonzero_places
 from lowerdeck.passes.legalize.common.suppression import suppressed
 from lowerdeck.passes.legalize.onnx.applied import roi_align
@@ -258,6 +259,34 @@ def legalize_roi_align(builder: PaddleLegalizer) -> Results:
         is_aligned=builder.flag("aligned"),
     )
     return [found]
+
+
+@legalizes("roi_pool", "psroi_pool")
+def legalize_roi_pool(builder: PaddleLegalizer) -> Results:
+    """The maximum over each bin, or the mean over each bin of the channel that belongs to it."""
+    boxes, numbers = builder.value("boxes"), builder.optional("boxes_num")
+    if numbers is None or (builder.name == "roi_pool" and builder.has_result("arg_max")):
+        builder.refuse("regions whose images only a LoD tells, or places", "numbers of regions")
+    images = images_of(builder, numbers, boxes.dims[0]).cast(boxes.element)
+    rois = stack([images, *columns_of(boxes)], 1).value
+    size = [builder.integer(f"pooled_{name}") for name in ("height", "width")]
+    x, scale = builder.input("x"), _real(builder, "spatial_scale")
+    if builder.name == "roi_pool":
+        return builder.results(out=largest_of_bins(builder, x, rois, scale, size))
+    if size[0] != size[1]:
+        builder.refuse(f"bins {size}", "as many in both directions")
+    return [means_of_bins(builder, x, rois, scale, builder.integer("output_channels"), size[0])]
+
+
+@legalizes("box_clip")
+def legalize_box_clip(builder: PaddleLegalizer) -> Results:
+    """Boxes within the image, of which the sizes and the scale are known."""
+    boxes, info = builder.value("input"), builder.value("im_info")
+    if info.dims[0] != 1:
+        builder.refuse("boxes of several images", "one image")
+    size = [(info.pick(1, k) / info.pick(1, 2)).round().reshape([]) - 1 for k in (1, 0)]
+    sides = [s.minimum(size[k % 2]).maximum(0) for k, s in enumerate(columns_of(boxes))]
+    return [stack(sides, len(boxes.dims) - 1).value]
 
 
 @legalizes("generate_proposals")

@@ -49,10 +49,12 @@ def legalize_batch_norm(builder: PaddleLegalizer) -> Results:
     return builder.results(out=builder.back(builder.cast(found, x)))
 
 
-@legalizes("layer_norm")
+@legalizes("layer_norm", "skip_layernorm")
 def legalize_layer_norm(builder: PaddleLegalizer) -> Results:
-    """By the moments of the last dimensions."""
+    """By the moments of the last dimensions, of a sum in optimized files."""
     x = builder.input("x")
+    if builder.name == "skip_layernorm":
+        x = (builder.value("x") + builder.value("y")).value
     wide = builder.cast(x, wide_element(x))
     axis = builder.integer("begin_norm_axis")
     shape = dims_of(x)[axis:]

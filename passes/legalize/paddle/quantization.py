@@ -6,6 +6,7 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.quantization import Steps, by_channel, largest_size
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def _steps(builder: PaddleLegalizer) -> Steps:
@@ -64,3 +65,15 @@ def legalize_dequantize(builder: PaddleLegalizer) -> Results:
         return builder.results(out=x.value)
     scale = builder.value("scale").reshape([])
     return [(x.cast(scale.element) * scale / float(builder.number("max_range"))).value]
+
+
+@legalizes("fake_channel_wise_dequantize_max_abs")
+def legalize_dequantize_channels(builder: PaddleLegalizer) -> Results:
+    """x * scale / range of each part along an axis; a second scale is one for all."""
+    x, bits = builder.value("x"), builder.ints_of("quant_bits")
+    first, *others = (TensorValue.of(builder, scale) for scale in builder.inputs("scales"))
+    axis = builder.integer("x_num_col_dims") if others else builder.integer("quant_axis")
+    found = x.cast(first.element) * by_channel(x, first, axis) / Steps(bits[0], True).count
+    for scale, count in zip(others, bits[1:], strict=False):
+        found = found * scale.reshape([]) / Steps(count, True).count
+    return [found.value]

@@ -10,14 +10,13 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
-from lowerdeck.passes.legalize.common.linear import matmul
 from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window, round_up
-from lowerdeck.passes.legalize.onnx.applied import applied, roi_align
+from lowerdeck.passes.legalize.onnx.applied import applied, deformable, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def _input(builder: Pt2Legalizer, rank: int) -> tuple[SSAValue, bool]:
@@ -252,41 +251,19 @@ def legalize_roi_align(builder: Pt2Legalizer) -> Results:
 
 @legalizes("torchvision.deform_conv2d")
 def legalize_deformable(builder: Pt2Legalizer) -> Results:
-    """
-    A convolution whose taps lie elsewhere: each is a grid of samples between pixels, zeros outside.
-    """
-    x, weight, offset = (builder.input(name) for name in ("input", "weight", "offset"))
-    batch, channels, *space = dims_of(x)
-    kernel, out = dims_of(weight)[2:], dims_of(offset)[2:]
-    parts, groups = builder.integer("offset_groups"), builder.integer("groups")
-    taps, many = product(kernel), batch * parts
-    moved = TensorValue.of(builder, offset).reshape([many, *kernel, 2, *out])
-    places: list[TensorValue] = []
-    for axis, name in enumerate("hw"):
-        step, pad, reach = (builder.integer(f"{n}_{name}") for n in ("stride", "pad", "dilation"))
-        place = moved.pick(3, axis)
-        start = TensorValue.iota(builder, kernel[axis]).column(5, 1 + axis) * reach
-        place = place + start.cast(place.element)
-        start = TensorValue.iota(builder, out[axis]).column(5, 3 + axis) * step - pad
-        place = place + start.cast(place.element)
-        size = TensorValue.dim(builder, space[axis]).cast(place.element)
-        places.insert(0, (place * 2 + 1) / size - 1.0)
-    grid = stack(places, 5).reshape([many, taps * out[0], out[1], 2])
-    images = builder.reshape(x, [many, channels // parts, *space])
-    (found,) = applied(
+    """A convolution whose taps lie elsewhere."""
+    numbers = [
+        [builder.integer(f"{name}_{axis}") for axis in "hw"]
+        for name in ("stride", "pad", "dilation")
+    ]
+    found = deformable(
         builder,
-        "GridSample",
-        images,
-        grid.value,
-        mode="linear",
-        padding_mode="zeros",
-        align_corners=0,
+        builder.input("input"),
+        builder.input("weight"),
+        builder.value("offset"),
+        builder.value("mask") if builder.flag("use_mask") else None,
+        numbers,
+        groups=builder.integer("groups"),
+        parts=builder.integer("offset_groups"),
     )
-    columns = TensorValue(builder, found).reshape([many, channels // parts, taps, *out])
-    if builder.flag("use_mask"):
-        columns = columns * builder.value("mask").reshape([many, 1, taps, *out])
-    rows = [channels // groups * taps, product(out)]
-    columns = columns.reshape([batch, groups, *rows])
-    filters = builder.reshape(weight, [1, groups, dims_of(weight)[0] // groups, rows[0]])
-    y = builder.reshape(matmul(builder, filters, columns.value), [batch, dims_of(weight)[0], *out])
-    return [(TensorValue(builder, y) + builder.value("bias").column(4, 1)).value]
+    return [(found + builder.value("bias").column(4, 1)).value]
