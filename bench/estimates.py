@@ -59,7 +59,6 @@ from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import anchors_of
 from lowerdeck.lowering.strategies.registry import candidates, described
-from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.machinery.structure import nameless_key
 from lowerdeck.tools.peak import MultiplyAdds
 from lowerdeck.tune import kernel_of
@@ -188,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if the wrong candidates are chosen."""
     options = _parse(arguments)
     compiling = CompileOptions(target=options.target, profile=True)
-    per_second = cycles_per_second()
+    per_second = MultiplyAdds().cycles_per_second()
     measured: list[Measured] = []
     compared: list[Compared] = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -232,14 +231,6 @@ def _models(options: argparse.Namespace, scratch: Path) -> Iterator[tuple[Path, 
             path = scratch / f"{name}.onnx"
             path.write_bytes(model.SerializeToString())
             yield path, inputs
-
-
-def cycles_per_second() -> float:
-    """Of a core, from the multiply-adds that it makes in registers."""
-    target = target_named("native")
-    return MultiplyAdds().peak_flops(1) / (
-        2 * target.lanes * target.machine.multiply_adds_per_cycle
-    )
 
 
 # One model

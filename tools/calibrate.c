@@ -166,15 +166,6 @@ static void updates(const work *w) {
   }
 }
 
-/* The next line is known only from the one before: all lines of memory, in a random circle. */
-static void chase(const work *w) {
-  const void *const *p = (const void *const *)w->data;
-  for (int64_t i = 0; i < w->count; ++i) {
-    TIMES_4(p = (const void *const *)*p;)
-  }
-  __asm__ volatile("" : : "r"(p));
-}
-
 /* Lines that nothing foretells, with 160 multiply-adds from one to the next. */
 static void far_lines(const work *w) {
   vector h = {0};
@@ -237,7 +228,7 @@ static void meetings(const work *w) {
 
 static void (*const kinds[])(const work *) = {
     add_chain, multiply_add_chain, multiply_adds, divisions, loops, loads,     near_loads,
-    stores,    copies,             updates,       chase,     far_lines,        meetings,
+    stores,    copies,             updates,       far_lines, meetings,
 };
 
 double timed(int kind, int64_t count, char *data, int64_t bytes, int64_t step) {
@@ -249,31 +240,16 @@ double timed(int kind, int64_t count, char *data, int64_t bytes, int64_t step) {
   return (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
 }
 
-/* Memory of small pages, or, if the system has them, large ones; NULL if there is none. */
-char *memory(int64_t bytes, int is_large) {
+/* Memory of small pages, as that of weights is; NULL if there is none. */
+char *memory(int64_t bytes) {
   char *const data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return NULL;
-#if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
-  (void)madvise(data, (size_t)bytes, is_large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#if defined(MADV_NOHUGEPAGE)
+  (void)madvise(data, (size_t)bytes, MADV_NOHUGEPAGE);
 #endif
   memset(data, 0, (size_t)bytes);
   return data;
 }
 
 void release(char *data, int64_t bytes) { (void)munmap(data, (size_t)bytes); }
-
-/* Links all lines of 64 bytes to a random circle. */
-void link_lines(char *data, int64_t bytes) {
-  const uint64_t lines = (uint64_t)(bytes / 64);
-  uint64_t random = 1;
-  for (uint64_t k = 0; k < lines; ++k) *(void **)(data + 64 * k) = data + 64 * k;
-  for (uint64_t k = lines - 1; k > 0; --k) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    void **const one = (void **)(data + 64 * k);
-    void **const other = (void **)(data + 64 * ((random >> 33) % k));
-    void *const kept = *one;
-    *one = *other;
-    *other = kept;
-  }
-}

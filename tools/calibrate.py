@@ -43,7 +43,7 @@ _ADDS, _SUMS, _MEETINGS = 16, 10, 64
 
 _KINDS = (
     *("add_chain", "multiply_add_chain", "multiply_adds", "divisions", "loops", "loads"),
-    *("near_loads", "stores", "copies", "updates", "chase", "far_lines", "meetings"),
+    *("near_loads", "stores", "copies", "updates", "far_lines", "meetings"),
 )
 
 _FAR_BYTES = 1 << 29
@@ -77,26 +77,20 @@ class Loops:
         self._timed.restype = ctypes.c_double
         self._timed.argtypes = [number, size, address, size, size]
         self._memory = library.memory
-        self._memory.restype, self._memory.argtypes = address, [size, number]
+        self._memory.restype, self._memory.argtypes = address, [size]
         self._release = library.release
         self._release.argtypes = [address, size]
-        self._link = library.link_lines
-        self._link.argtypes = [address, size]
 
     @contextmanager
-    def memory(self, size: int, *, is_large: bool = False) -> Generator[int]:
-        """The address of so many bytes; in large pages, if the system has them. MemoryError."""
-        address: int | None = self._memory(size, int(is_large))
+    def memory(self, size: int) -> Generator[int]:
+        """The address of so many bytes. MemoryError."""
+        address: int | None = self._memory(size)
         if address is None:
             raise MemoryError(f"{size} bytes for measurements")
         try:
             yield address
         finally:
             self._release(address, size)
-
-    def link(self, address: int, size: int) -> None:
-        """Make lines of memory a random circle, for `chase`."""
-        self._link(address, size)
 
     def cycles(self, kind: str, address: int = 0, size: int = 0, step: int = 0) -> Measured:
         """The cycles of one iteration of a loop."""
@@ -206,9 +200,8 @@ class Calibration:
                 self.keep_measured(
                     "split_load_cycles", Measured(split.value * step / small, split.spread)
                 )
-        self._pages()
         size = machine.l2_bytes // 2
-        with loops.memory(size, is_large=True) as data:
+        with loops.memory(size) as data:
             lines = size // machine.line_bytes
             found = loops.cycles("loads", data, size, machine.line_bytes)
             self.keep_measured("l2_line_cycles", Measured(found.value / lines, found.spread))
@@ -217,20 +210,9 @@ class Calibration:
                 "l2_copy_bytes_per_cycle", Measured(size / found.value, found.spread)
             )
 
-    def _pages(self) -> None:
-        """A line of each of many pages, all of which the L1 cache holds, against few pages."""
-        machine = self.so_far
-        step, few = machine.page_bytes + machine.line_bytes, machine.pages // 4
-        many = min(4 * machine.pages, machine.l1_bytes // machine.line_bytes // 2)
-        with self._loops.memory(step * many + machine.page_bytes) as data:
-            far = self._loops.cycles("loads", data, step * many, step)
-            near = self._loops.cycles("loads", data, step * few, step)
-        more = max(far.value / many - near.value / few, 0.0)
-        self.keep_measured("page_cycles", Measured(more, far.spread))
-
     def _far_memory(self) -> None:
         loops, machine = self._loops, self.so_far
-        with loops.memory(_FAR_BYTES, is_large=True) as data:
+        with loops.memory(_FAR_BYTES) as data:
             # Each is more than the L2 cache and less than what cores share.
             size = min(4 * machine.l2_bytes, _FAR_BYTES)
             found = loops.cycles("loads", data, size, machine.line_bytes)
@@ -261,8 +243,8 @@ class Calibration:
 
 
 def _rounded(value: float) -> float:
-    """To four digits; bytes stay whole."""
-    return value if value == int(value) else float(f"{value:.4g}")
+    """To two digits, so that runs agree and choices with them; bytes stay whole."""
+    return value if value == int(value) else float(f"{value:.2g}")
 
 
 def reported_caches() -> Iterator[tuple[int, int, int, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lowerdeck.tools.command import add_command, command_options, write_json
@@ -223,14 +223,40 @@ def add_explain(commands: Any) -> None:
     )
     one.add_argument("--json", metavar="F", dest="report", help="also write the counts to F")
     one.add_argument("--all", action="store_true", help="list passes that change nothing, too")
+    one.add_argument(
+        "--cycles",
+        action="store_true",
+        help="instead, say what each kernel takes: the cycles that are computed from its loops and "
+        "the numbers of the machine, term by term, beside those measured here on random inputs",
+    )
 
 
 def _explain(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
+
+    if args.cycles:
+        return _explain_cycles(args)
 
     with about(args.model), progress() as shown:
         found = explain(args.model, command_options(args, shown))
     print(found.text(all_passes=args.all))
     if args.report:
         write_json(args.report, found.data())
+    return 0
+
+
+def _explain_cycles(args: argparse.Namespace) -> int:
+    from lowerdeck.lowering.targets import machine_origin, obstacle
+    from lowerdeck.tools.command import random_inputs
+    from lowerdeck.tools.kernel_costs import kernel_costs, text_of
+    from lowerdeck.tools.progress import progress
+
+    with about(args.model), progress() as shown:
+        options = command_options(args, shown)
+        runs = obstacle(options.target) is None and options.threads == 1
+        inputs = random_inputs(args, options) if runs else None
+        found = kernel_costs(args.model, replace(options, profile=runs), inputs)
+    print(text_of(found, machine_origin(options.target)))
+    if args.report:
+        write_json(args.report, [each.data() for each in found])
     return 0

@@ -15,6 +15,7 @@ from mmap import mmap
 from pathlib import Path
 
 from lowerdeck.build import BuildError, require_compiler
+from lowerdeck.lowering.targets import target_named
 
 CHAINS = 12
 """Sums that do not wait for each other: more than units times latency, fewer than registers."""
@@ -122,6 +123,12 @@ class MultiplyAdds:
         while time.perf_counter() < end:
             best = min(best, self._seconds_of(count, threads))
         return 2 * CHAINS * self._lanes * count * threads / best
+
+    def cycles_per_second(self) -> float:
+        """Of a core, from the multiply-adds that it makes in registers."""
+        native = target_named("native")
+        per_cycle = 2 * native.lanes * native.machine.multiply_adds_per_cycle
+        return self.peak_flops(1) / per_cycle
 
     def bandwidth(self, threads: int, seconds: float = 0.5) -> float:
         """

@@ -160,7 +160,7 @@ def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) ->
         return 0.0
     pitch = prod(sizes) * numpy_dtype(element_type(op.input)).itemsize
     new = min(pitch / target.machine.page_bytes, 1)
-    found = new * target.machine.page_cycles if depth * new >= target.machine.pages else 0.0
+    found = new * target.costs.page_cycles if depth * new >= target.machine.pages else 0.0
     return visits * (found + late_cycles(depth, pitch, target))
 
 

@@ -389,7 +389,7 @@ def _cycles(
     if pitch is not None:
         split = vectors * machine.split_load_cycles if pitch % target.lanes else 0.0
         new = min(pitch * 4 / machine.page_bytes, 1)
-        found = new * machine.page_cycles if depth * new > machine.pages else 0.0
+        found = new * target.costs.page_cycles if depth * new > machine.pages else 0.0
         found += panel_lines * late_cycles(depth, pitch * 4, target)
     step_cycles = max(
         sums / machine.multiply_adds_per_cycle,

@@ -39,10 +39,15 @@ class Costs:
     """To transform one vector of values by Winograd's matrices."""
     band_cycles: float = 200.0
     """To begin a band of rows."""
+    page_cycles: float = 7.0
+    """
+    To find a page that is not among the `pages` of the machine, and what else reading far apart
+    takes: loads that wait for nothing find pages in less.
+    """
     apart_line_cycles: float = 0.0
     """
     What else a line from the L2 cache takes that lies so far from the last one that such lines have
-    few places in the L1 cache; 0 where `page_cycles` of the machine say it.
+    few places in the L1 cache; 0 where `page_cycles` say it.
     """
     kept_line_cycles: float = 0.0
     more_kept_line_cycles: float = 0.0

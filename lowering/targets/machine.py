@@ -76,8 +76,6 @@ class Machine:
     """Of a page, and between addresses that map to the same set of the L1 cache."""
     pages: int = _number("pages")
     """Those that loads find without delay: the entries of the first level of the TLB."""
-    page_cycles: float = _number("cycles")
-    """To find a page that is not among these."""
     split_load_cycles: float = _number("cycles")
     """A load of a vector that lies in two lines."""
     l2_line_cycles: float = _number("cycles per line")
@@ -219,7 +217,7 @@ def _faults_of(number: Field[Any], table: Mapping[str, Any]) -> Iterator[str]:
 
 
 _MAY_BE_NONE = {
-    *("l3_bytes", "page_cycles", "split_load_cycles"),
+    *("l3_bytes", "split_load_cycles"),
     *("tile_product_cycles", "tile_load_cycles", "tile_shape_cycles"),
     *("tile_store_cycles", "tile_start_cycles"),
 }

@@ -47,7 +47,7 @@ X86_64_ZEN4 = replace(
     name="x86-64-zen4",
     processors=frozenset({("AuthenticAMD", 25)}),
     machine=machine_named("x86-64-zen4"),
-    costs=Costs(efficiency=0.97),
+    costs=Costs(efficiency=0.97, page_cycles=1.0),
 )
 """The same where vectors pass through units of half their width: AMD's Zen 4."""
 
@@ -62,6 +62,7 @@ X86_64_V3 = Target(
     limits=Limits(position_bytes=32 << 10),
     costs=Costs(
         transform_cycles=3.0,
+        page_cycles=2.0,
         apart_line_cycles=1.6,
         kept_line_cycles=1.3,
         more_kept_line_cycles=2.2,

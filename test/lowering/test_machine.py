@@ -45,16 +45,16 @@ def test_targets_have_the_machines_of_files() -> None:
 
 def test_borrowed_numbers_say_so() -> None:
     own, other = machine_named("aarch64"), machine_named("x86-64-v4")
-    assert own.page_cycles == other.page_cycles
-    source = other.facts["page_cycles"].source
-    assert own.facts["page_cycles"].source == f"ratio: that of x86-64-v4 ({source})"
+    assert own.wait_cycles == other.wait_cycles
+    source = other.facts["wait_cycles"].source
+    assert own.facts["wait_cycles"].source == f"ratio: that of x86-64-v4 ({source})"
     assert own.facts["registers"].source.startswith("manual:")
 
 
 def test_changed_numbers_have_their_source() -> None:
-    machine = machine_named("c99").but("set: a test", registers=9, page_cycles=0.5)
-    assert (machine.registers, machine.page_cycles) == (9, 0.5)
-    assert machine.facts["registers"].source == machine.facts["page_cycles"].source == "set: a test"
+    machine = machine_named("c99").but("set: a test", registers=9, wait_cycles=0.5)
+    assert (machine.registers, machine.wait_cycles) == (9, 0.5)
+    assert machine.facts["registers"].source == machine.facts["wait_cycles"].source == "set: a test"
     assert machine.facts["registers"].unit == "vector registers"
     assert machine.facts["l1_bytes"] == machine_named("c99").facts["l1_bytes"]
 
@@ -79,7 +79,7 @@ def test_a_wrong_file_is_told_all_at_once(tmp_path: Path) -> None:
     path.write_text(
         'like = "c99"\n[speed]\nvalue = 1\n[pages]\nvalue = 64\n'
         + table.format("registers", "16.5", "vector registers", "manual: x")
-        + table.format("page_cycles", "-1", "cycles", "manual: x")
+        + table.format("loop_cycles", "-1", "cycles", "manual: x")
         + table.format("l1_bytes", "true", "bytes", "manual: x")
         + table.format("l2_ways", "0", "lines", "manual: x")
         + table.format("l2_bytes", "64", "KiB", "a guess")
@@ -90,7 +90,7 @@ def test_a_wrong_file_is_told_all_at_once(tmp_path: Path) -> None:
         "'speed' is no number of a machine",
         "'pages' is no table of 'value', 'unit' and 'source'",
         "'registers': 16.5 is not an integer",
-        "'page_cycles': -1 is not a number of at least 0",
+        "'loop_cycles': -1 is not a number of at least 0",
         "'l1_bytes': True is not an integer",
         "'l2_ways': it is 0",
         "'l2_bytes': its unit is 'bytes', not 'KiB'",

@@ -122,3 +122,28 @@ def test_open_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "~" not in capsys.readouterr().out
     counts = [entry(data, "fuse")["after"]["flops"] for data in (one, several)]
     assert counts == [f"n * {counts[1] // 5}", counts[1]]
+
+
+@pytest.mark.parametrize("options", [[], ["--threads=2"], ["--target=cortex-m4"]])
+def test_cycles_of_kernels(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each term is there and the total is theirs; measured is what one thread runs here."""
+    out = tmp_path / "cycles.json"
+    path = str(normalized(tmp_path))
+    assert main(["explain", path, "--cycles", f"--json={out}", "--target=c99", *options]) == 0
+    kernels = json.loads(out.read_text())
+    text = capsys.readouterr().out
+    assert kernels
+    for each in kernels:
+        terms = each["terms"]
+        assert list(terms) == ["units", "L2", "shared", "memory", "starts"]
+        starts = terms.pop("starts")
+        assert each["total"] == max(terms.values()) + starts > 0
+        assert (each["measured"] or 0) > 0 or options
+        assert each["measured"] is None or not options
+        assert each["kernel"] in text
+    # 27 taps of 288 sums at least, one after the other.
+    assert sum(each["total"] for each in kernels) > OUTPUTS * TAPS / 2
+    assert ("measured" in text.splitlines()[0]) == (not options)
+    assert "numbers: " in text.splitlines()[-1]
