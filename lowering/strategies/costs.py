@@ -94,7 +94,7 @@ def window_sum_tiles(
         if fits(target, rows * columns, count)
     ]
     # If a tile reads much data, its blocks should divide their total number evenly.
-    block_bytes = depth * target.lanes * 4
+    block_bytes = depth * target.vector_bytes
     most_uneven_blocks = 0 if even_only else target.machine.l2_bytes // 8 // block_bytes
     return scored(
         [t for t in candidates if t[0] <= most_uneven_blocks or blocks % t[0] == 0],

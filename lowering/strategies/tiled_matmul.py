@@ -327,7 +327,7 @@ def product_tiles(
     most_again = target.machine.registers
     if vectors is None:
         # A panel is read once for each row tile: if there are several, it stays in the L2 cache.
-        most_again = max(1, target.machine.l2_bytes // 2 // (depth * target.lanes * 4))
+        most_again = max(1, target.machine.l2_bytes // 2 // (depth * target.vector_bytes))
         widest = min(target.limits.stream_vectors, columns // target.lanes)
         if is_strided and rows <= FEW_ROWS:
             # The longer its rows, the better.
@@ -379,8 +379,8 @@ def _cycles(
     """
     (rows, vectors), machine = tile, target.machine
     sums, loads = rows * vectors, rows + vectors
-    panel_bytes = depth * vectors * target.lanes * 4
-    panel_lines = vectors * target.lanes * 4 / machine.line_bytes
+    panel_bytes = depth * vectors * target.vector_bytes
+    panel_lines = vectors * target.vector_bytes / machine.line_bytes
     is_far = is_last or panel_bytes > machine.l1_bytes // 2
     far_lines = panel_lines if is_far else 0.0
     if rows > rows_that_stay(depth * 4, target):
@@ -408,7 +408,7 @@ def _cycles_to_bring(tile: tuple[int, int], depth: int, target: Target, waits: b
     way as operations in flight ask for.
     """
     rows, vectors = tile
-    panel_bytes = depth * vectors * target.lanes * 4
+    panel_bytes = depth * vectors * target.vector_bytes
     cycles = panel_bytes / target.machine.shared_bytes_per_cycle
     operations = rows * vectors + rows + vectors
     return max(cycles, depth * operations * target.machine.wait_cycles if waits else 0)

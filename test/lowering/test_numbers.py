@@ -13,7 +13,7 @@ from lowerdeck.lowering import cost, nests, strategies
 
 _PLAIN = (0, 1, 2, 0.0, 1.0, 2.0)
 
-MOST = {strategies: 152, nests: 47, cost: 0}
+MOST = {strategies: 148, nests: 47, cost: 0}
 """What there is today; lower it when some are gone. What a machine does belongs into its file."""
 
 
