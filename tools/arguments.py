@@ -61,7 +61,7 @@ _SWITCHES = frozenset(
 _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(
         ("--extra-passes", "--disable", "--skip-nodes", "--rewrite-limit", "--fast-math"),
-        (*_TO_LOOPS, "export"),
+        (*_TO_LOOPS, "export", "prune"),
     ),
     **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),

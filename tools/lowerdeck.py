@@ -25,6 +25,7 @@ from lowerdeck.tools.commands import (
     demo,
     export,
     ops,
+    prune,
     quantize,
     report,
     run,
@@ -35,7 +36,21 @@ from lowerdeck.tools.completion import complete
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
-COMMANDS = (compile, run, batch, bench, export, quantize, ops, report, view, demo, calibrate, cache)
+COMMANDS = (
+    compile,
+    run,
+    batch,
+    bench,
+    export,
+    quantize,
+    prune,
+    ops,
+    report,
+    view,
+    demo,
+    calibrate,
+    cache,
+)
 """Each has `add_to`, which adds its parser, in the order of the help."""
 
 

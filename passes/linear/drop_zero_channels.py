@@ -93,15 +93,19 @@ class _Numbers:
         return np.array([self.find(k) in self._needed for k in channels.ids.tolist()], bool)
 
 
-class _Analysis:
+class ChannelAnalysis:
     """The channels of the values of one block, first to last."""
 
     def __init__(self) -> None:
         self.numbers = _Numbers()
         self.channels: dict[SSAValue, Channels] = {}
+        self.whole: set[int] = set()
+        """Channels that something else than products reads."""
+        self.products: list[ConvOp | MatmulOp] = []
+        """What computes channels, with constant weights."""
 
-    def run(self, block: Block) -> bool:
-        """Follow all channels; False if none can be dropped."""
+    def follow(self, block: Block) -> None:
+        """Follow all channels."""
         for op in block.ops:
             self._follow(op)
         for op in block.ops:
@@ -109,6 +113,9 @@ class _Analysis:
             if op.regions:
                 for inner in op.walk():
                     self._need_all(inner.operands)
+
+    def settle(self) -> bool:
+        """Decide which channels stay; False if all do."""
         self.numbers.settle()
         for channels in self.channels.values():
             if not self.numbers.kept(channels).any():
@@ -126,6 +133,7 @@ class _Analysis:
         for value in values:
             if (channels := self.channels.get(value)) is not None:
                 self.numbers.need(channels.ids)
+                self.whole.update(channels.ids.tolist())
 
     def _follow(self, op: Operation) -> None:
         found: Channels | None = None
@@ -147,6 +155,8 @@ class _Analysis:
             self._need_all(op.operands)
         else:
             self.channels[op.results[0]] = found
+            if isinstance(op, ConvOp | MatmulOp):
+                self.products.append(op)
 
     def _conv(self, op: ConvOp) -> Channels | None:
         weight, source = _weights(op.weight), self.channels.get(op.input)
@@ -382,8 +392,9 @@ def _changes(block: Block) -> list[_Change]:
     """All ops of a block that have fewer channels then, in order."""
     if not any(map(_has_zeros, block.ops)):
         return []
-    analysis = _Analysis()
-    if not analysis.run(block):
+    analysis = ChannelAnalysis()
+    analysis.follow(block)
+    if not analysis.settle():
         return []
     found: list[_Change] = []
     for op in block.ops:
