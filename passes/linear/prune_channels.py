@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.passes.linear.drop_zero_channels import ChannelAnalysis
+from lowerdeck.passes.linear.channels import ChannelAnalysis
 from lowerdeck.passes.machinery.context import recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 from lowerdeck.passes.machinery.values import Array
