@@ -2,12 +2,13 @@
 Where the time of compilations goes: by model, by pass and by function.
 
     python -m bench.compile_time [NAME ...] [--before TREE] [--repeats N] [--functions N] [--cc]
-                                 [--target T] [--folder F]
+                                 [--target T] [--folder F] [--warm]
 
 Twelve small models, twelve large ones and `programs`, random programs of `core` one after the other
 as the tests have them. Each is compiled in a process of its own, from the start of Python on. Times
 are CPU times, the least of the repeats; those of the C compiler (`--cc`) are apart. Memory is the
-peak of the process. `--before` is a checkout of another version, which compiles the same models by
+peak of the process. Each finds an empty cache, or with `--warm` the kernels that the first run of a
+model has left there. `--before` is a checkout of another version, which compiles the same models by
 turns, in its own environment if it has one (`.venv`); ratios are those of this version to that one.
 `--functions` runs each model once more under a profiler: the functions with the most time of their
 own, of all models together. NAME may also be the path of a model.
@@ -198,7 +199,11 @@ def run(tree: Path, model: str, options: argparse.Namespace, *, profiled: bool =
     # As it is for a user: bytecode is kept.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONPYCACHEPREFIX"] = str(Path(options.folder, "bytecode"))
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    with tempfile.TemporaryDirectory(prefix="compile-time-") as empty:
+        environment["LOWERDECK_CACHE"] = (
+            str(Path(options.folder, "cache")) if options.warm else empty
+        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise SystemExit(f"{model}: the compilation failed:\n{done.stderr}")
     return Times(**json.loads(done.stdout))
@@ -295,6 +300,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--functions", type=int, default=0, metavar="N")
     parser.add_argument("--cc", action="store_true", help="run the C compiler, too")
     parser.add_argument("--target", default="x86-64-v3")
+    parser.add_argument("--warm", action="store_true", help="keep finished kernels between runs")
     parser.add_argument("--folder", help="where models are kept from call to call")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)

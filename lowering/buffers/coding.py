@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
 
-from lowerdeck.dialects.blob import SPILL_BYTES, Blob
+from lowerdeck.dialects.blob import INLINE_BYTES, Blob
 
 _FORMAT = 2
 """The version of `marshal` whose bytes do not depend on which parts are one object."""
@@ -181,7 +181,7 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Blob):
-            if obj.size > SPILL_BYTES:
+            if obj.size > INLINE_BYTES:
                 raise UncodableError("there are weights among the ops")
             return _blob, (bytes(obj.data),)
         if not isinstance(obj, Attribute):
