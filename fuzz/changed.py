@@ -28,7 +28,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.mutants import load_mutants, pytest_argument
+from fuzz.mutants import argument_of, load_mutants
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("bench", "dialects", "exporters", "frontends", "fuzz", "lowering", "models", "passes")
@@ -193,7 +193,7 @@ def reached(changed: Sequence[str], graph: Graph) -> dict[str, int]:
         found[test] = steps - (ALIKE if alike else 0)
     for mutant in load_mutants():
         if mutant.file in changed:
-            found.update((pytest_argument(test), -ALIKE) for test in mutant.tests)
+            found.update((argument_of(test), -ALIKE) for test in mutant.tests)
     if any(file.startswith("docs/") or file.endswith(".md") for file in changed):
         found.setdefault("test/docs", NEAR)
     if any(file.startswith(SOURCES) for file in changed):

@@ -143,7 +143,7 @@ class Tree:
         # Before the installed package, which is the tree that this was copied from.
         environment["PYTHONPATH"] = str(self.folder / "typings")
         return subprocess.run(
-            [sys.executable, "-c", RUNNER, module, *map(pytest_argument, tests)],
+            [sys.executable, "-c", RUNNER, module, *map(argument_of, tests)],
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -158,7 +158,7 @@ class Tree:
         path.write_text(mutant.apply(path.read_text()))
 
 
-def pytest_argument(test: str) -> str:
+def argument_of(test: str) -> str:
     """A test of the list for pytest."""
     return f"test/test_lit.py::test_lit[{test}]" if test.endswith(".mlir") else f"test/{test}"
 

@@ -83,3 +83,10 @@ def test_the_nearest_run_first(monkeypatch: pytest.MonkeyPatch) -> None:
     changed.pytest_collection_modifyitems(items)
     found = [item.nodeid for item in items]
     assert found == ["test/a.py::f[x]", "test/b.py::g[1]", "test/b.py::g[2]", "test/a.py::e"]
+
+
+def test_the_plugin_of_pytest_has_its_hooks_only(pytestconfig: pytest.Config) -> None:
+    """pytest takes all names that begin with `pytest_` for hooks, and refuses unknown ones."""
+    names = [name for name in vars(changed) if name.startswith("pytest_")]
+    assert len(names) == 2
+    assert [name for name in names if not hasattr(pytestconfig.hook, name)] == []
