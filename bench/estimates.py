@@ -16,7 +16,8 @@ too short, or whose sizes are open in the model, are left out.
 
 `--candidates N` compiles up to N candidates of each kernel instead: the chosen one, the best of
 each strategy, then more and more distant ones. The variants of a model run in turns. It prints how
-much slower than the fastest one the chosen one is, and how many are within 10 % and 30 %.
+much slower than the fastest one the chosen one is, and how many are within 10 % and 30 %; and the
+same for the one that computed cycles would choose among them.
 """
 
 from __future__ import annotations
@@ -125,11 +126,19 @@ class Compared:
     kernel: str
     kind: str
     times: Sequence[tuple[Way, float]]
+    computed: Sequence[float]
+    """What `lowering/cost` makes of each of them."""
 
     @property
     def ratio(self) -> float:
         """The time of the chosen one by that of the fastest."""
         return self.times[0][1] / min(seconds for _, seconds in self.times)
+
+    @property
+    def ratio_by_computed(self) -> float:
+        """The same for the one that computed cycles would choose."""
+        chosen = min(range(len(self.times)), key=lambda k: self.computed[k])
+        return self.times[chosen][1] / min(seconds for _, seconds in self.times)
 
     @property
     def fastest(self) -> Way:
@@ -297,11 +306,13 @@ def compare(
             for name, known in kernels.items()
             if times.get(name, 0.0) > SHORTEST
         }
-        models = [first]
+        models, thoughts = [first], [kernels]
         for number in range(1, max((len(ways) for ways in samples.values()), default=1)):
             asked = {n: ways[number].schedule for n, ways in samples.items() if number < len(ways)}
             variant = replace(options, schedules=asked)
-            models.append(compiled(path, variant, Path(scratch, str(number)))[0])
+            model, thought = compiled(path, variant, Path(scratch, str(number)))
+            models.append(model)
+            thoughts.append(thought)
         least: list[dict[str, float]] = [{} for _ in models]
         for _ in range(_ROUNDS if len(models) > 1 else 0):
             for model, own in zip(models, least, strict=True):
@@ -313,6 +324,7 @@ def compare(
             name,
             kernels[name].kind,
             [(way, own[name]) for way, own in zip(ways, least) if name in own],
+            [known[name].computed for own, known, _ in zip(least, thoughts, ways) if name in own],
         )
         for name, ways in samples.items()
         if len(ways) > 1
@@ -404,24 +416,39 @@ def render_compared(compared: Sequence[Compared]) -> str:
             str(len(each.times)),
             f"{each.times[0][1] * 1e6:.1f}",
             f"{each.ratio:.2f}",
-            f"{_correlation(each):.2f}",
+            f"{_correlation(each, [way.cycles for way, _ in each.times]):.2f}",
+            f"{each.ratio_by_computed:.2f}",
+            f"{_correlation(each, each.computed):.2f}",
             each.times[0][0].schedule.rpartition(": ")[2],
             each.fastest.schedule.rpartition(": ")[2],
         )
         for each in sorted(compared, key=lambda c: -c.ratio)
     ]
-    head = ("kernel", "model", "operator", "tried", "us", "by best", "order", "chosen", "best")
-    near, far = (sum(each.ratio <= limit for each in compared) for limit in (NEAR, FAR))
-    count = max(len(compared), 1)
-    last = (
-        f"{len(compared)} kernels: the chosen candidate of {near} ({near / count:.1%}) is within "
-        f"{NEAR - 1:.0%} of the best, of {far} ({far / count:.1%}) within {FAR - 1:.0%}"
+    head = (
+        *("kernel", "model", "operator", "tried", "us", "by best", "order"),
+        *("by computed", "order", "chosen", "best"),
     )
-    return f"{text_table(head, rows)}\n\n{last}"
+    lines = [
+        _chosen("estimates", [each.ratio for each in compared]),
+        _chosen("computed cycles", [each.ratio_by_computed for each in compared]),
+    ]
+    return "\n".join([text_table(head, rows), "", *lines])
 
 
-def _correlation(each: Compared) -> float:
-    return rank_correlation([w.cycles for w, _ in each.times], [s for _, s in each.times])
+def _chosen(by: str, ratios: Sequence[float]) -> str:
+    """How good the candidates are that are chosen by something."""
+    near, far = (sum(ratio <= limit for ratio in ratios) for limit in (NEAR, FAR))
+    count, worst = max(len(ratios), 1), max(ratios, default=1.0)
+    mean = math.exp(sum(map(math.log, ratios)) / count)
+    return (
+        f"by {by}, {count} kernels: the chosen candidate of {near} ({near / count:.1%}) is within "
+        f"{NEAR - 1:.0%} of the best, of {far} ({far / count:.1%}) within {FAR - 1:.0%}; "
+        f"{mean:.3f} times the best (geometric mean), at most {worst:.2f}"
+    )
+
+
+def _correlation(each: Compared, thought: Sequence[float]) -> float:
+    return rank_correlation(thought, [seconds for _, seconds in each.times])
 
 
 if __name__ == "__main__":

@@ -49,28 +49,46 @@ def test_the_nearest_and_the_best_of_each_strategy_are_tried() -> None:
 
 
 def test_choices() -> None:
-    good = Compared("m", "conv_0", "conv", [(way(1), 1.0), (way(2), 1.5), (way(3), 2.0)])
-    fair = Compared("m", "conv_1", "conv", [(way(1), 1.2), (way(2), 1.0)])
-    poor = Compared("m", "conv_2", "conv", [(way(1), 4.0), (way(2, "rows"), 1.0), (way(3), 2.0)])
+    good = Compared("m", "conv_0", "conv", [(way(1), 1.0), (way(2), 1.5), (way(3), 2.0)], [3, 1, 2])
+    fair = Compared("m", "conv_1", "conv", [(way(1), 1.2), (way(2), 1.0)], [2, 1])
+    ways = [(way(1), 4.0), (way(2, "rows"), 1.0), (way(3), 2.0)]
+    poor = Compared("m", "conv_2", "conv", ways, [6, 5, 4])
+    assert [each.ratio_by_computed for each in (good, fair, poor)] == [1.5, 1, 2]
     assert [each.ratio for each in (good, fair, poor)] == [1, 1.2, 4]
     assert poor.ratio > FAR
     assert poor.fastest == way(2, "rows")
     lines = render_compared([good, fair, poor]).splitlines()
-    assert lines[1].split()[:7] == ["conv_2", "m", "conv", "3", "4000000.0", "4.00", "-0.50"]
-    last = "3 kernels: the chosen candidate of 1 (33.3%) is within 10% of the best, of 2 (66.7%) "
-    assert lines[-1].startswith(last)
+    cells = ["conv_2", "m", "conv", "3", "4000000.0", "4.00", "-0.50", "2.00", "0.50"]
+    assert lines[1].split()[:9] == cells
+    chosen = "the chosen candidate of 1 (33.3%) is within 10% of the best, of"
+    assert lines[-2].startswith(f"by estimates, 3 kernels: {chosen} 2 (66.7%) ")
+    assert lines[-1].startswith(f"by computed cycles, 3 kernels: {chosen} 1 (33.3%) ")
+    assert lines[-1].endswith("; 1.442 times the best (geometric mean), at most 2.00")
 
 
 def test_correlations_by_operator() -> None:
     kernels = [
-        Measured("m", f"k{k}", kind, "4 -> 4: rows", estimated, cycles, -k)
+        Measured("m", f"k{k}", kind, "4 -> 4: rows", estimated, cycles, -k, 1.1 * cycles)
         for k, (kind, estimated, cycles) in enumerate(
             [("conv", 10, 20), ("conv", 20, 30), ("conv", 30, 90), ("map", 5, 5), ("map", 1, 9)]
         )
     ]
     lines = [line.split() for line in render_measured(kernels).splitlines()]
-    assert ["conv", "3", "1.000", "-1.000", "1.60", "2.00", "2.80"] in lines
-    assert ["map", "2", "-1.000", "-1.000", "1.80", "5.00", "8.20"] in lines
+    computed = ["0.91", "0.91", "0.91", "100%"]
+    conv = ["conv", "3", "1.000", "-1.000", "1.000", "1.60", "2.00", "2.80", "0%", *computed]
+    assert conv in lines
+    assert [
+        "map",
+        "2",
+        "-1.000",
+        "-1.000",
+        "1.000",
+        "1.80",
+        "5.00",
+        "8.20",
+        "50%",
+        *computed,
+    ] in lines
 
 
 def test_a_form(tmp_path: Path) -> None:
@@ -82,8 +100,9 @@ def test_a_form(tmp_path: Path) -> None:
     (kernel,) = measure(path, inputs, options, 0.0, 4e9)
     assert (kernel.model, kernel.kind) == (name, "matmul")
     assert kernel.estimated > 64**3 / 64
+    assert kernel.computed > 64**3 / 64
     assert np.isfinite(kernel.cycles)
     (choice,) = compare(path, inputs, options, 2, 0.0)
     assert choice.times[0][0].schedule == kernel.schedule
-    assert len(choice.times) == 2
+    assert len(choice.times) == len(choice.computed) == 2
     assert choice.ratio >= 1
