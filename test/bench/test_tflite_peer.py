@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ class Interpreter:
 
     error = 0.0
 
-    def __init__(self, path: str, num_threads: int) -> None:
-        del path, num_threads
+    def __init__(self, path: str, num_threads: int, **more: object) -> None:
+        del path, num_threads, more
         self.x: Any = None
 
     def allocate_tensors(self) -> None:
@@ -72,3 +73,23 @@ def test_what_is_apart() -> None:
     tflite_peer.compare(result, np.zeros(2, np.float32), np.zeros(3, np.float32))
     assert result.apart == float("inf")
     assert result.ratio(1) is None
+
+
+def test_reference_kernels(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Wrong(Interpreter):
+        error = 1e-2
+
+    class Module:
+        Interpreter: Any = Interpreter
+        OpResolverType: Any = SimpleNamespace(BUILTIN_REF=1)
+
+    def module(name: str) -> Any:
+        return Module
+
+    monkeypatch.setattr(tflite_peer, "import_module", module)
+    assert tflite_peer.main([str(COUNTER), "--reference"]) == 0
+    assert "counter" in capsys.readouterr().out
+    monkeypatch.setattr(Module, "Interpreter", Wrong)
+    assert tflite_peer.main([str(COUNTER), "--reference"]) == 1

@@ -20,7 +20,7 @@ from lowerdeck.passes.legalize.common.requantize import requantized
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tflite import fixed_point as fixed
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
-from lowerdeck.passes.legalize.tflite.ranges import as_f32
+from lowerdeck.passes.legalize.tflite.ranges import as_f32, require_type
 from lowerdeck.passes.legalize.tflite.registry import Results
 from lowerdeck.passes.legalize.tflite.rows import halved, inverse_roots
 
@@ -237,6 +237,7 @@ def run(builder: TfliteLegalizer, x: SSAValue) -> list[SSAValue]:
 
 def svdf(builder: TfliteLegalizer) -> Results:
     """Features of 16 bits, which live on, by weights of 16 bits."""
+    require_type(builder, builder.input(4), i16)
     rank = int(builder.option("rank")) or 1
     builder.ignore("fused_activation_function", "asymmetric_quantize_inputs")
     qx, qf, qt, qs = (builder.quantization(k) for k in (0, 1, 2, 4))
