@@ -22,6 +22,7 @@ from lowerdeck.passes.legalize.common.boxes import (
     similarity,
 )
 from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.order import ordered
 from lowerdeck.passes.legalize.common.selection import nonzero_places
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.suppression import suppressed
@@ -293,10 +294,13 @@ def suppressed_by_class(
     border: float,
     decay: float,
     most: int,
+    *,
+    by_place: bool = False,
 ) -> Detections:
     """
     The best candidates that overlap no better one of their class, at most `most` of each image (-1
-    for all), of `count` boxes. `border` is added to widths and heights.
+    for all), of `count` boxes. `border` is added to widths and heights. Those
+    of a class come by their scores, or `by_place`, which then counts classes, too.
     """
     images, classes, size = found.scores.dims
     flat = [images * classes, size]
@@ -311,8 +315,14 @@ def suppressed_by_class(
     ).reshape(found.width)
     if most >= 0:
         kept = best_kept(kept, found.scores.reshape(kept.dims), most)
-    columns = [found.classes, found.scores, *found.corners]
-    return _detections(builder, columns, found.places, kept, count)
+    columns, places = [found.classes, found.scores, *found.corners], found.places
+    if by_place:
+        order = TensorValue(builder, ordered(builder, places.value, 2, False)[1])
+        kept = picked(kept.reshape(places.dims).cast(i64), order).ne(0).reshape(found.width)
+        columns = [picked(column, order) for column in columns]
+        class_ = TensorValue.iota(builder, classes).column(3, 1)
+        places = picked(places, order) * TensorValue.dim(builder, classes) + class_
+    return _detections(builder, columns, places, kept, count)
 
 
 def sunk_by_overlap(

@@ -205,6 +205,7 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
         _border(builder, "normalized"),
         _real(builder, "nms_eta"),
         builder.integer("keep_top_k"),
+        by_place=len(dims_of(builder.input("scores"))) == 2,
     )
     given = {"out": left.rows, "index": left.places, "nms_rois_num": left.counts}
     known = builder.operator.declared.results

@@ -8,7 +8,6 @@ from functools import partial, reduce
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
@@ -241,7 +240,11 @@ def legalize_factors(builder: PaddleLegalizer) -> Results:
         case "inverse":
             return tf1(builder, "MatrixInverse", x, adjoint=False)
         case "solve":
-            return tf1(builder, "MatrixSolve", x, builder.input("y"), adjoint=False)
+            y = builder.input("y")
+            if rank_of(y) != 1:
+                return tf1(builder, "MatrixSolve", x, y, adjoint=False)
+            (found,) = tf1(builder, "MatrixSolve", x, builder.unsqueeze(y, [1]), adjoint=False)
+            return [builder.squeeze(found, [rank_of(found) - 1])]
         case "cholesky":
             found = tf1(builder, "Cholesky", x)[0]
             return [swapped(builder, found) if builder.flag("upper") else found]
@@ -255,27 +258,3 @@ def legalize_singular_values(builder: PaddleLegalizer) -> Results:
     if builder.name == "svd" and (builder.has_result("u") or builder.has_result("vh")):
         builder.refuse("singular vectors", "singular values")
     return builder.results(s=builder.narrow(singular_values(builder, builder.wide())))
-
-
-@legalizes("multihead_matmul")
-def legalize_heads(builder: PaddleLegalizer) -> Results:
-    """
-    Attention of an input [batch, length, width] by weights [width, 3, heads * size], as optimized
-    files have it.
-    """
-    if builder.flag("transpose_q") or builder.flag("transpose_v"):
-        builder.refuse("transposed queries or values", "those as they are")
-    x, w, heads = builder.input("input"), builder.input("w"), builder.integer("head_number")
-    batch, length, width = dims_of(x)
-    size = product(dims_of(w)) // width // (3 * heads)
-    whole = TensorValue(builder, matmul(builder, x, builder.reshape(w, [width, size * heads * 3])))
-    bias = builder.value("bias").reshape([size * heads * 3])
-    parts = (whole + bias).reshape([batch, length, 3, heads, size]).transpose([2, 0, 3, 1, 4])
-    q, k, v = (parts.pick(0, number) for number in range(3))
-    scores = TensorValue(builder, matmul(builder, q.value, swapped(builder, k.value)))
-    scores = scores * builder.number("alpha")
-    if (hidden := builder.optional("bias_qk")) is not None:
-        scores = scores + TensorValue.of(builder, hidden)
-    likely = builder.add(SoftmaxOp(scores.value, 3))
-    found = TensorValue(builder, matmul(builder, likely, v.value)).transpose([0, 2, 1, 3])
-    return [found.reshape([batch, length, size * heads]).value]
