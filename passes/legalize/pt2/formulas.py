@@ -139,9 +139,14 @@ def legalize_activated(builder: Pt2Legalizer) -> Results:
 # Losses
 
 
+def _reduction(builder: Pt2Legalizer) -> int:
+    """0 for no reduction, 1 for the mean, which is the default, 2 for the sum."""
+    return 1 if builder.get("reduction") == "Mean" else builder.integer("reduction")
+
+
 def _reduced(builder: Pt2Legalizer, loss: TensorValue) -> Results:
     """All of them, their mean, or their sum."""
-    kind = builder.integer("reduction")
+    kind = _reduction(builder)
     axes = list(range(len(loss.dims)))
     if kind == 0:
         return [loss.value]
@@ -223,9 +228,9 @@ def legalize_class_loss(builder: Pt2Legalizer) -> Results:
     loss = kept.where(loss * weights, zero)
     axes = list(range(len(loss.dims)))
     total = weights.reduce("sum", axes)
-    if builder.integer("reduction"):
+    if kind := _reduction(builder):
         loss = loss.reduce("sum", axes)
-        loss = loss / total if builder.integer("reduction") == 1 else loss
+        loss = loss / total if kind == 1 else loss
     return [loss.value, total.value][: len(builder.op.results)]
 
 

@@ -98,7 +98,8 @@ def _ranked(builder: Pt2Legalizer, x: SSAValue, kind: str) -> SSAValue:
 def legalize_aminmax(builder: Pt2Legalizer) -> Results:
     """Both extrema."""
     x = builder.input()
-    axes = list(range(rank_of(x))) if builder.get("dim") is None else [builder.dim()]
+    whole = builder.get("dim") is None or not rank_of(x)
+    axes = list(range(rank_of(x))) if whole else [builder.dim()]
     keep = builder.flag("keepdim")
     return [builder.reduce(kind, x, axes, keep) for kind in ("min", "max")]
 
