@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,6 +75,28 @@ def test_what_is_a_view_of_strides(
     sizes: list[int], strides: list[int], shape: list[int], expected: bool
 ) -> None:
     assert can_view(sizes, strides, shape) == expected
+
+
+def test_scales_are_chosen_by_the_extrema(tmp_path: Path) -> None:
+    def one(name: str, kind: str) -> dict[str, Any]:
+        limits = {"quant_min": {"as_int": -128}, "quant_max": {"as_int": 127}}
+        rest = {"eps": {"as_float": 1e-9}, "dtype": {"as_scalar_type": 2}}
+        found = node(name, "", input="x", **limits, **rest)
+        target = f"torch.ops.quantized_decomposed.choose_qparams{kind}.tensor"
+        outputs = [{"as_tensor": {"name": f"{name}_{k}"}} for k in range(2)]
+        return found | {"target": target, "outputs": outputs}
+
+    double = meta("f4", [1]) | {"dtype": 8}
+    tensors = {"x": meta("f4", [3])}
+    for name in "ab":
+        tensors |= {f"{name}_0": double, f"{name}_1": meta("i8", [1])}
+    nodes = [one("a", ""), one("b", "_symmetric")]
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["a_0", "a_1", "b_0", "b_1"], {})
+    call = _legal(load_model(path))
+    scale, zero, even, none = call({"x": np.array([-1, 0, 3], np.float32)}).values()
+    assert np.asarray(scale).item() == pytest.approx(4 / 255)
+    assert np.asarray(even).item() == pytest.approx(3 / 127.5)
+    assert (np.asarray(zero).item(), np.asarray(none).item()) == (-64, 0)
 
 
 def test_a_transposed_weight_of_a_shared_storage(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowerdeck.dialects.core.types import f64, i64
+from lowerdeck.dialects.core.types import f64, i64, ui8
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -46,3 +46,24 @@ def legalize_dequantize(builder: Pt2Legalizer) -> Results:
     if zero is not None:
         y = y - zero.cast(element)
     return [(y * scale.cast(element)).value]
+
+
+@legalizes(
+    "quantized_decomposed.choose_qparams.tensor",
+    "quantized_decomposed.choose_qparams_symmetric.tensor",
+)
+def legalize_choice(builder: Pt2Legalizer) -> Results:
+    """The scale and the zero point [1] with which all elements and zero can be quantized."""
+    x = builder.value("input")
+    least, most = (builder.integer(name) for name in ("quant_min", "quant_max"))
+    axes = list(range(len(x.dims)))
+    low, high = x.reduce("min", axes).minimum(0), x.reduce("max", axes).maximum(0)
+    is_symmetric = "symmetric" in builder.op.op_type
+    steps = (most - least) / 2 if is_symmetric else float(most - least)
+    span = (-low).maximum(high) if is_symmetric else high - low
+    scale = (span / steps).maximum(builder.known(builder.number("eps"), x.element))
+    zero = (-(low / scale).round()).cast(i64) + least
+    zero = zero.maximum(least).minimum(most)
+    if is_symmetric:
+        zero = builder.known(128 if builder.get("dtype") == ui8 else 0, i64)
+    return [scale.cast(f64).reshape([1]).value, zero.reshape([1]).value]
