@@ -24,7 +24,7 @@ from xdsl.dialects import builtin
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
 from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
-from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct
+from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct, base
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import attribute_parser
@@ -271,7 +271,7 @@ _build_any_arguments = irdl.irdl_build_arg_list
 
 _REPLACED: list[tuple[Any, str, Any]] = [
     # The same constraint for each constant of a text takes most of the time to read it.
-    (attribute_parser, "base", cache(attribute_parser.base)),
+    (attribute_parser, "base", cache(base)),
     (irdl, "irdl_build_arg_list", _build_arguments),
     (BlockOps, "__iter__", _iterate),
     (BlockOps, "__len__", _count),

@@ -188,16 +188,21 @@ class Program:
     ) -> list[str]:
         """One line for each result that is not as expected."""
         if self.parts:
-            texts: list[str] = []
-            start = 0
-            for part in self.parts:
-                some = slice(start, start := start + len(part.expected))
-                texts += part.differences(stage, found[some], expected[some], exact)
-            return texts
+            return self._differences_of_parts(stage, found, expected, exact)
         ulps = 0 if exact else self.ulps
         pairs = enumerate(zip(found, expected, strict=True))
         texts = [(k, difference(a, b, ulps, self.scale)) for k, (a, b) in pairs]
         return [f"{self.name}: {stage}: result {k}: {text}" for k, text in texts if text]
+
+    def _differences_of_parts(
+        self, stage: str, found: Sequence[Array], expected: Sequence[Array], exact: bool
+    ) -> list[str]:
+        texts: list[str] = []
+        start = 0
+        for part in self.parts:
+            some = slice(start, start := start + len(part.expected))
+            texts += part.differences(stage, found[some], expected[some], exact)
+        return texts
 
 
 _OF_ONE_RUN = frozenset(
