@@ -177,6 +177,10 @@ class Search:
     def run(self) -> Ranges:
         """The ranges with what `auto` computes each layer in; BudgetError."""
         layers = dict(enumerate(self._ranges.layers))
+        # Others are to stay as they are.
+        layers = {number: each for number, each in layers.items() if each.precision != "f32"}
+        if not layers:
+            raise BudgetError("no layer is left to be quantized: skip_nodes names all of them")
         errors = {number: self._alone(number, layer) for number, layer in layers.items()}
         order = sorted(layers, key=lambda k: errors[k] / max(layers[k].share, 1e-9))
         chosen = self._with_others(self._longest([(k, layers[k]) for k in order]), order)
@@ -190,7 +194,7 @@ class Search:
                 is_known = found == layer
                 error = errors[number] if is_known else self._alone(number, found)
                 layers[number] = replace(found, precision="int8", error=error)
-        own = tuple(layers.values())
+        own = tuple(layers.get(k, each) for k, each in enumerate(self._ranges.layers))
         return replace(self._ranges, layers=own, metric=self._budget.name, drop=lost, bound=bound)
 
     def _alone(self, number: int, layer: LayerRange) -> float:

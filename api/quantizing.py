@@ -79,7 +79,8 @@ def quantize(
     largest difference of an output by norm) or a function of expected and found outputs, a mapping
     for each sample. Layers that would exceed it stay in f32: `compile(precision="auto")` does so.
     One sample in four is held back, and verifies the whole, with a margin for samples that are not
-    there. The other arguments are those of `compile`.
+    there. Layers of nodes that `skip_nodes` names stay in f32, too. The other arguments are those
+    of `compile`.
 
     CalibrationError for samples that do not fit, BudgetError if no layer can be quantized within
     the budget.
@@ -127,13 +128,17 @@ def _without_ranges(path: str, options: CompileOptions) -> tuple[Ranges, dict[in
     from lowerdeck.passes.fuse.layers import fingerprint, layers_of, observed
     from lowerdeck.passes.machinery.provenance import source_names
 
-    module, _ = import_and_lower(path, "optimized", options)
+    module, context = import_and_lower(path, "optimized", options)
     layers = layers_of(module)
     if not layers:
         raise CalibrationError(f"{path}: there is no product with constant weights to quantize")
     total = sum(layer.products for layer in layers) or 1
     entries = tuple(
-        LayerRange(", ".join(source_names(layer.op)) or layer.op.name, share=layer.products / total)
+        LayerRange(
+            ", ".join(source_names(layer.op)) or layer.op.name,
+            share=layer.products / total,
+            precision="f32" if context.recorder.skips(layer.op) else "int8",
+        )
         for layer in layers
     )
     return Ranges(fingerprint(layers), entries), observed(layers)

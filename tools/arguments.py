@@ -60,9 +60,10 @@ _SWITCHES = frozenset(
 
 _TAKEN_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(
-        ("--extra-passes", "--disable", "--skip-nodes", "--rewrite-limit", "--fast-math"),
+        ("--extra-passes", "--disable", "--rewrite-limit", "--fast-math"),
         (*_TO_LOOPS, "export", "prune"),
     ),
+    "--skip-nodes": (*_TO_LOOPS, "export", "prune", "quantize"),
     **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
     **dict.fromkeys(("--strict-accuracy", "--small-weights", "--weight-format"), _TO_LOOPS),

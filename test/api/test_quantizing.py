@@ -223,8 +223,9 @@ def test_a_function_may_say_what_is_lost(model: str) -> None:
         assert found[0].keys() == {"y"}
         return 0.0
 
-    found = quantize(model, images(5), max_drop=(drop, 0.0))
-    assert {layer.precision for layer in found.layers} == {"int8"}
+    found = quantize(model, images(5), max_drop=(drop, 0.0), skip_nodes="^c$")
+    precisions = [layer.precision for layer in found.layers]
+    assert precisions == ["int8", "f32", "int8", "int8"]
     assert found.metric == "drop"
 
 
