@@ -61,7 +61,7 @@ def mutant(seeds: Sequence[Seed], seed: int, number: int) -> Mutant:
         for _ in range(_few(rng)):
             changes.append(edits.damage(message))
         data = serialized(damaged, message)
-    elif chosen.format == "torchscript" and rng.random() < 0.9:
+    elif damaged.endswith((".pt", ".keras")) and rng.random() < 0.9:
         data = _damaged_entry(rng, data, changes)
     elif _is_text(damaged):
         data = _damaged_text(rng, data, donor.files.get(damaged, b""), changes)
@@ -160,9 +160,9 @@ def _damaged_entry(rng: random.Random, data: bytes, changes: list[str]) -> bytes
     """An archive with damage to one of its entries, whose checksum is right."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         entries = {name: file.read(name) for name in file.namelist()}
-    names = [name for name in entries if name.endswith((".py", ".pkl"))] * 4 + [*entries]
+    names = [name for name in entries if name.endswith((".py", ".pkl", ".json"))] * 4 + [*entries]
     name = rng.choice(names)
-    damage = _damaged_text if name.endswith(".py") else _damaged_bytes
+    damage = _damaged_text if name.endswith((".py", ".json")) else _damaged_bytes
     entries[name] = damage(rng, entries[name], entries[rng.choice(names)], changes)
     changes.append(f"entry {name}")
     out = io.BytesIO()

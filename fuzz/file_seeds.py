@@ -36,6 +36,8 @@ FORMATS = (
     "darknet",
     "torchscript",
     "mxnet",
+    "tflite",
+    "keras",
     "mlir",
     "compiled",
 )
@@ -75,6 +77,8 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "darknet": _darknet_seeds,
         "torchscript": _torchscript_seeds,
         "mxnet": _mxnet_seeds,
+        "tflite": _tflite_seeds,
+        "keras": _keras_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
     }
@@ -397,6 +401,27 @@ def _darknet_seeds() -> Iterator[Seed]:
             }
             for _ in range(40):
                 yield Seed(name, "darknet", files, "net.cfg")
+
+
+def _tflite_seeds() -> Iterator[Seed]:
+    """A model that remembers, and random graphs."""
+    from fuzz.tflite_graphs import random_program
+    from fuzz.tflite_nodes import RECIPES
+
+    counter = ROOT / "test/frontends/tflite_models/counter.tflite"
+    yield Seed("counter", "tflite", {"model.tflite": counter.read_bytes()}, "model.tflite")
+    for seed in range(60):
+        data = random_program(seed, RECIPES).data
+        if len(data) <= MAX_BYTES:
+            yield Seed(f"random_{seed}", "tflite", {"model.tflite": data}, "model.tflite")
+
+
+def _keras_seeds() -> Iterator[Seed]:
+    """Models of the corpus, of both kinds of files."""
+    corpus = corpus_folder()
+    for path in [] if corpus is None else sorted((corpus / "keras").glob("*/model.*")):
+        if path.suffix in (".keras", ".h5") and path.stat().st_size <= 2 * MAX_BYTES:
+            yield Seed(path.parent.name, "keras", {path.name: path.read_bytes()}, path.name)
 
 
 def _mxnet_seeds() -> Iterator[Seed]:

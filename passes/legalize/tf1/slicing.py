@@ -37,7 +37,8 @@ def _resolved_sizes(builder: Tf1Legalizer, given: SSAValue, rests: Sequence[Expr
     """
     elements = builder.symbols.elements(given)
     entries = [] if elements is None else list(elements.reshape(-1))
-    if all(entry is not None and _is_size(builder, entry) for entry in entries):
+    is_known = len(entries) == len(rests)
+    if is_known and all(entry is not None and _is_size(builder, entry) for entry in entries):
         sizes = [rest if e == -1 else e for e, rest in zip(entries, rests, strict=True)]
     else:
         numbers = TensorValue.of(builder, given).cast(i64)

@@ -143,6 +143,23 @@ class TfliteLegalizer(Legalizer):
         found: list[int] = self.option(name) or []
         return list(found or default)
 
+    def axes_option(self, name: str, rank: int) -> list[int]:
+        """An option that is a list of dimensions, each at most once."""
+        found = self.numbers(name)
+        if len(set(found)) != len(found) or not all(0 <= k < rank for k in found):
+            self.refuse(f"'{name}' is {found}", f"dimensions below {rank}, each once")
+        return found
+
+    def counted(
+        self, name: str, count: int, default: int = 0, least: int | None = None
+    ) -> list[int]:
+        """An option that is a list of so many integers, all `default` if it is not set."""
+        found = self.numbers(name, [default] * count)
+        if len(found) != count or (least is not None and min(found, default=least) < least):
+            wanted = "" if least is None else f" from {least} on"
+            self.refuse(f"'{name}' is {found}", f"{count} numbers{wanted}")
+        return found
+
     def flag(self, name: str) -> bool:
         """An option that is a truth value."""
         return bool(self.option(name))

@@ -176,8 +176,8 @@ def legalize_broadcast(builder: TfliteLegalizer) -> Results:
     """Dimension k of the input is dimension `broadcast_dimensions[k]` of the result."""
     require_one_scale(builder)
     x, shape = builder.input(0), builder.numbers("shape")
-    places = builder.numbers("broadcast_dimensions")
-    if len(places) != rank_of(x) or not all(0 <= k < len(shape) for k in places):
+    places = builder.axes_option("broadcast_dimensions", len(shape))
+    if len(places) != rank_of(x):
         builder.refuse(f"broadcast_dimensions {places} of {rank_of(x)} dimensions", "one of each")
     order = sorted(range(len(places)), key=lambda k: places[k])
     y = builder.transpose(x, order)
@@ -200,10 +200,9 @@ def legalize_slice(builder: TfliteLegalizer) -> Results:
     """From `start_indices` to `limit_indices`, in steps."""
     require_one_scale(builder)
     x = builder.input(0)
-    starts, limits, strides = (
-        builder.numbers(name) for name in ("start_indices", "limit_indices", "strides")
-    )
-    strides = strides or [1] * len(starts)
+    rank = rank_of(x)
+    starts, limits = (builder.counted(name, rank) for name in ("start_indices", "limit_indices"))
+    strides = builder.counted("strides", rank, 1, least=1)
     sizes = [-(-(b - a) // s) for a, b, s in zip(starts, limits, strides, strict=True)]
     return [builder.slice(x, starts, sizes, strides)]
 
@@ -225,7 +224,7 @@ def legalize_dynamic_slice(builder: TfliteLegalizer) -> Results:
     """A part of given sizes that begins where the inputs say."""
     builder.require_equal_scales(0)
     x = builder.value(0)
-    sizes = builder.numbers("slice_sizes")
+    sizes = builder.counted("slice_sizes", len(x.dims))
     starts = _starts(builder, 1, x.dims, [Expr.const(size) for size in sizes])
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         places = TensorValue.iota(builder, size) + start
@@ -241,6 +240,8 @@ def legalize_dynamic_update(builder: TfliteLegalizer) -> Results:
 
     builder.require_equal_scales(0, 1)
     x, update = builder.value(0), builder.value(1)
+    if len(x.dims) != len(update.dims):
+        builder.refuse(f"an update of {len(update.dims)} dimensions", f"{len(x.dims)}")
     return [updated(builder, x, update, _starts(builder, 2, x.dims, update.dims))]
 
 
@@ -288,10 +289,9 @@ def legalize_dilate(builder: TfliteLegalizer) -> Results:
 def legalize_pad(builder: TfliteLegalizer) -> Results:
     """A value between elements and around them; negative amounts take elements away."""
     require_one_scale(builder)
-    low, high, between = (
-        builder.numbers(name)
-        for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
-    )
+    rank = rank_of(builder.input(0))
+    low, high = (builder.counted(f"edge_padding_{side}", rank) for side in ("low", "high"))
+    between = builder.counted("interior_padding", rank, least=0)
     value = builder.reshape(builder.input(1), [])
     x = dilated(builder, builder.input(0), [amount + 1 for amount in between], value)
     return [padded(builder, x, low, high, value)]

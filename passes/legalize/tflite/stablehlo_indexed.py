@@ -22,9 +22,12 @@ _REDUCTIONS = {
 }
 
 
-def _vectors_last(indices: TensorValue, axis: int) -> TensorValue:
+def _vectors_last(builder: TfliteLegalizer) -> TensorValue:
     """The dimension of the index vectors as the last one; a number is a vector of one."""
+    indices, axis = builder.value(1), int(builder.option("index_vector_dim"))
     rank = len(indices.dims)
+    if not 0 <= axis <= rank:
+        builder.refuse(f"'index_vector_dim' is {axis}", f"one up to {rank}")
     if axis == rank:
         return indices.reshape([*indices.dims, 1])
     return indices.transpose([*(k for k in range(rank) if k != axis), axis])
@@ -67,14 +70,17 @@ def legalize_gather(builder: TfliteLegalizer) -> Results:
     builder.require_equal_scales(0)
     builder.ignore("indices_are_sorted")
     x = builder.value(0)
-    sizes = [Expr.const(k) for k in builder.numbers("slice_sizes")]
-    mapped, collapsed, offsets = (
-        builder.numbers(name) for name in ("start_index_map", "collapsed_slice_dims", "offset_dims")
+    sizes = [Expr.const(k) for k in builder.counted("slice_sizes", len(x.dims), least=0)]
+    mapped, collapsed = (
+        builder.axes_option(name, len(x.dims))
+        for name in ("start_index_map", "collapsed_slice_dims")
     )
-    vectors = _vectors_last(builder.value(1), builder.option("index_vector_dim")).cast(i64)
-    if len(sizes) != len(x.dims) or vectors.dims[-1].value != len(mapped):
-        builder.refuse(f"{len(sizes)} slice_sizes", f"one of each of {len(x.dims)} dimensions")
+    vectors = _vectors_last(builder).cast(i64)
     batch = vectors.dims[:-1]
+    offsets = builder.axes_option("offset_dims", len(batch) + len(x.dims) - len(collapsed))
+    fits = all(sizes[k] == 1 for k in collapsed) and len(offsets) + len(collapsed) == len(x.dims)
+    if vectors.dims[-1].value != len(mapped) or not fits:
+        builder.refuse(f"{vectors.dims[-1]} indices of {mapped}", "one of each dimension")
     moved = _indexed(x.dims, sizes, mapped) or [0]
     kept = [k for k in range(len(x.dims)) if k not in moved]
     zero = TensorValue.dim(builder, 0).broadcast(batch)
@@ -117,13 +123,16 @@ def legalize_scatter(builder: TfliteLegalizer) -> Results:
     element = x.element
     if element == i1:
         x, updates = x.cast(ui8), updates.cast(ui8)
-    windows, inserted, mapped = (
-        builder.numbers(name)
-        for name in ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
+    windows = builder.axes_option("update_window_dims", len(updates.dims))
+    inserted, mapped = (
+        builder.axes_option(name, len(x.dims))
+        for name in ("inserted_window_dims", "scatter_dims_to_operand_dims")
     )
-    vectors = _vectors_last(builder.value(1), builder.option("index_vector_dim")).cast(i64)
+    vectors = _vectors_last(builder).cast(i64)
     rank, batch = len(x.dims), vectors.dims[:-1]
-    if len(windows) + len(inserted) != rank or vectors.dims[-1].value != len(mapped):
+    is_whole = len(updates.dims) == len(windows) + len(batch)
+    is_whole = is_whole and len(windows) + len(inserted) == rank
+    if not is_whole or vectors.dims[-1].value != len(mapped):
         builder.refuse(f"windows {windows} and {inserted}", f"one of each of {rank} dimensions")
     own = iter(windows)
     sizes = [Expr.const(1) if k in inserted else updates.dims[next(own)] for k in range(rank)]

@@ -76,7 +76,7 @@ def legalize_reduce(builder: TfliteLegalizer) -> Results:
     """All elements along dimensions, and a first one."""
     if len(builder.inputs) != 2:
         builder.refuse(f"{len(builder.inputs) // 2} tensors at once", "one")
-    axes = builder.numbers("dimensions")
+    axes = builder.axes_option("dimensions", rank_of(builder.input(0)))
     kind = body_kind(builder)
     x, first = builder.value(0), builder.value(1).reshape([])
     return [_COMBINE[kind](first, _reduced(x, kind, sorted(axes))).value]
@@ -91,11 +91,9 @@ def legalize_stablehlo_windows(builder: TfliteLegalizer) -> Results:
     if len(builder.inputs) != 2:
         builder.refuse(f"{len(builder.inputs) // 2} tensors at once", "one")
     rank = rank_of(builder.input(0))
-    sizes, strides, spread, dilations = (
-        builder.numbers(name, [1] * rank)
-        for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-    )
-    pads = builder.numbers("padding", [0] * (2 * rank))
+    names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    sizes, strides, spread, dilations = (builder.counted(name, rank, 1, least=1) for name in names)
+    pads = builder.counted("padding", 2 * rank)
     kind = body_kind(builder)
     first = builder.reshape(builder.input(1), [])
     x = dilated(builder, builder.input(0), spread, first)
@@ -178,9 +176,14 @@ def legalize_dot(builder: TfliteLegalizer) -> Results:
     builder.ignore("precision_config")
     x, y = builder.input(0), builder.input(1)
     (batch_x, batch_y), (sum_x, sum_y) = (
-        [builder.numbers(f"{side}_{name}_dimensions") for side in ("lhs", "rhs")]
+        [
+            builder.axes_option(f"{side}_{name}_dimensions", rank_of(value))
+            for side, value in (("lhs", x), ("rhs", y))
+        ]
         for name in ("batching", "contracting")
     )
+    if len(batch_x) != len(batch_y) or len(sum_x) != len(sum_y):
+        builder.refuse(f"{len(batch_x)} and {len(sum_x)} dimensions", "as many of both inputs")
     free_x, free_y = (
         [k for k in range(rank_of(value)) if k not in (*batch, *summed)]
         for value, batch, summed in ((x, batch_x, sum_x), (y, batch_y, sum_y))
@@ -203,26 +206,38 @@ def _matrices(builder: TfliteLegalizer, x: SSAValue, *parts: Sequence[int]) -> S
     return builder.reshape(y, [product([dims[k] for k in part]) for part in parts])
 
 
+_FEATURES = (
+    "input_batch",
+    "input_feature",
+    "kernel_output_feature",
+    "kernel_input_feature",
+    "output_batch",
+    "output_feature",
+)
+
+
 @legalizes("STABLEHLO_CONVOLUTION")
 def legalize_convolution(builder: TfliteLegalizer) -> Results:
     """A convolution with dimensions in any order."""
     require_plain(builder)
     builder.ignore("precision_config")
+    count = rank_of(builder.input(0)) - 2
     spatial, kernel, places = (
-        builder.numbers(f"{name}_spatial_dimensions") for name in ("input", "kernel", "output")
+        builder.axes_option(f"{name}_spatial_dimensions", count + 2)
+        for name in ("input", "kernel", "output")
     )
-    count = len(spatial)
     strides, before, dilations = (
-        builder.numbers(name, [1] * count)
+        builder.counted(name, count, 1, least=1)
         for name in ("window_strides", "lhs_dilation", "rhs_dilation")
     )
-    pads = builder.numbers("padding", [0] * (2 * count))
-    if builder.option("batch_group_count") not in (0, 1) or not count:
+    pads = builder.counted("padding", 2 * count)
+    features = [builder.option(f"{name}_dimension") for name in _FEATURES]
+    orders = [[*features[:2], *spatial], [*features[2:4], *kernel], [*features[4:], *places]]
+    if any(sorted(order) != list(range(count + 2)) for order in orders):
+        builder.refuse(f"dimensions in the orders {orders}", f"each of {count + 2} once")
+    if builder.option("batch_group_count") not in (0, 1) or count < 1:
         builder.refuse("groups of images, or no spatial dimension", "neither")
-    order = [builder.option("input_batch_dimension"), builder.option("input_feature_dimension")]
-    x = builder.transpose(builder.input(0), [*order, *spatial])
-    order = ["kernel_output_feature_dimension", "kernel_input_feature_dimension"]
-    w = builder.transpose(builder.input(1), [*map(builder.option, order), *kernel])
+    x, w = (builder.transpose(builder.input(k), orders[k]) for k in (0, 1))
     turned = [
         2 + k for k, is_turned in enumerate(builder.option("window_reversal") or []) if is_turned
     ]
@@ -244,6 +259,4 @@ def legalize_convolution(builder: TfliteLegalizer) -> Results:
         accumulator=None if is_float(wide) or wide == element_type(x) else wide,
     )
     result = builder.add(op)
-    names = ("output_batch_dimension", "output_feature_dimension")
-    order = [*map(builder.option, names), *places]
-    return [builder.transpose(result, sorted(range(len(order)), key=lambda k: order[k]))]
+    return [builder.transpose(result, sorted(range(count + 2), key=lambda k: orders[2][k]))]
