@@ -191,6 +191,12 @@ def reached(changed: Sequence[str], graph: Graph) -> dict[str, int]:
         words = path.stem.replace("-", "_").removeprefix("test_")
         alike = any(words in Path(name).stem or Path(name).stem in words for name in changed)
         found[test] = steps - (ALIKE if alike else 0)
+    # A frontend is found by what it reads, so that imports hardly lead to the tests of its folders.
+    rooms = {room for file in changed for room in Path(file).parts[1:-1]}
+    for file in graph.files:
+        stem = Path(file).stem
+        if stem.startswith("test_") and any(f"_{room}_" in f"{stem}_" for room in rooms):
+            found[file] = min(found.get(file, BY_NAME), BY_NAME)
     for mutant in load_mutants():
         if mutant.file in changed:
             found.update((argument_of(test), -ALIKE) for test in mutant.tests)

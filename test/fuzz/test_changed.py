@@ -22,6 +22,8 @@ CASES: Mapping[str, Sequence[str]] = {
     "passes/linear/affine.py": [f"{LIT}::test_lit[passes/linear/fuse-linear.mlir]"],
     # Operations, by the texts that have them.
     "dialects/core/tensor/rearrange.py": [f"{LIT}::test_lit[dialects/core_tensor.mlir]"],
+    # What is found by the framework of a file: by the name of its folder.
+    "passes/legalize/mxnet/generators.py": ["test/frontends/test_mxnet_forms.py"],
     # What is read, not imported.
     "lowering/runtime/lowerdeck_pool.c": ["test/lowering/test_pool.py"],
     # Tests, and what they share.
