@@ -347,8 +347,10 @@ _BY_NAME = {key.split()[0]: (key.split()[1:], made) for key, made in _ACTIVATION
 def legalize_activation(builder: PaddleLegalizer) -> Results:
     """Functions of floats with a few numbers; those of half precision are computed in f32."""
     names, function = _BY_NAME[builder.name]
-    numbers = [float(builder.number(name)) for name in names]
-    return [builder.narrow(function(builder.wide(), numbers))]
+    x, numbers = builder.wide(), [float(builder.number(name)) for name in names]
+    if builder.name == "thresholded_relu" and builder.is_old:  # which keeps signs of zero
+        return [builder.narrow(x * x.gt(numbers[0]).cast(x.element))]
+    return [builder.narrow(function(x, numbers))]
 
 
 # Scales, bounds, types

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
-from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, i64, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.legalize.common.movement import concat, pad, shifted_channels
 from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
@@ -89,6 +90,11 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
         places = number.broadcast(dims_of(x)).value
         value = pool(builder, "max", x, window)
         best, where = largest(builder, x, places, window, dims_of(value))
+    # What is not above the lowest number is in no place: PaddlePaddle begins with that number.
+    value, place = TensorValue(builder, best), TensorValue(builder, where)
+    lowest = float(np.finfo(numpy_dtype(value.element)).min)
+    is_above = value.gt(lowest)
+    best, where = is_above.where(value, lowest).value, is_above.where(place, -1).value
     mask = builder.places("mask")
     return builder.results(
         out=best, mask=builder.cast(where, builder.element(mask[0])) if mask else None
