@@ -20,6 +20,7 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.pt2.aliases import can_view
 from lowerdeck.passes.legalize.pt2.framework import Pt2Walk
 from lowerdeck.passes.legalize.pt2.promotion import promoted, promoted_elements
+from lowerdeck.passes.legalize.walk import LegalizationError
 
 from .pt2_archives import counter, meta, node, write  # noqa: TID251
 
@@ -157,6 +158,21 @@ def test_damaged_archives_end_in_a_message(tmp_path: Path) -> None:
         except FrontendError as error:
             messages.add(str(error))
     assert all(str(path) in message for message in messages)
+
+
+def test_as_many_strides_as_sizes(tmp_path: Path) -> None:
+    sizes = {"size": {"as_ints": [2, 2]}, "stride": {"as_ints": [1]}}
+    tensors = {"x": meta("f4", [4]), "y": meta("f4", [2, 2])}
+    path = write(
+        tmp_path / "m.pt2",
+        [node("as_strided.default", "y", self="x", **sizes)],
+        tensors,
+        ["x"],
+        ["y"],
+        {},
+    )
+    with pytest.raises(LegalizationError, match="1 strides"):
+        _legal(load_model(path))
 
 
 def test_other_archives_are_told_what_they_are(tmp_path: Path) -> None:

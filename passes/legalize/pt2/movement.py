@@ -683,6 +683,8 @@ def legalize_as_strided(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     dims, sizes = dims_of(x), builder.exprs_of("size")
     strides = builder.exprs_of("stride")
+    if len(strides) != len(sizes):
+        builder.refuse(f"{len(strides)} strides", f"{len(sizes)}")
     offset = builder.expr("storage_offset") if builder.get("storage_offset") is not None else 0
     steps = [product(sizes[k + 1 :]) for k in range(len(sizes))]
     in_order = all(
