@@ -35,6 +35,8 @@ NAMES_OF_OPS = {
     },  # attributes, not ops
     "dialects/onnx/ops.py": {"onnx.opset"},
     "frontends/detect.py": {"builtin.module", "func.func"},  # how the text of IR begins
+    # What PyTorch calls functions of Python that compute sizes.
+    "passes/legalize/pt2/elementwise.py": {"math.ceil", "math.floor", "math.trunc"},
 }
 """
 Where strings like those of `OP_NAME` may stand, besides the definitions of ops: `name = "core.add"`

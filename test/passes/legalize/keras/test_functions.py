@@ -112,8 +112,8 @@ CASES: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], Expected]] = [
     ("Median", [X], {"axis": 1}, lambda x: np.median(x, 1)),
     ("Sort", [X], {"axis": 1}, lambda x: np.sort(x, 1)),
     ("Argsort", [X], {"axis": 1}, lambda x: np.argsort(x, 1, kind="stable")),
-    ("Cumprod", [X], {"axis": 1}, lambda x: np.cumprod(x, 1)),
-    ("Cumsum", [X], {}, np.cumsum),
+    ("Cumprod", [X], {"axis": 1}, lambda x: x.cumprod(1)),
+    ("Cumsum", [X], {}, lambda x: np.cumsum(x)),
     ("Flip", [CUBE], {"axis": 1}, lambda x: np.flip(x, 1)),
     ("Roll", [CUBE], {"shift": 5}, lambda x: np.roll(x, 5)),
     ("Diff", [X], {"n": 2, "axis": 1}, lambda x: np.diff(x, 2)),
@@ -170,8 +170,8 @@ def test_dense_of_bytes() -> None:
     config = {"units": 3, "activation": "linear", "dtype": "int8_from_float32"}
     (found,) = called("Dense", [X], config, {"kernel": KERNEL, "kernel_scale": SCALE})
     factor = np.float32(127) / (np.abs(X).max(1, keepdims=True) + np.float32(1e-7))
-    steps: Any = np.round(X * factor)
-    total = steps.astype(np.int32) @ KERNEL.astype(np.int32)
+    steps = cast("Array", np.round(X * factor))
+    total = cast("Array", steps.astype(np.int32) @ KERNEL.astype(np.int32))
     np.testing.assert_allclose(found, total / (SCALE * factor), rtol=1e-6)
 
 
