@@ -100,6 +100,21 @@ def test_scales_are_chosen_by_the_extrema(tmp_path: Path) -> None:
     assert (np.asarray(zero).item(), np.asarray(none).item()) == (-64, 0)
 
 
+@pytest.mark.parametrize("amounts", [(-4, 5), (-4, 1), (2, -4), (-1, 2), (-3, 3), (2, 0)])
+def test_borders_are_repeated_before_elements_are_taken_away(
+    tmp_path: Path, amounts: tuple[int, int]
+) -> None:
+    """Also where more is taken away than there was."""
+    begin, end = amounts
+    padding = {"as_ints": list(amounts)}
+    nodes = [node("replication_pad1d.default", "y", self="x", padding=padding)]
+    tensors = {"x": meta("f4", [1, 3]), "y": meta("f4", [1, 3 + begin + end])}
+    call = _legal(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {})))
+    places = [max(0, min(k - begin, 2)) for k in range(3 + begin + end)]
+    x = np.array([[1, 2, 4]], np.float32)
+    assert np.asarray(call({"x": x})["y"]).tolist() == x[:, places].tolist()
+
+
 def test_a_transposed_weight_of_a_shared_storage(tmp_path: Path) -> None:
     weight = meta("f4", [2, 3]) | {
         "strides": [{"as_int": 1}, {"as_int": 2}],

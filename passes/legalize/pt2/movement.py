@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.generators import diagonals, range_of
-from lowerdeck.passes.legalize.common.movement import concat, pad, sliced, tile
+from lowerdeck.passes.legalize.common.movement import concat, pad, positive_part, sliced, tile
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.promotion import promoted
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
@@ -429,7 +429,7 @@ def legalize_pad(builder: Pt2Legalizer) -> Results:
     begin, end = _spread(builder, rank_of(x), "pad")
     if mode != "constant":
         name = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
-        return [pad(builder, x, begin, end, None, name)]
+        return [_surrounded(builder, x, begin, end, name)]
     value = builder.number("value", 0)
     return [pad(builder, x, begin, end, builder.scalar(value, x))]
 
@@ -440,7 +440,19 @@ def legalize_edge_pad(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     begin, end = _spread(builder, rank_of(x), "padding")
     mode = "reflect" if builder.name.startswith("reflection") else "edge"
-    return [pad(builder, x, begin, end, None, mode)]
+    return [_surrounded(builder, x, begin, end, mode)]
+
+
+def _surrounded(
+    builder: Pt2Legalizer, x: SSAValue, begin: list[Expr], end: list[Expr], mode: str
+) -> SSAValue:
+    """The elements at the border are repeated first, also those that are taken away then."""
+    if mode == "edge":
+        first, last = ([positive_part(builder, each) for each in side] for side in (begin, end))
+        x = pad(builder, x, first, last, None, mode)
+        begin = [-positive_part(builder, -amount) for amount in begin]
+        end = [-positive_part(builder, -amount) for amount in end]
+    return pad(builder, x, begin, end, None, mode)
 
 
 # Triangles and diagonals
