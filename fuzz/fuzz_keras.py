@@ -17,14 +17,13 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from fuzz.fuzz_tflite import Ready, compare, interpreted, run_c
-from fuzz.fuzzing import BATCH, Outcome, Way, build, flags_of, outcome_of, way_of
+from fuzz.fuzzing import BATCH, Outcome, Tally, Way, build, flags_of, outcome_of, way_of
 from fuzz.tflite_graphs import Array, Program
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret import find_function
@@ -111,8 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--made", type=Path, help="a folder with models that are there already")
     parser.add_argument("--interpret", action="store_true", help="do not compile C")
     options = parser.parse_args(arguments)
-    counts: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
+    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="fuzz-keras-") as name:
         folder = options.made or Path(name)
         seeds = range(options.seed, options.seed + options.models)
@@ -127,15 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             batch = paths[start : start + BATCH]
             way = way_of(options.seed + start)
             for outcome in check(batch, way, as_c=not options.interpret):
-                counts[outcome.status] += 1
-                if outcome.status != "ok":
-                    kinds[outcome.kind] += 1
-                    message = outcome.message.rstrip().replace("\n", "\n    ")
-                    print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
-    for kind, count in kinds.most_common():
-        print(f"{count:6} {kind}")
-    print(", ".join(f"{count} {status}" for status, count in counts.most_common()))
-    return int(bool(counts["wrong"] or counts["crashed"]))
+                tally.add(outcome)
+    return tally.conclude()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ import gc
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fuzz.fuzzing import BATCH, Mismatch, Outcome, Way, build, flags_of, outcome_of, way_of
+from fuzz.fuzzing import BATCH, Mismatch, Outcome, Tally, Way, build, flags_of, outcome_of, way_of
 from fuzz.tflite_graphs import Array, Program, random_program
 from fuzz.tflite_nodes import RECIPES
 from lowerdeck.binding import Binding
@@ -274,20 +273,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     seeds = range(options.seed, options.seed + options.graphs)
     batches = [seeds[start : start + BATCH] for start in range(0, len(seeds), BATCH)]
-    counts: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
+    tally = Tally(_FINE)
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
         jobs = [pool.submit(_batch, batch, options.litert, options.out) for batch in batches]
         for outcome in (outcome for job in as_completed(jobs) for outcome in job.result()):
-            counts[outcome.status] += 1
-            if outcome.status not in _FINE:
-                kinds[outcome.kind] += 1
-                message = outcome.message.rstrip().replace("\n", "\n    ")
-                print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
-    for kind, count in kinds.most_common():
-        print(f"{count:6} {kind}")
-    print(", ".join(f"{count} {status}" for status, count in counts.most_common()))
-    return int(bool(counts["wrong"] or counts["crashed"]))
+            tally.add(outcome)
+    return tally.conclude()
 
 
 if __name__ == "__main__":

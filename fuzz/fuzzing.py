@@ -6,6 +6,7 @@ import gc
 import re
 import subprocess
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,30 @@ class Outcome:
         line = self.message.partition("\n")[0]
         line = re.sub(r"'[^']*'", "_", line)
         return f"{self.status}: {re.sub(r'[(].*?[)]|if .*', '', line)[:100]}"
+
+
+class Tally:
+    """What became of graphs: a line for each that is not fine, and at the end how many of each."""
+
+    def __init__(self, fine: Sequence[str] = ("ok",)) -> None:
+        self._fine = fine
+        self._counts: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+
+    def add(self, outcome: Outcome) -> None:
+        """One more outcome."""
+        self._counts[outcome.status] += 1
+        if outcome.status not in self._fine:
+            self._kinds[outcome.kind] += 1
+            message = outcome.message.rstrip().replace("\n", "\n    ")
+            print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
+
+    def conclude(self) -> int:
+        """Print the numbers; the exit status, 1 if a result is wrong or something crashed."""
+        for kind, count in self._kinds.most_common():
+            print(f"{count:6} {kind}")
+        print(", ".join(f"{count} {status}" for status, count in self._counts.most_common()))
+        return int(bool(self._counts["wrong"] or self._counts["crashed"]))
 
 
 class Mismatch(Exception):

@@ -95,9 +95,10 @@ def write(op: Any, found: Sequence[tuple[list[Any], Any]], folder: Path) -> None
             [],
         )
         case.finish()
-    except Exception:
+    except Exception as error:  # whatever PyTorch refuses, the other samples are written
         shutil.rmtree(folder, ignore_errors=True)
         if len(found) == 1:
+            print(f"{folder.name}: {error}".splitlines()[0], file=sys.stderr)
             return
         half = len(found) // 2
         write(op, found[:half], folder.with_name(f"{folder.name}_a"))

@@ -49,19 +49,17 @@ class Spots:
 
     def passed_between(self, first: Spot, second: Spot, number: int) -> Expr:
         """How far the loops between two spots in the text go along an axis."""
+        own = {*first.loops, *second.loops}
         found: dict[str, Expr] = {}
-        for spots in (*self.loads.values(), *self.stores.values()):
-            for spot in spots:
-                if not first.number < spot.number < second.number or number >= len(spot.indices):
-                    continue
-                split = _split(spot.indices[number], frozenset(self.trips))
-                if split is None:
-                    continue
-                for name, step in split[0].items():
-                    is_between = name not in (*first.loops, *second.loops)
-                    if is_between and step > 0 and is_never_negative(self.trips[name]):
-                        found[name] = self.trips[name] * step
-        return sum(found.values(), Expr.const(0))
+        for spot in itertools.chain(*self.loads.values(), *self.stores.values()):
+            if not first.number < spot.number < second.number or number >= len(spot.indices):
+                continue
+            split = _split(spot.indices[number], frozenset(self.trips))
+            steps = split[0].items() if split is not None else ()
+            found |= {name: self.trips[name] * step for name, step in steps if step > 0}
+        passed = {name: way for name, way in found.items() if name not in own}
+        known = (way for name, way in passed.items() if is_never_negative(self.trips[name]))
+        return sum(known, Expr.const(0))
 
     def _visit(self, block: Block, loops: tuple[str, ...]) -> None:
         for op in block.ops:

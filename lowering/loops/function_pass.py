@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -19,9 +21,9 @@ class FunctionPass(ModulePass):
     So what became of a function holds for all that are equal (`buffers/finishing.py`).
     """
 
+    @abstractmethod
     def run(self, function: FuncOp, target: Target) -> None:
         """Change one function."""
-        raise NotImplementedError
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_named(options_of(ctx).target)
