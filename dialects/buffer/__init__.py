@@ -57,6 +57,7 @@ from lowerdeck.dialects.buffer.vector import (
     ReduceOp,
     SelectOp,
     TransposeOp,
+    WidenPairsOp,
 )
 
 Buffer = Dialect(
@@ -91,6 +92,7 @@ Buffer = Dialect(
         FromLanesOp,
         LaneNumbersOp,
         TransposeOp,
+        WidenPairsOp,
         PrefetchOp,
         EntryOp,
         OpenOutputOp,

@@ -294,6 +294,43 @@ class DotQuadsOp(_DotOp):
     name = "buffer.dot_quads"
 
 
+@irdl_op_definition
+class WidenPairsOp(IRDLOperation):
+    """
+    The two signed bytes of each i16 as the two signed halves of an i32. Of scalars, too.
+
+    Constraints:
+
+    - (C1) the input is of i16, the result of as many i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.widen_pairs %x : vector<8xi16> -> vector<8xi32>
+    ```
+    """
+
+    name = "buffer.widen_pairs"
+    input = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
+
+    def __init__(self, input: SSAValue):
+        lanes = lanes_of(input.type)
+        type_ = vector_type(IntegerType(32), lanes) if lanes else IntegerType(32)
+        super().__init__(operands=[input], result_types=[type_])
+
+    def verify_(self) -> None:
+        before, after = self.input.type, self.result.type
+        fits = scalar_of(before) == IntegerType(16) and scalar_of(after) == IntegerType(32)
+        require(
+            fits and lanes_of(before) == lanes_of(after),
+            lambda: f"pairs of bytes of {before} as {after}",
+            "C1",
+        )
+
+
 class _RoundedOp(IRDLOperation):
     """Two i32 of which a quotient is rounded."""
 

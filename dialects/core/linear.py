@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr, IntAttr, UnitAttr
+from xdsl.dialects.builtin import FloatAttr, IntAttr, IntegerType, UnitAttr
 from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -408,8 +408,9 @@ class MatmulOp(ContractionOp):
     rhs) without one. Integers wrap around; floats accumulate in at least their own precision and
     are rounded once. Zero points of lhs and rhs, which broadcast to them, are subtracted from their
     elements in the type of the result before these are multiplied. Elements that are `packed` hold
-    several terms each: `pairs` two signed numbers of 16 bits, `unsigned_left` and `unsigned_right`
-    four bytes, which have signs in the other factor. Each is multiplied by the one in its place.
+    several terms each: `pairs` two signed numbers of half their bits, `unsigned_left` and
+    `unsigned_right` four bytes, which have signs in the other factor. Each is multiplied by the one
+    in its place.
 
     Constraints:
 
@@ -420,7 +421,8 @@ class MatmulOp(ContractionOp):
     - (C4) the batch dimensions broadcast.
     - (C5) there are no zero points or two, integers of the type of their factor or of the
       accumulator, which broadcast to the factor.
-    - (C6) packed elements are i32, without zero points and accumulator.
+    - (C6) packed elements are i32, without zero points; of pairs, those of rhs may be i16, with an
+      accumulator of i32.
 
     Examples:
 
@@ -467,8 +469,8 @@ class MatmulOp(ContractionOp):
         self.require_zero_points("C5")
         require(
             self.packing is None
-            or (element == i32 and not self.zeros and self.accumulator is None),
-            lambda: f"packed elements of {element}",
+            or (element == i32 and not self.zeros and self._packed_elements_are_known),
+            lambda: f"packed elements of {element_type(self.lhs)} and {element_type(self.rhs)}",
             "C6",
         )
         lhs, rhs = dims_of(self.lhs), dims_of(self.rhs)
@@ -480,6 +482,14 @@ class MatmulOp(ContractionOp):
         )
         batch = require_broadcast([lhs[:-2], rhs[:-2]], "C4")
         return [tensor(element, [*batch, lhs[-2], rhs[-1]])]
+
+    @property
+    def _packed_elements_are_known(self) -> bool:
+        assert self.packing is not None
+        elements = tuple(map(element_type, self.factors))
+        if elements == (i32, i32):
+            return self.accumulator is None
+        return elements == (i32, IntegerType(16)) and self.packing.data is Packing.PAIRS
 
 
 @irdl_op_definition

@@ -199,6 +199,14 @@ def _dot_pairs_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
     return f"{c} + {low} + ({a} >> 16) * ({b} >> 16)"
 
 
+def _widen_pairs(op: Operation, a: str) -> str:
+    return f"({a} >> 8 << 16) + (({a} & 0xFF ^ 0x80) - 0x80 & 0xFFFF)"
+
+
+def _widen_pairs_of_lanes(op: Operation, a: str) -> str:
+    return f"{a}.view(np.int8).astype(np.int16).view(np.int32)"
+
+
 def _multiply_high(op: Operation, a: str, b: str) -> str:
     return _wrapped(op, f"({a} * {b} + (1 << 30)) >> 31")
 
@@ -329,6 +337,7 @@ FORMS: dict[type[Operation], Form] = {
     vector.AnyOp: _plain("bool({0}.any())"),
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.WidenPairsOp: _widen_pairs,
     vector.MultiplyHighOp: _multiply_high,
     vector.DivideByPowerOp: _divide_by_power,
 }
@@ -369,6 +378,7 @@ LANE_FORMS: dict[type[Operation], Form] = {
     math.RoundEvenOp: _plain("np.rint({0})"),
     vector.DotPairsOp: _dot_pairs_of_lanes,
     vector.DotQuadsOp: _dot_quads_of_lanes,
+    vector.WidenPairsOp: _widen_pairs_of_lanes,
     vector.MultiplyHighOp: _multiply_high_of_lanes,
     vector.DivideByPowerOp: _divide_lanes_by_power,
 }

@@ -98,10 +98,10 @@ def _centered(factor: Array, zero: Array | None, dtype: np.dtype[Any]) -> Array:
 
 def _terms(x: Array, packing: Packing, *, is_unsigned: bool) -> Iterator[Array]:
     """The terms that each element holds, in i32."""
-    bits = 32 // packing.terms
+    bits = 8 * x.dtype.itemsize // packing.terms
     part = np.dtype(f"{'u' if is_unsigned else ''}int{bits}")
     for number in range(packing.terms):
-        yield (x >> np.int32(bits * number)).astype(part).astype(np.int32)
+        yield (x >> x.dtype.type(bits * number)).astype(part).astype(np.int32)
 
 
 @meaning_of(linear.MatmulOp)

@@ -308,6 +308,14 @@ def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
     return f"(int32_t)((uint32_t){c} + {' + '.join(products)})"
 
 
+def _widen_pairs(op: Operation, a: str) -> str:
+    """The lower byte with its sign in the lower half, the upper one above."""
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a)
+    low = f"(uint16_t)(int16_t)(int8_t){a}"
+    return f"(int32_t)((uint32_t)({a} >> 8) << 16 | {low})"
+
+
 def _multiply_high(op: Operation, a: str, b: str) -> str:
     """Of the 64 bits, those from 31 on, whose shift has no sign to keep."""
     if lanes_of(op.results[0].type):
@@ -383,6 +391,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ReduceOp: _vector_function,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.WidenPairsOp: _widen_pairs,
     vector.MultiplyHighOp: _multiply_high,
     vector.DivideByPowerOp: _divide_by_power,
     vector.FromLanesOp: _from_lanes,

@@ -118,6 +118,21 @@ def dot_quads(name: str, lanes: int, isa: Isa) -> str:
     return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
 
 
+def widen_pairs(name: str, lanes: int, isa: Isa) -> str:
+    """Twice as many bytes as lanes, with their signs, as halves of lanes."""
+    words = f"typedef int16_t words __attribute__((vector_size({4 * lanes})));"
+    own: list[str] = []
+    if (builtin := isa.conversions.get(("i8", "i16", False, 2 * lanes))) is not None:
+        own = [f"  {words}", "  words r;", f"  {builtin.call};", f"  return ({name})r;"]
+    plain = [
+        f"  const {name} low = ({name})((lowerdeck_u32x{lanes})wide << 24) >> 24 & 0xffff;",
+        f"  return ({name})((lowerdeck_u32x{lanes})(wide >> 8) << 16) | low;",
+    ]
+    plain.insert(0, f"  const {name} wide = __builtin_convertvector(x, {name});")
+    head = f"static inline {name} {name}_widen_pairs(lowerdeck_i16x{lanes} x) {{"
+    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+
+
 def multiply_high(name: str, lanes: int, isa: Isa) -> str:
     """Products in 64 bits, of which bits from 31 on are kept: even lanes, then odd ones."""
     plain = [

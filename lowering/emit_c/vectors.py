@@ -31,6 +31,7 @@ from lowerdeck.dialects.buffer.vector import (
     ReduceOp,
     SelectOp,
     TransposeOp,
+    WidenPairsOp,
     lanes_of,
     scalar_of,
     vector_type,
@@ -49,6 +50,7 @@ from lowerdeck.lowering.emit_c.vector_arithmetic import (
     integer_extrema,
     multiply_high,
     rounding_or_root,
+    widen_pairs,
 )
 from lowerdeck.lowering.emit_c.vector_conversions import Conversion, half_conversions
 from lowerdeck.lowering.emit_c.vector_movement import (
@@ -95,6 +97,7 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     MinfOp: "min",
     DotPairsOp: "dot_pairs",
     DotQuadsOp: "dot_quads",
+    WidenPairsOp: "widen_pairs",
     MultiplyHighOp: "multiply_high",
     DivideByPowerOp: "divide_by_power",
     math.SqrtOp: "sqrt",
@@ -304,6 +307,7 @@ def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Fun
     if scalar == IntegerType(32):
         found[f"{name}_dot_pairs"] = Function(dot_pairs(name, lanes, isa))
         found[f"{name}_dot_quads"] = Function(dot_quads(name, lanes, isa))
+        found[f"{name}_widen_pairs"] = Function(widen_pairs(name, lanes, isa))
         found[f"{name}_multiply_high"] = Function(multiply_high(name, lanes, isa))
         found[f"{name}_divide_by_power"] = Function(divide_by_power(name, lanes))
     return found

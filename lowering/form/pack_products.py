@@ -86,11 +86,20 @@ def _is_one(op: ContractionOp, number: int) -> bool:
 
 def _terms(target: Target, weights: Array | None) -> int:
     """How many terms of sums an i32 holds on a target: the weights may have to be signed bytes."""
-    if weights is not None and target.isa.quads:
-        limits = np.iinfo(np.int8)
-        if weights.min() >= limits.min and weights.max() <= limits.max:
-            return 4
+    if target.isa.quads and _are_signed_bytes(weights):
+        return 4
     return 2 if target.isa.pairs else 1
+
+
+def _are_signed_bytes(weights: Array | None) -> bool:
+    """True if bytes with signs hold known weights."""
+    limits = np.iinfo(np.int8)
+    return weights is not None and limits.min <= weights.min() and weights.max() <= limits.max
+
+
+def _has_few_rows(op: MatmulOp) -> bool:
+    """True if the right factor is read so rarely that reading it takes longest."""
+    return (product(dims_of(op.lhs)[:-1]).value or FEWEST_LANES) < FEWEST_LANES
 
 
 def _starts(depth: int, terms: int) -> Iterator[tuple[int, int]]:
@@ -248,8 +257,7 @@ class PackMatmul(Pattern[Array | None]):
             return None
         weights = _centered(op, 1)
         terms = _terms(self._target, weights)
-        rows = product(dims_of(op.lhs)[:-1]).value or FEWEST_LANES
-        if terms == 1 or (terms == 2 and rows < FEWEST_LANES):
+        if terms == 1 or (terms == 2 and _has_few_rows(op) and not _are_signed_bytes(weights)):
             # What is read but once takes less time in bytes.
             return None
         is_constant = isinstance(op.rhs.owner, ConstantOp)
@@ -277,9 +285,12 @@ class PackMatmul(Pattern[Array | None]):
             right = other.words(rank_of(op.rhs) - 2, once=True)
         else:
             words = _packed(weights.swapaxes(-1, -2), terms).swapaxes(-1, -2)
+            if terms == 2 and _has_few_rows(op):
+                words = (words & 0xFF | words >> 16 << 8).astype(np.int16)
             right = factor.add(ConstantOp.of(np.ascontiguousarray(words)))
         packing = Packing.PAIRS if terms == 2 else Packing.UNSIGNED_LEFT
-        total = factor.add(MatmulOp(left, right, packing=packing))
+        accumulator = None if element_type(right) == i32 else i32
+        total = factor.add(MatmulOp(left, right, accumulator=accumulator, packing=packing))
         if weights is not None:
             excess = factor.excess(weights.sum(-2, dtype=np.int32, keepdims=True))
             if excess is not None:
@@ -519,10 +530,11 @@ class PackProductsPass(ModulePass):
     Of sums in i32, on targets with vectors. Packed are four bytes, where the target multiplies
     bytes without signs by bytes with signs and the weights without zero points are such: the zero
     points of x are kept, padding is one of them, and what they add is subtracted from the sums.
-    Else pairs of 16 bits, where the target multiplies those, without zero points; else single
-    terms. An i32 holds terms that are a part of the channels, or of the columns of x, apart, so
-    that what is read for several of them lies side by side. A window is a column of a matrix. Maps
-    behind a convolution are computed for the matrix.
+    Else pairs of 16 bits, where the target multiplies those, without zero points; where fewer than
+    4 rows read the weights, these are pairs of bytes. Else single terms. An i32 holds terms that
+    are a part of the channels, or of the columns of x, apart, so that what is read for several of
+    them lies side by side. A window is a column of a matrix. Maps behind a convolution are computed
+    for the matrix.
     """
 
     name = "pack-products"

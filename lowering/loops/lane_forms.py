@@ -201,6 +201,11 @@ def _resize(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Opera
     return vector.ConvertOp(v.vector(value, cloner, block), type_, unsigned=unsigned)
 
 
+def _widen_pairs(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Operation:
+    (a,) = v.vectors(op, cloner, block)
+    return vector.WidenPairsOp(a)
+
+
 def _last_bit(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Operation:
     """Integers to truth values."""
     (a,) = v.vectors(op, cloner, block)
@@ -398,6 +403,7 @@ FORMS: Mapping[type[Operation], Form] = {
     arith.FPToSIOp: _to_integer,
     arith.FPToUIOp: _to_integer,
     **dict.fromkeys(DIVISIONS, _division),
+    vector.WidenPairsOp: _widen_pairs,
     arith.ExtFOp: _convert_float,
     arith.TruncFOp: _convert_float,
 }

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.vector import DotPairsOp, DotQuadsOp
+from lowerdeck.dialects.buffer.vector import DotPairsOp, DotQuadsOp, WidenPairsOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
@@ -60,6 +60,8 @@ def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index)
     result = k.element(value, at)
     if element_type(value) == to and not op.zero_points:
         return result
+    if isinstance(op, MatmulOp) and op.packing is not None:
+        return k.builder.add(WidenPairsOp(result))
     result = scalars.cast(k.builder, result, element_type(value), to)
     if not op.zero_points or _is_zero(zero := op.zero_points[number]):
         return result

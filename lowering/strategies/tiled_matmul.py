@@ -196,9 +196,9 @@ def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:
 
 
 def _can_be_copied(kernel: KernelOp, op: MatmulOp) -> bool:
-    """True for a computed right matrix of known sizes, of floats."""
+    """True for a computed right matrix of known sizes."""
     is_known = static_shape(op.rhs) is not None and position_of(kernel, op.rhs) is not None
-    return is_known and is_of(op, f32, f64) and not is_constant(kernel, op.rhs)
+    return is_known and not is_constant(kernel, op.rhs)
 
 
 def _is_mostly_result(op: MatmulOp, target: Target) -> bool:

@@ -898,6 +898,16 @@ buffer.func @dot_quads_c1 {
 
 // -----
 
+// CHECK: op 'buffer.widen_pairs': pairs of bytes of vector<8xi8> as vector<8xi32> (C1)
+buffer.func @widen_pairs_c1 {
+^bb0(%x : !buffer.ref<[8] x i8>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x i8> -> vector<8xi8>
+  %b = buffer.widen_pairs %a : vector<8xi8> -> vector<8xi32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.multiply_high': a quotient of f32 (C1)
 buffer.func @multiply_high_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):

@@ -66,6 +66,8 @@ buffer.func @lanes {
 // CHECK-NEXT:    %q = buffer.dot_quads %b, %c, %d : vector<8xi32>
 // CHECK-NEXT:    %h = buffer.multiply_high %q, %c : vector<8xi32>
 // CHECK-NEXT:    %p = buffer.divide_by_power %h, %b : vector<8xi32>
+// CHECK-NEXT:    %s = buffer.convert %a : vector<8xi8> -> vector<8xi16>
+// CHECK-NEXT:    %w = buffer.widen_pairs %s : vector<8xi16> -> vector<8xi32>
 buffer.func @widened {
 ^bb0(%x: !buffer.ref<[8] x ui8>):
   %a = buffer.load %x <[0]> : !buffer.ref<[8] x ui8> -> vector<8xi8>
@@ -75,6 +77,8 @@ buffer.func @widened {
   %q = buffer.dot_quads %b, %c, %d : vector<8xi32>
   %h = buffer.multiply_high %q, %c : vector<8xi32>
   %p = buffer.divide_by_power %h, %b : vector<8xi32>
+  %s = buffer.convert %a : vector<8xi8> -> vector<8xi16>
+  %w = buffer.widen_pairs %s : vector<8xi16> -> vector<8xi32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
 

@@ -1410,8 +1410,16 @@ func.func @matmul_c5_number(%x : tensor<2x3xi8>, %y : tensor<3x4xi8>, %z : tenso
 
 // -----
 
-// CHECK: op 'core.matmul': packed elements of f32 (C6)
+// CHECK: op 'core.matmul': packed elements of f32 and f32 (C6)
 func.func @matmul_c6(%x : tensor<2x3xf32>, %y : tensor<3x4xf32>) {
   %r = core.matmul %x, %y packed pairs : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.matmul': packed elements of i32 and i16 (C6)
+func.func @matmul_c6_bytes(%x : tensor<2x3xi32>, %y : tensor<3x4xi16>) {
+  %r = core.matmul %x, %y packed unsigned_left in i32 : (tensor<2x3xi32>, tensor<3x4xi16>) -> tensor<2x4xi32>
   func.return
 }

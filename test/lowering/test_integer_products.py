@@ -93,6 +93,8 @@ PRODUCTS = [
     Product((17, 40), (40, 48), (np.uint8, np.uint8), ((), (48,))),
     Product((3, 9), (9, 70), (np.int8, np.uint8), ((3, 1), (1, 70))),
     Product((4, 7), (7, 35), zeros=None),
+    Product((1, 21), (21, 43), zeros=None),
+    Product((3, 8), (8, 70), (np.int8, np.int8), None),
     Product((1, 6), (6, 16), (np.int8, np.int8)),
     Product((2, 5, 9), (2, 9, 20), (np.int8, np.int8), ((5, 1), (1,))),
     Product((2, 1, 4, 6), (3, 6, 33), zeros=((2, 1, 1, 1), (3, 1, 33))),
@@ -242,14 +244,16 @@ def test_largest_sums(tmp_path: Path, target: str) -> None:
         (np.int8, 127, -128, -128, 127),
     ]
     for dtype, number, zero, weight, other in cases:
-        x, w = np.full((4, 70), number, dtype), np.full((70, 18), weight, np.int8)
+        w = np.full((70, 18), weight, np.int8)
         constants = [w, np.array(zero, dtype), np.array(other, np.int8)]
 
         def body(x: SSAValue, constants: list[Array] = constants) -> MatmulOp:
             w, *zeros = (ConstantOp.of(array).result for array in constants)
             return MatmulOp(x, w, zeros, accumulator=i32)
 
-        add(suite, target, [typed(dtype, 4, 70)], body, x)
+        for rows in (1, 4):
+            x = np.full((rows, 70), number, dtype)
+            add(suite, target, [typed(dtype, rows, 70)], body, x)
     suite.check()
 
 

@@ -30,8 +30,13 @@ func.func @product(%x: tensor<4x3xui8>, %zero: tensor<ui8>) -> tensor<4x4xi32> {
 
 // -----
 
-// What is read but once stays in bytes, four of which take no more than one each.
+// What is read but once stays in bytes: two of known weights that have signs are a number of 16
+// bits. Four take no more than one each.
 // CHECK-LABEL: @few_rows
+// CHECK:         core.constant dense<{{.*}}1, 1, 1, 1], [257, 257, 257, 257{{.*}}> : tensor<2x4xi16>
+// CHECK-NEXT:    core.matmul %{{.*}}, %{{.*}} packed pairs in i32 : (tensor<3x2xi32>, tensor<2x4xi16>) -> tensor<3x4xi32>
+// CHECK-NOT:     packed
+// CHECK-LABEL: @few_rows_of_wide_weights
 // CHECK-NOT:     packed
 // QUADS-LABEL: @few_rows
 // QUADS-COUNT-1: packed unsigned_left
@@ -41,6 +46,14 @@ func.func @few_rows(%x: tensor<3x3xui8>, %v: tensor<3x4xi8>) -> (tensor<3x4xi32>
   %y = core.matmul %x, %w in i32 : (tensor<3x3xui8>, tensor<3x4xi8>) -> tensor<3x4xi32>
   %z = core.matmul %x, %v in i32 : (tensor<3x3xui8>, tensor<3x4xi8>) -> tensor<3x4xi32>
   func.return %y, %z : tensor<3x4xi32>, tensor<3x4xi32>
+}
+
+func.func @few_rows_of_wide_weights(%x: tensor<3x3xui8>) -> tensor<3x4xi32> {
+  %w = core.constant dense<-100> : tensor<3x4xi8>
+  %none = core.constant dense<0> : tensor<ui8>
+  %far = core.constant dense<100> : tensor<i8>
+  %y = core.matmul %x, %w, %none, %far in i32 : (tensor<3x3xui8>, tensor<3x4xi8>, tensor<ui8>, tensor<i8>) -> tensor<3x4xi32>
+  func.return %y : tensor<3x4xi32>
 }
 
 // -----
