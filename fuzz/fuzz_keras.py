@@ -8,6 +8,9 @@ give, or `--made FOLDER` is where it has. Each file is read, legalized and run i
 core, and compiled to C, of which one run of gcc compiles many (not with `--interpret`). Types and
 shapes have to be equal, and numbers close to one another.
 
+A seed of which Keras makes no model counts as `not made`, and there is a line for each layer that
+Keras refused, in whose place another one was drawn: neither is a fault.
+
 The exit status is 1 if a model is computed wrong or something crashes.
 """
 
@@ -74,6 +77,19 @@ def lowered(path: Path, way: Way, *, as_c: bool) -> Ready | None:
     return Ready(seed, program, emit(context, module, f"g{seed}"), core, want)
 
 
+def against(folder: Path, seeds: Sequence[int]) -> list[Outcome]:
+    """What Keras has against models, and against layers of those that it made."""
+    found: list[Outcome] = []
+    for seed in seeds:
+        refused, drawn = folder / f"{seed}.no", folder / f"{seed}.drawn"
+        if refused.exists():
+            found.append(Outcome(seed, "not made", refused.read_text()))
+        if drawn.exists():
+            lines = drawn.read_text().splitlines()
+            found += [Outcome(seed, "layer refused by Keras", line) for line in lines]
+    return found
+
+
 def check(paths: Sequence[Path], way: Way, *, as_c: bool) -> list[Outcome]:
     """What becomes of models."""
     found: list[Outcome] = []
@@ -116,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seeds = range(options.seed, options.seed + options.models)
         if options.keras:
             made(options.keras, folder, seeds)
+        for outcome in against(folder, seeds):
+            tally.add(outcome)
         paths = [
             path
             for path in (folder / f"{k}{suffix}" for k in seeds for suffix in (".keras", ".h5"))

@@ -1,13 +1,14 @@
 """
 Random TensorFlow Lite models, by the interpreter and as C, beside LiteRT's reference kernels.
 
-    python -m fuzz.fuzz_tflite --graphs 2000 --seed S --jobs 2 [--litert PYTHON] [--out FOLDER]
+    python -m fuzz.fuzz_tflite --graphs 2000 --seed S [--litert PYTHON] [--out FOLDER] [--interpret]
 
 Each graph of `tflite_graphs` is written as a file, read, legalized and run in the interpreter of
-core, and compiled to C, of which one run of gcc compiles many; models that remember are called
-several times. `--litert` names a Python that has ai-edge-litert (`run_in_litert`). Integers have
-to be equal, floats to be close to one another. Where the reference kernels alone differ, and the
-optimized ones give what the C gives, the graph is counted as `disputed`.
+core, and compiled to C, of which one run of gcc compiles many (not with `--interpret`); models that
+remember are called several times. `--litert` names a Python that has ai-edge-litert
+(`run_in_litert`). Integers have to be equal, floats to be close to one another. Where the reference
+kernels alone differ, and the optimized ones give what the C gives, the graph is counted as
+`disputed`. Several processes share the work with `--jobs`.
 
 A graph with which something is wrong is run with all its tensors as outputs, to say which operator
 differs first; `--out` is the folder for its file and inputs. The exit status is 1 if a graph is
@@ -24,11 +25,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from fuzz.fuzzing import BATCH, Mismatch, Outcome, Tally, Way, build, flags_of, outcome_of, way_of
 from fuzz.tflite_graphs import Array, Program, random_program
@@ -147,8 +150,19 @@ def interpreted(calls: Calls, program: Program) -> Results:
         return [calls(feed) for feed in program.feeds]
 
 
-def lowered(path: Path, program: Program, seed: int, way: Way) -> Ready:
-    """The C of a graph whose legalized form gives the results; Mismatch if it does not."""
+@dataclass(frozen=True)
+class Judged:
+    """A graph whose legalized form gives the results."""
+
+    module: ModuleOp
+    context: LowerdeckContext
+    core: Results
+    litert: Results | None
+    is_disputed: bool
+
+
+def judged(path: Path, program: Program, way: Way) -> Judged:
+    """A graph in the interpreter of core; Mismatch if it gives something else."""
     want = answers(path.with_suffix(".out.npz"))
     module = import_model(path)
     context = LowerdeckContext(options=CompileOptions(target=way.target, threads=way.threads))
@@ -164,8 +178,14 @@ def lowered(path: Path, program: Program, seed: int, way: Way) -> Ready:
             if want is None or difference_of(core, want, tolerance(program)):
                 raise
             is_disputed = True
-    run_to_phase(context, module, "scheduled", after="legal")
-    return Ready(seed, program, emit(context, module, f"g{seed}"), core, want, is_disputed)
+    return Judged(module, context, core, want, is_disputed)
+
+
+def lowered(item: Judged, program: Program, seed: int) -> Ready:
+    """The C of a graph."""
+    run_to_phase(item.context, item.module, "scheduled", after="legal")
+    artifact = emit(item.context, item.module, f"g{seed}")
+    return Ready(seed, program, artifact, item.core, item.litert, item.is_disputed)
 
 
 def run_c(item: Ready, library: Path, threads: int) -> None:
@@ -186,8 +206,11 @@ def run_c(item: Ready, library: Path, threads: int) -> None:
 # Checks
 
 
-def check(programs: Mapping[int, Program], way: Way, litert: str | None) -> list[Outcome]:
+def check(
+    programs: Mapping[int, Program], way: Way, litert: str | None, *, as_c: bool
+) -> list[Outcome]:
     """What becomes of graphs, by seed."""
+    alone = "ok" if litert is None else "alone"
     found: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="fuzz-tflite-") as name:
         folder = Path(name)
@@ -200,26 +223,34 @@ def check(programs: Mapping[int, Program], way: Way, litert: str | None) -> list
             path = folder / f"{seed}.tflite"
 
             def prepare(path: Path = path, seed: int = seed) -> None:
-                ready.append(lowered(path, programs[seed], seed, way))
+                item = judged(path, programs[seed], way)
+                if as_c:
+                    ready.append(lowered(item, programs[seed], seed))
+                else:
+                    found.append(Outcome(seed, _right(item, alone)))
 
             outcome = outcome_of(seed, prepare)
             if outcome is not None:
                 is_invalid = outcome.status == "refused" and path.with_suffix(".no").exists()
                 found.append(Outcome(seed, "invalid", outcome.message) if is_invalid else outcome)
-        found += _run(ready, way, folder, alone="ok" if litert is None else "alone")
+        found += _run(ready, way, folder, alone)
         return found
 
 
+def _right(item: Ready | Judged, alone: str) -> str:
+    """The status of a graph that is right; `alone` where LiteRT does not run it."""
+    return "disputed" if item.is_disputed else "ok" if item.litert is not None else alone
+
+
 def _run(ready: Sequence[Ready], way: Way, folder: Path, alone: str) -> list[Outcome]:
-    """Run C; the status is `alone` where LiteRT does not run a graph."""
+    """Run C."""
     if not ready:
         return []
     library = build([item.artifact for item in ready], folder, flags_of(ready[0].artifact, way))
     found: list[Outcome] = []
     for item in ready:
         outcome = outcome_of(item.seed, lambda item=item: run_c(item, library, way.threads))
-        right = "disputed" if item.is_disputed else "ok" if item.litert is not None else alone
-        found.append(outcome or Outcome(item.seed, right))
+        found.append(outcome or Outcome(item.seed, _right(item, alone)))
     return found
 
 
@@ -244,12 +275,14 @@ def first_difference(seed: int, litert: str) -> str:
     return "not with all its tensors"
 
 
-def _batch(seeds: Sequence[int], litert: str | None, out: Path | None) -> list[Outcome]:
+def _batch(
+    seeds: Sequence[int], litert: str | None, out: Path | None, *, as_c: bool
+) -> list[Outcome]:
     gc.disable()
     gc.freeze()
     programs = {seed: random_program(seed, RECIPES) for seed in seeds}
     outcomes: list[Outcome] = []
-    for found in check(programs, way_of(seeds[0]), litert):
+    for found in check(programs, way_of(seeds[0]), litert, as_c=as_c):
         outcome, program = found, programs[found.seed]
         if outcome.status == "wrong" and litert is not None:
             text = f"{first_difference(outcome.seed, litert)}\n{outcome.message}"
@@ -270,12 +303,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--litert", help="a Python that has ai-edge-litert")
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
+    parser.add_argument("--interpret", action="store_true", help="do not compile C")
     options = parser.parse_args(arguments)
     seeds = range(options.seed, options.seed + options.graphs)
     batches = [seeds[start : start + BATCH] for start in range(0, len(seeds), BATCH)]
     tally = Tally(_FINE)
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        jobs = [pool.submit(_batch, batch, options.litert, options.out) for batch in batches]
+        batch = partial(_batch, litert=options.litert, out=options.out, as_c=not options.interpret)
+        jobs = [pool.submit(batch, seeds) for seeds in batches]
         for outcome in (outcome for job in as_completed(jobs) for outcome in job.result()):
             tally.add(outcome)
     return tally.conclude()

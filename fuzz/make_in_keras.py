@@ -5,7 +5,8 @@ Random models of Keras, with what Keras gives for them.
 
 It runs in a Python that has Keras 3 and needs nothing of this project. For each seed there are
 `SEED.keras` (or `SEED.h5`) and `SEED.npz` with the inputs (`in/0`, ...) and outputs (`out/0`, ...),
-in the order of the model, or `SEED.no` with what Keras says against it.
+in the order of the model, or `SEED.no` with what Keras says against it. Where Keras refuses a
+layer, another one is drawn: `SEED.drawn` has a line for each that it refused.
 """
 
 # Keras is not installed where types are checked.
@@ -50,6 +51,7 @@ class Maker:
         self.batch = self.rng.randint(1, 3)
         self.is_integer: dict[int, int] = {}
         self.shapes: list[tuple[int, ...]] = []
+        self.refused: list[str] = []
 
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
@@ -503,10 +505,12 @@ def model_of(m: Maker) -> Any:
     for _ in range(m.rng.choice([1, 1, 2, 3, 5])):
         if len(x.shape) not in BY_RANK or np.prod(x.shape[1:]) > 4000:
             break
+        layer = m.rng.choice(BY_RANK[len(x.shape)])
         try:
-            x = m.rng.choice(BY_RANK[len(x.shape)])(m, x)
-        except (ValueError, TypeError, IndexError, AttributeError, NotImplementedError):
-            continue
+            x = layer(m, x)
+        except (ValueError, TypeError, IndexError, AttributeError, NotImplementedError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            m.refused.append(f"{layer.__name__}: {type(error).__name__}: {reason}")
     if any(x is given for given in m.inputs):
         x = L.Dense(3)(x)
     inner = keras.Model(m.inputs, x)
@@ -538,6 +542,8 @@ def make(seed: int, folder: Path) -> None:
     keras.backend.clear_session()
     m = Maker(seed)
     model = model_of(m)
+    if m.refused:
+        (folder / f"{seed}.drawn").write_text("\n".join(m.refused))
     randomized(m, model)
     is_plain = all(type(layer).__name__ not in _KEPT for layer in model.layers)
     if m.chance(0.15) and is_plain:

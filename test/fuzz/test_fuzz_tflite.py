@@ -15,7 +15,12 @@ from lowerdeck.frontends.tflite.model import Model
 
 def test_graphs_of_a_fixed_seed() -> None:
     programs = {seed: random_program(seed, RECIPES) for seed in range(700, 706)}
-    assert {item.status for item in check(programs, QUICK, None)} <= {"ok", "refused"}
+    compiled = check(programs, QUICK, None, as_c=True)
+    assert {item.status for item in compiled} <= {"ok", "refused"}
+    interpreted = check(programs, QUICK, None, as_c=False)
+    assert {(item.seed, item.status) for item in interpreted} == {
+        (item.seed, item.status) for item in compiled
+    }
 
 
 def test_graphs_are_what_their_seeds_say(tmp_path: Path) -> None:
