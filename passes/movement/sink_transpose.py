@@ -14,6 +14,7 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
+from lowerdeck.passes.movement.permute_rows import PermuteRows
 from lowerdeck.passes.movement.reshapes import SinkReshape, drops_ones
 from lowerdeck.passes.movement.transposes import (
     ComposeTransposes,
@@ -119,6 +120,8 @@ class SinkTransposePass(PatternPass):
     - transpose(x0, p), transpose(x1, p), ... -> parts of transpose(x, p) [x0, x1, ... are all parts
       of x, used only here]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
+    - reshape(transpose(x, p)) @ w -> reshape(x) @ w' [w a constant matrix, w' its rows in another
+      order; the reshape makes rows of the dimensions that move; such products are all that reads it]
     - reshape(transpose(x, p)) -> transpose(reshape(x), q) [the reshape drops dimensions of one]
     - transpose(reshape(x), p) -> reshape(transpose(x, q)) [the reshape adds dimensions of one]
     - concat(reshape(x), reshape(y), ...) -> reshape(concat(x, y, ...)) [the reshapes drop the same
@@ -148,4 +151,5 @@ class SinkTransposePass(PatternPass):
             SinkTranspose(_worth),
             SinkSharedTranspose(_worth),
             SinkReshape(drops_ones),
+            PermuteRows(),
         ]

@@ -201,3 +201,76 @@ func.func @elsewhere(%x : tensor<1x2x3xf32>, %y : tensor<2x1x3xf32>) -> tensor<4
   %2 = core.concat %0, %1 axis 0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
   func.return %2 : tensor<4x3xf32>
 }
+
+// -----
+
+// Rows of weights move instead of what is flattened: rows 0, 3, 1, 4, 2, 5 come after one another. With
+// integers, too, and for each of several products.
+// CHECK-LABEL: @rows
+// CHECK:         %[[W:.*]] = core.reshape %w [2, 3, 2] : (tensor<6x2xf32>)
+// CHECK-NEXT:    %[[T:.*]] = core.transpose %[[W]] [1, 0, 2] : {{.*}} -> tensor<3x2x2xf32>
+// CHECK-NEXT:    %[[R:.*]] = core.reshape %[[T]] [6, 2]
+// CHECK-NEXT:    %[[X:.*]] = core.reshape %x [n, 6]
+// CHECK-NEXT:    core.matmul %[[X]], %[[R]]
+func.func @rows(%x : tensor<?x3x2xf32, #core.tensor<dims = [n, 3, 2]>>) -> tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {
+  %w = core.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]> : tensor<6x2xf32>
+  %0 = core.transpose %x [0, 2, 1] : (tensor<?x3x2xf32, #core.tensor<dims = [n, 3, 2]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+  %1 = core.reshape %0 [n, 6] : (tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>) -> tensor<?x6xf32, #core.tensor<dims = [n, 6]>>
+  %2 = core.matmul %1, %w : (tensor<?x6xf32, #core.tensor<dims = [n, 6]>>, tensor<6x2xf32>) -> tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+  func.return %2 : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+}
+
+// CHECK-LABEL: @bytes
+// CHECK:         %[[X:.*]] = core.reshape %x [1, 12] : (tensor<1x2x3x2xi8>)
+// CHECK-NEXT:    core.matmul %[[X]], %{{.*}}, %z, %z in i32
+// CHECK:         %[[Y:.*]] = core.reshape %x [1, 12] : (tensor<1x2x3x2xi8>)
+// CHECK-NEXT:    core.matmul %[[Y]]
+// CHECK-NOT:     core.transpose %x
+func.func @bytes(%x : tensor<1x2x3x2xi8>, %z : tensor<i8>) -> (tensor<1x1xi32>, tensor<1x1xi32>) {
+  %w = core.constant dense<[[1], [2], [3], [4], [5], [6], [7], [8], [9], [10], [11], [12]]> : tensor<12x1xi8>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<1x2x3x2xi8>) -> tensor<1x3x2x2xi8>
+  %1 = core.reshape %0 [1, 12] : (tensor<1x3x2x2xi8>) -> tensor<1x12xi8>
+  %2 = core.matmul %1, %w, %z, %z in i32 : (tensor<1x12xi8>, tensor<12x1xi8>, tensor<i8>, tensor<i8>) -> tensor<1x1xi32>
+  %3 = core.matmul %1, %w, %z, %z in i32 : (tensor<1x12xi8>, tensor<12x1xi8>, tensor<i8>, tensor<i8>) -> tensor<1x1xi32>
+  func.return %2, %3 : tensor<1x1xi32>, tensor<1x1xi32>
+}
+
+// -----
+
+// Not if images move among one another, if the numbers that are flattened are read otherwise, if a
+// zero point is another one in each place, or if weights are computed.
+// CHECK-LABEL: @images
+// CHECK:         core.transpose %x [1, 0]
+// CHECK-LABEL: @read
+// CHECK:         core.transpose %x [0, 2, 1]
+// CHECK-LABEL: @zeros
+// CHECK:         core.transpose %x [0, 2, 1]
+// CHECK-LABEL: @computed
+// CHECK:         core.transpose %x [0, 2, 1]
+func.func @images(%x : tensor<6x2xf32>) -> tensor<2x1xf32> {
+  %w = core.constant dense<[[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]> : tensor<6x1xf32>
+  %0 = core.transpose %x [1, 0] : (tensor<6x2xf32>) -> tensor<2x6xf32>
+  %1 = core.reshape %0 [2, 6] : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %2 = core.matmul %1, %w : (tensor<2x6xf32>, tensor<6x1xf32>) -> tensor<2x1xf32>
+  func.return %2 : tensor<2x1xf32>
+}
+func.func @read(%x : tensor<1x3x2xf32>) -> (tensor<1x1xf32>, tensor<1x6xf32>) {
+  %w = core.constant dense<[[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]> : tensor<6x1xf32>
+  %0 = core.transpose %x [0, 2, 1] : (tensor<1x3x2xf32>) -> tensor<1x2x3xf32>
+  %1 = core.reshape %0 [1, 6] : (tensor<1x2x3xf32>) -> tensor<1x6xf32>
+  %2 = core.matmul %1, %w : (tensor<1x6xf32>, tensor<6x1xf32>) -> tensor<1x1xf32>
+  func.return %2, %1 : tensor<1x1xf32>, tensor<1x6xf32>
+}
+func.func @zeros(%x : tensor<1x3x2xi8>, %z : tensor<6xi8>, %q : tensor<i8>) -> tensor<1x1xi32> {
+  %w = core.constant dense<[[1], [2], [3], [4], [5], [6]]> : tensor<6x1xi8>
+  %0 = core.transpose %x [0, 2, 1] : (tensor<1x3x2xi8>) -> tensor<1x2x3xi8>
+  %1 = core.reshape %0 [1, 6] : (tensor<1x2x3xi8>) -> tensor<1x6xi8>
+  %2 = core.matmul %1, %w, %z, %q in i32 : (tensor<1x6xi8>, tensor<6x1xi8>, tensor<6xi8>, tensor<i8>) -> tensor<1x1xi32>
+  func.return %2 : tensor<1x1xi32>
+}
+func.func @computed(%x : tensor<1x3x2xf32>, %w : tensor<6x1xf32>) -> tensor<1x1xf32> {
+  %0 = core.transpose %x [0, 2, 1] : (tensor<1x3x2xf32>) -> tensor<1x2x3xf32>
+  %1 = core.reshape %0 [1, 6] : (tensor<1x2x3xf32>) -> tensor<1x6xf32>
+  %2 = core.matmul %1, %w : (tensor<1x6xf32>, tensor<6x1xf32>) -> tensor<1x1xf32>
+  func.return %2 : tensor<1x1xf32>
+}
