@@ -545,7 +545,7 @@ def make(seed: int, folder: Path) -> None:
     if m.refused:
         (folder / f"{seed}.drawn").write_text("\n".join(m.refused))
     randomized(m, model)
-    is_plain = all(type(layer).__name__ not in _KEPT for layer in model.layers)
+    is_plain = all(type(layer).__name__ not in _KEPT for layer in model._flatten_layers())
     if m.chance(0.15) and is_plain:
         mode = m.rng.choice(["int8", "int8", "int4"])
         model.quantize(mode)
@@ -553,7 +553,9 @@ def make(seed: int, folder: Path) -> None:
     found = model(feeds if len(feeds) > 1 else feeds[0], training=False)
     outputs = found if isinstance(found, list | tuple) else [found]
     arrays = {f"in/{k}": feed for k, feed in enumerate(feeds)}
-    arrays |= {f"out/{k}": np.asarray(value) for k, value in enumerate(outputs)}
+    # Arrays of numpy may be wider than what Keras says of them.
+    types = [np.dtype(output.dtype) for output in model.outputs]
+    arrays |= {f"out/{k}": np.asarray(outputs[k], types[k]) for k in range(len(types))}
     path = folder / f"{seed}.{'h5' if m.chance(0.1) else 'keras'}"
     model.save(path)
     np.savez(folder / f"{seed}.npz", **arrays)

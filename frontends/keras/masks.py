@@ -13,7 +13,7 @@ from lowerdeck.frontends.keras.layers import Layer
 _PASS = frozenset(
     """
     Activation Add Average BatchNormalization Dense ELU GroupNormalization LayerNormalization
-    LeakyReLU Maximum Minimum Multiply PReLU RMSNormalization ReLU Softmax Subtract
+    LeakyReLU Maximum Minimum Multiply Normalization PReLU ReLU Rescaling Softmax Subtract
     ThresholdedReLU UnitNormalization MultiHeadAttention GroupQueryAttention Attention
     AdditiveAttention Concatenate Masking
     """.split()
@@ -105,17 +105,23 @@ class Masks:
     def _concatenated(self, layer: Layer, items: list[Any]) -> SSAValue | None:
         """
         The mask of concatenated values: along time, their masks one after the other; else, in Keras
-        2, where all hold, and in Keras 3 where one does (one without a mask always does).
+        2, where all hold, and in Keras 3 where one does. A value without a mask counts everywhere.
         """
         masks = [self.of(item) for item in items]
         known = list(dict.fromkeys(mask for mask in masks if mask is not None))
         if layer.config.get("axis", -1) == 1:
-            if len(known) < len(set(masks)):
-                raise ValueError(f"'{layer.name}' concatenates values with and without a mask")
-            return self.add("Concatenate", f"{layer.name}/mask", [masks], {}, {"axis": 1})[0]
+            whole = [self.of(item) or self._everywhere(layer, item) for item in items]
+            return self.add("Concatenate", f"{layer.name}/mask", [whole], {}, {"axis": 1})[0]
         if self.version > 2 and None in masks:
             return None
         return self._all(layer, known)
+
+    def _everywhere(self, layer: Layer, value: SSAValue) -> SSAValue:
+        """The mask of a value that has none."""
+        name = f"{layer.name}/mask"
+        (zeros,) = self.add("ZerosLike", name, [value])
+        (holds,) = self.add("Equal", name, [zeros, 0])
+        return self.add("Any", name, [holds], {}, {"axis": -1, "keepdims": False})[0]
 
     def _all(self, layer: Layer, masks: list[SSAValue]) -> SSAValue | None:
         """Where all masks hold; in Keras 3, where one of them does."""

@@ -36,7 +36,9 @@ class PermuteRows(Pattern[Permutation]):
         if not all(_multiplies(user, op.lhs) for user in users_of(op.lhs)):
             return None
         order = _order_of_rows(transpose, reshape)
-        return order and Match((op, reshape, transpose), "rows of weights move instead", order)
+        if order is None:
+            return None
+        return Match((op, reshape, transpose), "rows of weights move instead", order)
 
     def rewrite(self, match: Match[Permutation], rewriter: Rewriter) -> None:
         op, reshape, transpose = match.consumed

@@ -121,7 +121,7 @@ class SinkTransposePass(PatternPass):
       of x, used only here]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
     - reshape(transpose(x, p)) @ w -> reshape(x) @ w' [w a constant matrix, w' its rows in another
-      order; the reshape makes rows of the dimensions that move; such products are all that reads it]
+      order; the reshape makes rows of the dimensions that move, and only such products read it]
     - reshape(transpose(x, p)) -> transpose(reshape(x), q) [the reshape drops dimensions of one]
     - transpose(reshape(x), p) -> reshape(transpose(x, q)) [the reshape adds dimensions of one]
     - concat(reshape(x), reshape(y), ...) -> reshape(concat(x, y, ...)) [the reshapes drop the same

@@ -264,6 +264,35 @@ def test_masked_sequences(tmp_path: Path) -> None:
         np.testing.assert_allclose(average, np.mean(taken, axis=0), 1e-4, 1e-5)
 
 
+def test_masks_of_parts(tmp_path: Path) -> None:
+    """
+    Two sequences after one another, of which one has a mask; RMSNormalization drops it, as Keras
+    does. Where steps without mask count for nothing, the last one alone decides.
+    """
+    rnn = {"units": 1, "activation": "linear", "use_bias": False}
+    layers = [
+        _input("ids", None, 3),
+        _layer("Embedding", [_ref("ids")], input_dim=3, output_dim=1, mask_zero=True),
+        _layer("Rescaling", [_ref("embedding")], scale=1.0, offset=0.0),
+        _input("x", None, 2, 1),
+        _layer("Concatenate", [[_ref("rescaling"), _ref("x")]], axis=1),
+        _layer("SimpleRNN", [_ref("concatenate")], name="all", **rnn),
+        _layer("SimpleRNN", [_ref("embedding")], name="z", zero_output_for_mask=True, **rnn),
+        _layer("RMSNormalization", [_ref("embedding")], axis=-1, epsilon=0.0),
+        _layer("SimpleRNN", [_ref("rmsnormalization")], name="dropped", **rnn),
+    ]
+    layers[0]["config"]["dtype"] = "int32"
+    outputs = [["all", 0, 0], ["z", 0, 0], ["dropped", 0, 0]]
+    one = np.ones((1, 1), np.float32)
+    values = {f"simple_rnn{k}/cell": [one, one] for k in ("", "_1", "_2")}
+    values["embedding"] = [np.array([[7], [1], [2]], np.float32)]
+    values["rms_normalization"] = [np.ones(1, np.float32)]
+    path = _zip(tmp_path / "m.keras", _functional(layers, ["ids", "x"], outputs), values)
+    ids = np.array([[1, 0, 2], [2, 1, 0]], np.int32)
+    found = _run(path, ids=ids, x=np.array([[[10], [20]], [[10], [20]]], np.float32))
+    np.testing.assert_array_equal(np.hstack(found), [[33, 3, 3], [33, 0, 3]])
+
+
 def test_stateful(tmp_path: Path) -> None:
     """A state lives on from call to call."""
     layers = [

@@ -195,6 +195,10 @@ def _run(
         result = result.transpose([1, 0, *range(2, len(result.dims))]).value
     else:
         result = last[0] if mask is None else last[count]
+        if ones is not None and zeros:
+            held = TensorValue(builder, ones).pick(0, 0 if backwards else steps - 1)
+            held = held.reshape([batch, *[1] * len(shape)]).broadcast([batch, *shape])
+            result = held.where(TensorValue(builder, result), 0).value
     return [result, *(last[:count] if builder.config("return_state") else [])]
 
 
