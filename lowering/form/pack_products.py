@@ -84,6 +84,13 @@ def _is_one(op: ContractionOp, number: int) -> bool:
     return not op.zero_points or all(dim == 1 for dim in dims_of(op.zero_points[number]))
 
 
+def _is_one_an_image(op: ConvOp) -> bool:
+    """True if each image has one zero point, or all have one, or none."""
+    zero = _zero_point(op, 0)
+    dims = [] if zero is None else dims_of(zero)
+    return all(dim == 1 for dim in (dims[1:] if len(dims) == rank_of(op.input) else dims))
+
+
 def _terms(target: Target, weights: Array | None) -> int:
     """How many terms of sums an i32 holds on a target: the weights may have to be signed bytes."""
     if target.isa.quads and _are_signed_bytes(weights):
@@ -307,10 +314,10 @@ class _Maps:
 
 
 def _constant_conv(op: ConvOp) -> _Maps | None:
-    """The weights of a convolution of bytes whose input has one zero point, if they are known."""
+    """The weights of a convolution of bytes whose images have one zero point, if they are known."""
     if op.accumulator != i32 or not _is_of_bytes(op, 0) or not _is_of_bytes(op, 1):
         return None
-    if static_shape(op.weight) is None or not _is_one(op, 0):
+    if static_shape(op.weight) is None or not _is_one_an_image(op):
         return None
     weights = _centered(op, 1)
     return None if weights is None else _Maps(weights, tuple(_followers(op)))
@@ -328,19 +335,23 @@ class PackConv(Pattern[_Maps]):
     def match(self, op: ConvOp) -> Match[_Maps] | None:
         if (maps := _constant_conv(op)) is None:
             return None
-        number, terms = prod(maps.weights.shape[1:]), _terms(self._target, maps.weights)
+        number, terms = prod(maps.weights.shape[1:]), self._terms(op, maps.weights)
         return Match((op, *maps.followers), f"{number} products, {terms} at a time", maps)
+
+    def _terms(self, op: ConvOp, weights: Array) -> int:
+        """Bytes keep their zero point, which is what padding is, only if it is one."""
+        return _terms(self._target, weights if _is_one(op, 0) else None)
 
     def rewrite(self, match: Match[_Maps], rewriter: Rewriter) -> None:
         op, weights = match.root, match.data.weights
         assert isinstance(op, ConvOp)
-        terms, groups = _terms(self._target, weights), op.groups.data
+        terms, groups = self._terms(op, weights), op.groups.data
         x = op.input
         if groups > 1:
             batch, channels, *space = dims_of(x)
             dims = [batch, groups, channels // groups, *space]
             x = rewriter.add(ReshapeOp(x, dims)).result
-        factor = Factor(rewriter, x, _scalar_zero(op, rewriter), terms)
+        factor = Factor(rewriter, x, _zero_of_images(op, rewriter, rank_of(x)), terms)
         # [filters, taps, channels], then terms of several channels.
         rows = weights.reshape(*weights.shape[:2], -1).swapaxes(1, 2)
         rows = _packed(np.ascontiguousarray(rows), terms)
@@ -381,7 +392,7 @@ class ConvInFloats(Pattern[_Maps]):
         op = match.root
         assert isinstance(op, ConvOp)
         x = rewriter.add(CastOp(op.input, f32)).result
-        if (zero := _scalar_zero(op, rewriter)) is not None:
+        if (zero := _zero_of_images(op, rewriter, rank_of(x))) is not None:
             x = rewriter.add(SubOp(x, rewriter.add(CastOp(zero, f32)).result)).result
         weights = rewriter.add(ConstantOp.of(match.data.weights.astype(np.float32))).result
         conv = ConvOp(
@@ -401,10 +412,13 @@ class ConvInFloats(Pattern[_Maps]):
         rewriter.replace(op, total)
 
 
-def _scalar_zero(op: ConvOp, rewriter: Rewriter) -> SSAValue | None:
-    """The zero point of the input, which is one number, as a scalar."""
+def _zero_of_images(op: ConvOp, rewriter: Rewriter, rank: int) -> SSAValue | None:
+    """The zero point of the input: a scalar, or one an image, with so many dimensions."""
     zero = _zero_point(op, 0)
-    return zero if zero is None or not rank_of(zero) else _reshaped(rewriter.add, zero, [])
+    if zero is None or not rank_of(zero):
+        return zero
+    shape = [] if _is_one(op, 0) else [dims_of(zero)[0], *[1] * (rank - 1)]
+    return _reshaped(rewriter.add, zero, shape)
 
 
 def _completed(

@@ -191,6 +191,8 @@ CONVOLUTIONS = [
     Convolution((1, 3, 5, 17), (4, 3, 3, 3), (np.int16, np.int8), pads=(1, 1)),
     Convolution((1, 3, 5, 6), (4, 3, 3, 3), zeros=((3, 1, 1), (4, 3, 1, 1)), pads=(1, 1)),
     Convolution((0, 3, 5, 6), (4, 3, 3, 3)),
+    Convolution((3, 4, 5, 6), (6, 2, 3, 3), zeros=((3, 1, 1, 1), ()), groups=2, pads=(1, 2)),
+    Convolution((2, 5, 9), (5, 1, 3), (np.int8, np.int8), ((2, 1, 1), (5, 1, 1)), groups=5),
     Convolution(
         (2, 6, 6, 19),
         (8, 3, 3, 2),

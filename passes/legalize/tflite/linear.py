@@ -332,7 +332,7 @@ def quantized_rows(
     builder: TfliteLegalizer, x: SSAValue, axes: Sequence[int], asymmetric: bool
 ) -> tuple[SSAValue, TensorValue, TensorValue]:
     """
-    Floats as i8, with the scale (f32) and the zero point (i32) of the elements along `axes`, which
+    Floats as i8, with the scale (f32) and the zero point (i8) of the elements along `axes`, which
     stay as ones.
     """
     value = TensorValue(builder, x)
@@ -342,7 +342,7 @@ def quantized_rows(
         inverse = is_zero.where(size, 127.0 / is_zero.where(size + 1, size))
         scale = is_zero.where(size + 1, size / 127.0)
         integers = round_away(value * inverse).clip(-127, 127)
-        return integers.cast(i8).value, scale, size.cast(i32) * 0
+        return integers.cast(i8).value, scale, size.cast(i8) * 0
     low = value.reduce("min", axes, keep_dims=True).minimum(0).cast(f64)
     high = value.reduce("max", axes, keep_dims=True).maximum(0).cast(f64)
     is_zero = low.eq(high)
@@ -353,7 +353,7 @@ def quantized_rows(
     zero = is_zero.where(zero * 0, zero).cast(f32)
     scale = wide.cast(f32)
     integers = round_away(zero + value * (1.0 / scale)).clip(-128, 127)
-    return integers.cast(i8).value, scale, zero.cast(i32)
+    return integers.cast(i8).value, scale, zero.cast(i8)
 
 
 def _hybrid_conv(
