@@ -86,9 +86,10 @@ def _is_one(op: ContractionOp, number: int) -> bool:
 
 def _is_one_an_image(op: ConvOp) -> bool:
     """True if each image has one zero point, or all have one, or none."""
-    zero = _zero_point(op, 0)
-    dims = [] if zero is None else dims_of(zero)
-    return all(dim == 1 for dim in (dims[1:] if len(dims) == rank_of(op.input) else dims))
+    if _is_one(op, 0):
+        return True
+    dims = dims_of(op.zero_points[0])
+    return len(dims) == rank_of(op.input) and all(dim == 1 for dim in dims[1:])
 
 
 def _terms(target: Target, weights: Array | None) -> int:
