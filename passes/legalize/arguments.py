@@ -38,6 +38,10 @@ class ArgumentsLegalizer(Legalizer):
         """The element type that the file states for a result."""
         return element_type(self.op.results[index])
 
+    def elements(self) -> list[Attribute]:
+        """The element types of all results, as `element` says them."""
+        return [self.element(index) for index in range(len(self.op.results))]
+
     def require_element(self, index: int, value: SSAValue) -> None:
         """Refuse a result of another type than the file states."""
         if element_type(value) != self.element(index) and self.wants(index):

@@ -10,7 +10,14 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp, PadOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i64, is_float, numpy_dtype
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    element_type,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
 from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.reduction import mean
@@ -131,6 +138,18 @@ def adaptive(
         else:
             parts.append(TensorValue(builder, builder.reduce(kind, part, [axis], True)))
     return concat(parts, axis).value
+
+
+def adaptive_pool(builder: CoreBuilder, x: SSAValue, sizes: Sequence[int], kind: str) -> SSAValue:
+    """The max or mean of so many windows of nearly equal size as fill [N, C, spatial...]."""
+    axes = list(range(2, rank_of(x)))
+    if all(size == 1 for size in sizes):
+        is_mean = kind == "mean"
+        return mean(builder, x, axes, True) if is_mean else builder.reduce(kind, x, axes, True)
+    for axis, size in zip(axes, sizes, strict=True):
+        if dims_of(x)[axis] != size:
+            x = adaptive(builder, x, axis, dims_of(x)[axis], size, kind)
+    return x
 
 
 def adaptive_places(

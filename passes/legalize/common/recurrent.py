@@ -160,6 +160,27 @@ def layers_of(
     return x, [stack(list(values), 0).value for values in zip(*finals, strict=True)]
 
 
+def recurrent(
+    builder: Legalizer,
+    kind: str,
+    x: SSAValue,
+    states: Sequence[SSAValue],
+    weights: Sequence[Sequence[SSAValue]],
+    directions: int,
+    lengths: TensorValue | None = None,
+) -> tuple[SSAValue, list[SSAValue]]:
+    """As `layers_of`, of cells that are known, by the weights of each layer and direction."""
+
+    def run(
+        place: int, source: SSAValue, first: Sequence[SSAValue]
+    ) -> tuple[list[SSAValue], SSAValue]:
+        is_back = place % directions == 1
+        own = weights[place]
+        return direction_of(builder, kind, source, first, own, is_back=is_back, lengths=lengths)
+
+    return layers_of(builder, x, states, len(weights) // directions, directions, run)
+
+
 def reversed_steps(builder: CoreBuilder, x: SSAValue) -> SSAValue:
     """The steps from the last to the first."""
     dims = dims_of(x)

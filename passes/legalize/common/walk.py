@@ -15,10 +15,11 @@ from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.table import HandlerTable
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
-Results: TypeAlias = "Sequence[SSAValue | None]"
-"""One value a result of the op, None for results that must not be used."""
+Results: TypeAlias = "SSAValue | TensorValue | Sequence[SSAValue | TensorValue | None]"
+"""The only value, or one a result of the op, None for results that must not be used."""
 
 
 class StructuredWalk(FunctionWalk):
@@ -54,6 +55,11 @@ class StructuredWalk(FunctionWalk):
         return any(isinstance(op, cls.kind) for op in function.walk())
 
 
+def _listed(found: Results) -> list[SSAValue | None]:
+    values = [found] if isinstance(found, SSAValue | TensorValue) else found
+    return [value.value if isinstance(value, TensorValue) else value for value in values]
+
+
 class TableWalk(StructuredWalk):
     """A walk in which a table has a handler for each operator, which gets a builder."""
 
@@ -76,8 +82,8 @@ class TableWalk(StructuredWalk):
             raise RefusalError(f"no legalization for {name}; {type(self).next_step(name)}")
         builder = self.builder(op)
 
-        def results() -> Results:
-            values = handler(builder)
+        def results() -> Sequence[SSAValue | None]:
+            values = _listed(handler(builder))
             for index, value in enumerate(values[: len(op.results)]):
                 if value is not None:
                     builder.require_element(index, value)

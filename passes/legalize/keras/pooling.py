@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.passes.legalize.common.pooling import adaptive, pool
+from lowerdeck.passes.legalize.common.pooling import adaptive_pool, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.keras.convolution import window_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
@@ -40,8 +40,7 @@ def legalize_adaptive_pool(builder: KerasLegalizer) -> Results:
     is_first = builder.is_first()
     x = builder.to_first(builder.input(), is_first)
     kind = "max" if "Max" in builder.op_type else "mean"
-    for k, size in enumerate(builder.numbers("output_size", count)):
-        x = adaptive(builder, x, k + 2, dims_of(x)[k + 2], size, kind)
+    x = adaptive_pool(builder, x, builder.numbers("output_size", count), kind)
     return [builder.from_first(x, is_first)]
 
 

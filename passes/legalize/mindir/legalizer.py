@@ -29,10 +29,6 @@ class MindirLegalizer(ArgumentsLegalizer):
 
     # Other frameworks
 
-    def elements(self) -> list[Attribute]:
-        """The element types that the file states for all results."""
-        return [self.element(index) for index in range(len(self.op.results))]
-
     def torch(
         self, target: str, elements: Sequence[Attribute] | None = None, /, **arguments: Any
     ) -> list[SSAValue | None]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import overloads, pairs
+from lowerdeck.passes.legalize.pt2.applied import as_torch, pairs
 
 _UNARY = """
     ACos=acos Abs=abs AcosExt=acos Acosh=acosh AcoshExt=acosh Asin=asin AsinExt=asin Asinh=asinh
@@ -197,8 +197,4 @@ def legalize_with_number(builder: MindirLegalizer) -> Results:
     return builder.torch(target, self=builder.input(), **{name: builder.number(other)})
 
 
-@legalizes(*overloads(_OPERATORS))
-def legalize_as_torch(builder: MindirLegalizer) -> Results:
-    """One of the table."""
-    overload = overloads(_OPERATORS)[builder.name]
-    return builder.torch(overload.target, **overload.arguments(builder))
+legalizes.rows(as_torch(_OPERATORS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Callable, Mapping
 
 from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
@@ -17,54 +17,40 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 _SELU = 1.6732632423543772, 1.0507009873554805
 
 
+_ACTIVATIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "relu": lambda x: x.maximum(0),
+    "sigmoid": lambda x: apply(SigmoidOp, x),
+    "tanh": lambda x: apply(TanhOp, x),
+    "softrelu": softplus,
+    "softsign": softsign,
+}
+
+
 @legalizes("Activation")
 def legalize_activation(builder: MxnetLegalizer) -> Results:
     """One of several functions."""
-    x = builder.value()
-    match builder.choice("act_type", "relu", "sigmoid", "tanh", "softrelu", "softsign"):
-        case "relu":
-            return [x.maximum(0).value]
-        case "sigmoid":
-            return [apply(SigmoidOp, x).value]
-        case "tanh":
-            return [apply(TanhOp, x).value]
-        case "softrelu":
-            return [softplus(x).value]
-        case _:
-            return [softsign(x).value]
-
-
-@legalizes("softsign")
-def legalize_softsign(builder: MxnetLegalizer) -> Results:
-    """x / (1 + |x|)"""
-    return [softsign(builder.value()).value]
+    return _ACTIVATIONS[builder.choice("act_type", *_ACTIVATIONS)](builder.value())
 
 
 @legalizes("LeakyReLU")
 def legalize_leaky_relu(builder: MxnetLegalizer) -> Results:
     """Functions that are linear, or the identity, above zero."""
     x = builder.value()
-    kind = builder.choice("act_type", "leaky", "prelu", "rrelu", "elu", "selu", "gelu")
-    match kind:
+    match builder.choice("act_type", "leaky", "prelu", "rrelu", "elu", "selu", "gelu"):
         case "leaky":
-            return [leaky_relu(x, builder.number("slope")).value]
+            return leaky_relu(x, builder.number("slope"))
         case "rrelu":
-            slope = (builder.number("lower_bound") + builder.number("upper_bound")) / 2
-            return [leaky_relu(x, slope).value]
+            return leaky_relu(
+                x, (builder.number("lower_bound") + builder.number("upper_bound")) / 2
+            )
         case "elu":
-            return [_elu(builder, x, builder.number("slope"))]
+            return elu(x, builder.number("slope"))
         case "selu":
-            alpha, scale = _SELU
-            return [(TensorValue(builder, _elu(builder, x, alpha)) * scale).value]
+            return elu(x, _SELU[0]) * _SELU[1]
         case "gelu":
-            return [builder.torch("gelu.default", self=x.value, approximate="none")]
+            return builder.torch("gelu.default", self=x.value, approximate="none")
         case _:
-            return [x.lt(0).where(x * _slopes(builder, x), x).value]
-
-
-def _elu(builder: MxnetLegalizer, x: TensorValue, alpha: float) -> SSAValue:
-    """x, or alpha (exp(x) - 1) below zero."""
-    return elu(x, alpha).value
+            return x.lt(0).where(x * _slopes(builder, x), x)
 
 
 def _slopes(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
@@ -91,12 +77,12 @@ def legalize_softmax(builder: MxnetLegalizer) -> Results:
         x = x / float(temperature)
     is_log = builder.name == "log_softmax"
     if not builder.flag("use_length"):
-        return [builder.cast(builder.add(SoftmaxOp(x.value, axis, log=is_log)), element)]
+        return builder.cast(builder.add(SoftmaxOp(x.value, axis, log=is_log)), element)
     inside = _inside(builder, x, axis)
     lowest = builder.known(float("-inf"), x.element)
     found = builder.add(SoftmaxOp(inside.where(x, lowest).value, axis, log=is_log))
     kept = inside.where(TensorValue(builder, found), 0)
-    return [builder.cast(kept.value, element)]
+    return builder.cast(kept.value, element)
 
 
 def _inside(builder: MxnetLegalizer, x: TensorValue, axis: int) -> TensorValue:
@@ -112,14 +98,13 @@ def _inside(builder: MxnetLegalizer, x: TensorValue, axis: int) -> TensorValue:
 def legalize_softmax_output(builder: MxnetLegalizer) -> Results:
     """Along the channels, the last axis, or all but the first one."""
     x = builder.input()
-    if builder.flag("multi_output"):
-        return [builder.add(SoftmaxOp(x, builder.axis(1, rank_of(x))))]
-    if builder.flag("preserve_shape"):
-        return [builder.add(SoftmaxOp(x, builder.axis(-1, rank_of(x))))]
+    if builder.flag("multi_output") or builder.flag("preserve_shape"):
+        axis = 1 if builder.flag("multi_output") else -1
+        return builder.add(SoftmaxOp(x, builder.axis(axis, rank_of(x))))
     dims = dims_of(x)
     builder.axis(0, len(dims))
     rows = builder.reshape(x, [dims[0], product(dims[1:])])
-    return [builder.reshape(builder.add(SoftmaxOp(rows, 1)), dims)]
+    return builder.reshape(builder.add(SoftmaxOp(rows, 1)), dims)
 
 
 @legalizes("SoftmaxActivation")
@@ -127,4 +112,4 @@ def legalize_softmax_activation(builder: MxnetLegalizer) -> Results:
     """Along the channels, or the last axis."""
     x = builder.input()
     axis = 1 if builder.choice("mode", "instance", "channel") == "channel" else -1
-    return [builder.add(SoftmaxOp(x, builder.axis(axis, rank_of(x))))]
+    return builder.add(SoftmaxOp(x, builder.axis(axis, rank_of(x))))

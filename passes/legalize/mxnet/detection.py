@@ -50,7 +50,7 @@ def legalize_priors(builder: MxnetLegalizer) -> Results:
         builder.refuse("no sizes or ratios", "at least one of each")
     boxes = normalized_priors(rows, columns, sizes, ratios, steps, offsets)
     boxes = np.clip(boxes, 0, 1) if builder.flag("clip") else boxes
-    return [builder.tensor(np.ascontiguousarray(boxes.reshape(1, -1, 4), np.float32))]
+    return builder.tensor(np.ascontiguousarray(boxes.reshape(1, -1, 4), np.float32))
 
 
 # Detections
@@ -80,7 +80,7 @@ def legalize_detection(builder: MxnetLegalizer) -> Results:
         most=builder.integer("nms_topk"),
         mixes=builder.flag("force_suppress"),
     )
-    return [table.value]
+    return table.value
 
 
 def _located(
@@ -106,7 +106,7 @@ def legalize_decode(builder: MxnetLegalizer) -> Results:
     dx, dy, dw, dh = (d * builder.number(f"std{k}") for k, d in enumerate(deltas))
     if (most := builder.number("clip")) > 0:
         dw, dh = dw.minimum(most), dh.minimum(most)
-    return [stack(decoded(priors, [dx, dy, dw, dh]), 2).value]
+    return stack(decoded(priors, [dx, dy, dw, dh]), 2).value
 
 
 @legalizes("_contrib_box_iou")
@@ -123,7 +123,7 @@ def legalize_overlap(builder: MxnetLegalizer) -> Results:
     shared, union = shared_and_union(sides[0], sides[1])
     has_area = union.gt(0.0)
     found = has_area.where(shared / has_area.where(union, 1.0), 0.0)
-    return [found.reshape([*outer[0], *outer[1]]).value]
+    return found.reshape([*outer[0], *outer[1]]).value
 
 
 @legalizes("_contrib_box_nms")
@@ -137,7 +137,7 @@ def legalize_suppression(builder: MxnetLegalizer) -> Results:
     if rank < 2:
         builder.refuse(f"boxes of {rank} dimensions", "2 or more")
     if builder.integer("topk") == 0:
-        return [x.value]
+        return x.value
     groups, count, width = product(x.dims[:-2]), x.dims[-2], x.dims[-1]
     rows = x.reshape([groups, count, width])
     score = rows.pick(2, builder.integer("score_index"))
@@ -244,7 +244,7 @@ def legalize_roi_pooling(builder: MxnetLegalizer) -> Results:
     """The maximum over each bin."""
     size = builder.spatial("pooled_size", 2, 1)
     x, rois = builder.input("data"), builder.input("rois")
-    return [largest_of_bins(builder, x, rois, builder.number("spatial_scale"), size)]
+    return largest_of_bins(builder, x, rois, builder.number("spatial_scale"), size)
 
 
 @legalizes("_contrib_PSROIPooling")
@@ -255,7 +255,7 @@ def legalize_psroi_pooling(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"{builder.integer('group_size')} groups", f"{size}")
     x, rois = builder.input("data"), builder.input("rois")
     scale, channels = builder.number("spatial_scale"), builder.integer("output_dim")
-    return [means_of_bins(builder, x, rois, scale, channels, size)]
+    return means_of_bins(builder, x, rois, scale, channels, size)
 
 
 @legalizes("_contrib_ROIAlign")
@@ -278,4 +278,4 @@ def legalize_roi_align(builder: MxnetLegalizer) -> Results:
         is_aligned=builder.flag("aligned"),
     )
     pooled = TensorValue(builder, found)
-    return [number.lt(0.0).column(4, 0).where(builder.known(0.0, f32), pooled).value]
+    return number.lt(0.0).column(4, 0).where(builder.known(0.0, f32), pooled).value

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -16,10 +21,10 @@ from lowerdeck.dialects.core.types import (
     i64,
     is_float,
     numpy_dtype,
-    rank_of,
 )
 from lowerdeck.dialects.mxnet.schema import schemas
-from lowerdeck.passes.legalize.common.special import rounded
+from lowerdeck.passes.legalize.common.activation import softsign
+from lowerdeck.passes.legalize.common.special import apply, rounded
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.pt2.applied import pairs
@@ -59,9 +64,9 @@ def legalize_function(builder: MxnetLegalizer) -> Results:
     if not target:
         builder.refuse(f"the function {builder.name}")
     if is_float(element_type(x)) or target == "square":
-        return [builder.torch(f"{target}.default", self=x)]
+        return builder.torch(f"{target}.default", self=x)
     found = builder.torch(f"{target}.default", f32, self=builder.cast(x, f32))
-    return [builder.cast(found, x)]
+    return builder.cast(found, x)
 
 
 @legalizes(
@@ -74,8 +79,8 @@ def legalize_exact_function(builder: MxnetLegalizer) -> Results:
     x = builder.input()
     target = _EXACT[_plain(builder.name)]
     if target in ("ceil", "floor", "trunc") and not is_float(element_type(x)):
-        return [x]
-    return [builder.torch(f"{target}.default", self=x)]
+        return x
+    return builder.torch(f"{target}.default", self=x)
 
 
 @legalizes("rint", "_npi_rint", "round", "_npi_around")
@@ -83,29 +88,22 @@ def legalize_round(builder: MxnetLegalizer) -> Results:
     """`rint` rounds halves down, `round` away from zero, that of numpy to even."""
     x = builder.value()
     if not is_float(x.element):
-        return [x.value]
+        return x.value
     if builder.name == "_npi_around":
         return _rounded_at(builder, x)
     if builder.name == "round":
-        return [rounded(x).value]
+        return rounded(x).value
     floor, ceil = x.floor(), x.ceil()
-    return [(x - floor).le(ceil - x).where(floor, ceil).value]
+    return (x - floor).le(ceil - x).where(floor, ceil).value
 
 
-def _rounded_at(builder: MxnetLegalizer, x: TensorValue) -> Results:
+def _rounded_at(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     """At a number of decimals."""
     decimals = builder.integer("decimals")
     if not decimals:
-        return [x.round().value]
+        return x.round()
     factor = 10.0**decimals
-    return [((x * factor).round() / factor).value]
-
-
-@legalizes("cbrt", "_npi_cbrt", "rcbrt")
-def legalize_cube_root(builder: MxnetLegalizer) -> Results:
-    """The real root, of negative numbers too."""
-    root = cube_root(builder, builder.wide(builder.input()))
-    return [builder.narrow(1.0 / root if builder.name == "rcbrt" else root)]
+    return (x * factor).round() / factor
 
 
 def cube_root(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
@@ -114,65 +112,70 @@ def cube_root(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     return x.lt(0).where(-TensorValue(builder, size), TensorValue(builder, size))
 
 
-@legalizes("degrees", "_npi_degrees", "radians", "_npi_radians")
-def legalize_angle(builder: MxnetLegalizer) -> Results:
-    """From one unit to the other."""
-    x = builder.wide(builder.input())
-    factor = 180 / math.pi if "degrees" in builder.name else math.pi / 180
-    return [builder.narrow(x * factor)]
-
-
-@legalizes("gamma")
-def legalize_gamma(builder: MxnetLegalizer) -> Results:
+def _gamma(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     """The gamma function, by its logarithm; its sign alternates below zero."""
-    x = builder.wide(builder.input())
     size = TensorValue(builder, builder.torch("lgamma.default", x.element, self=x.value)).exp()
     is_odd = (x.floor() % 2.0).ne(0)
     found = (x.lt(0) & is_odd).where(-size, size)
     # There is no value at negative integers, and at zero the sign of zero decides.
     found = (x.lt(0) & x.eq(x.floor())).where(builder.known(math.nan, x.element), found)
-    return [builder.narrow(x.eq(0).where(1.0 / x, found))]
+    return x.eq(0).where(1.0 / x, found)
 
 
-@legalizes("hard_sigmoid")
-def legalize_hard_sigmoid(builder: MxnetLegalizer) -> Results:
-    """alpha x + beta between 0 and 1."""
-    x = builder.value()
-    return [(x * builder.number("alpha") + builder.number("beta")).clip(0.0, 1.0).value]
-
-
-@legalizes("smooth_l1")
-def legalize_smooth_l1(builder: MxnetLegalizer) -> Results:
+def _smooth_l1(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     """A parabola around zero, |x| - 1 / (2 s^2) beyond 1 / s^2."""
-    x, square = builder.value(), builder.number("scalar") ** 2
-    size = x.abs()
-    inner = x * x * (0.5 * square)
-    return [size.gt(1 / square).where(size - 0.5 / square, inner).value]
+    size, square = x.abs(), builder.number("scalar") ** 2
+    return size.gt(1 / square).where(size - 0.5 / square, x * x * (0.5 * square))
 
 
-@legalizes("_contrib_quadratic")
-def legalize_quadratic(builder: MxnetLegalizer) -> Results:
-    """a x^2 + b x + c"""
-    x = builder.value()
+def _quadratic(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     a, b, c = (builder.number(name) for name in "abc")
-    return [(x * x * a + x * b + c).value]
+    return x * x * a + x * b + c
 
 
-@legalizes("_contrib_div_sqrt_dim")
-def legalize_div_sqrt_dim(builder: MxnetLegalizer) -> Results:
+def _by_root_of_size(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     """x by the root of the size of its last dimension."""
-    x = builder.value()
     size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
-    root = TensorValue(builder, builder.torch("sqrt.default", self=size.value))
-    return [(x / root).value]
+    return x / apply(SqrtOp, size)
 
 
-@legalizes("clip")
-def legalize_clip(builder: MxnetLegalizer) -> Results:
+def _clipped(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     """Between two numbers; NaN stays."""
-    x = builder.value()
-    low, high = (builder.known(builder.number(name), x.element) for name in ("a_min", "a_max"))
-    return [x.maximum(low).minimum(high).value]
+    return x.clip(*(builder.known(builder.number(name), x.element) for name in ("a_min", "a_max")))
+
+
+Formula: TypeAlias = "Callable[[MxnetLegalizer, TensorValue], TensorValue]"
+
+_WIDE: Mapping[str, Formula] = {
+    "cbrt": cube_root,
+    "rcbrt": lambda b, x: 1.0 / cube_root(b, x),
+    "degrees": lambda b, x: x * (180 / math.pi),
+    "radians": lambda b, x: x * (math.pi / 180),
+    "gamma": _gamma,
+}
+"""Functions that are computed in single precision at least."""
+
+_FORMULAS: Mapping[str, Formula] = {
+    "softsign": lambda b, x: softsign(x),
+    "hard_sigmoid": lambda b, x: (x * b.number("alpha") + b.number("beta")).clip(0.0, 1.0),
+    "smooth_l1": _smooth_l1,
+    "_contrib_quadratic": _quadratic,
+    "_contrib_div_sqrt_dim": _by_root_of_size,
+    "clip": _clipped,
+    "logical_not": lambda b, x: x.eq(0).cast(x.element),
+    "_npi_logical_not": lambda b, x: x.eq(0),
+    "_npx_constraint_check": lambda b, x: (
+        x.ne(0).cast(i32).reduce("min", list(range(len(x.dims)))).ne(0)
+    ),
+}
+
+
+@legalizes(*_WIDE, "_npi_cbrt", "_npi_degrees", "_npi_radians", *_FORMULAS)
+def legalize_formula(builder: MxnetLegalizer) -> Results:
+    """A formula of one tensor."""
+    if (formula := _FORMULAS.get(builder.name)) is not None:
+        return formula(builder, builder.value())
+    return builder.narrow(_WIDE[_plain(builder.name)](builder, builder.wide(builder.input())))
 
 
 @legalizes(
@@ -197,13 +200,13 @@ def legalize_identity(builder: MxnetLegalizer) -> Results:
         builder.refuse(
             "dropout at all times", "mode 'training'", "make the random numbers an input"
         )
-    return [builder.input()]
+    return builder.input()
 
 
 @legalizes("Cast", "amp_cast")
 def legalize_cast(builder: MxnetLegalizer) -> Results:
     """Another element type."""
-    return [builder.cast(builder.input(), builder.dtype())]
+    return builder.cast(builder.input(), builder.dtype())
 
 
 @legalizes("amp_multicast")
@@ -222,7 +225,7 @@ def legalize_full(builder: MxnetLegalizer) -> Results:
     fixed = {"zeros_like": 0, "ones_like": 1}
     number = fixed[builder.name] if builder.name in fixed else builder.number("fill_value")
     element = builder.dtype() if builder.has("dtype") else element_type(x)
-    return [builder.broadcast(builder.scalar(number, element), dims_of(x))]
+    return builder.broadcast(builder.scalar(number, element), dims_of(x))
 
 
 # Pairs
@@ -333,7 +336,7 @@ def legalize_pair(builder: MxnetLegalizer) -> Results:
     x, y = builder.promoted(*values)
     if _is_of_floats(builder) and not is_float(x.element):
         x, y = x.cast(f32), y.cast(f32)
-    return [_result(builder, x, y)]
+    return _result(builder, x, y)
 
 
 @legalizes(*_named(1, "_scalar"))
@@ -352,23 +355,13 @@ def legalize_scalar(builder: MxnetLegalizer) -> Results:
         x = x.cast(f64)
     if not is_float(x.element):
         number = int(number) if abs(number) < float(1 << 63) else 0
-    return [_result(builder, x, builder.known(number, x.element))]
-
-
-@legalizes("logical_not", "_npi_logical_not")
-def legalize_not(builder: MxnetLegalizer) -> Results:
-    """One for zero, else zero."""
-    found = builder.value().eq(0)
-    return [found.value if builder.is_numpy else builder.narrow(found)]
+    return _result(builder, x, builder.known(number, x.element))
 
 
 @legalizes("add_n")
 def legalize_add_n(builder: MxnetLegalizer) -> Results:
     """The sum of all."""
-    first, *others = (TensorValue.of(builder, value) for value in builder.inputs("args"))
-    for value in others:
-        first = first + value
-    return [first.value]
+    return reduce(operator.add, (TensorValue.of(builder, v) for v in builder.inputs("args")))
 
 
 # Choice
@@ -382,7 +375,7 @@ def legalize_where(builder: MxnetLegalizer) -> Results:
     rank = len(x.dims)
     if not builder.is_numpy and len(condition.dims) == 1 and rank > 1:
         condition = condition.column(rank, 0)
-    return [condition.where(x, y).value]
+    return condition.where(x, y).value
 
 
 @legalizes("_npi_where_lscalar", "_npi_where_rscalar", "_npi_where_scalar2")
@@ -391,12 +384,12 @@ def legalize_where_numbers(builder: MxnetLegalizer) -> Results:
     condition = builder.value("condition").ne(0)
     if builder.name == "_npi_where_scalar2":
         x, y = (builder.known(builder.number(name), f32) for name in ("x", "y"))
-        return [condition.where(x, y).value]
+        return condition.where(x, y).value
     own = "x" if builder.has("x") else "y"
     tensor = builder.value(own)
     number = builder.known(builder.number("scalar"), tensor.element)
     pair = (tensor, number) if builder.name == "_npi_where_rscalar" else (number, tensor)
-    return [condition.where(*pair).value]
+    return condition.where(*pair).value
 
 
 @legalizes("_npi_boolean_mask_assign_scalar", "_npi_boolean_mask_assign_tensor")
@@ -413,12 +406,4 @@ def legalize_mask_assign(builder: MxnetLegalizer) -> Results:
         if any(dim != 1 for dim in value.dims):
             builder.refuse("several values for a mask", "one", "use where")
         value = value.reshape([])
-    return [mask.where(value, data).value]
-
-
-@legalizes("_npx_constraint_check")
-def legalize_check(builder: MxnetLegalizer) -> Results:
-    """Whether all elements hold."""
-    x = builder.value().ne(0).cast(i32)
-    found = x.reduce("min", list(range(rank_of(builder.input()))))
-    return [found.ne(0).value]
+    return mask.where(value, data).value

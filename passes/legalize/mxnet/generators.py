@@ -30,7 +30,7 @@ def legalize_filled(builder: MxnetLegalizer) -> Results:
         sizes = [size or 1 for size in sizes]
     element = builder.dtype("dtype", f32) if builder.text("dtype") != "-1" else f32
     value = builder.number("value") if number is None else number
-    return [builder.broadcast(builder.scalar(value, element), exprs(sizes))]
+    return builder.broadcast(builder.scalar(value, element), exprs(sizes))
 
 
 def _numbers(builder: MxnetLegalizer, array: np.ndarray, name: str = "dtype") -> SSAValue:
@@ -52,7 +52,7 @@ def legalize_range(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"numbers from {first} to {last} by {step}", f"at most {LIMIT}")
     count = max(int(np.ceil((last - first) / step)), 0)
     array = first + step * np.arange(count, dtype=np.float64)
-    return [_numbers(builder, np.repeat(array, builder.integer("repeat")))]
+    return _numbers(builder, np.repeat(array, builder.integer("repeat")))
 
 
 @legalizes("_contrib_arange_like")
@@ -68,7 +68,7 @@ def legalize_arange_like(builder: MxnetLegalizer) -> Results:
         places = places // repeat
     wide = places.cast(f64) * builder.number("step") + builder.number("start")
     found = wide.cast(element)
-    return [found.reshape(dims).value if is_flat else found.value]
+    return found.reshape(dims).value if is_flat else found.value
 
 
 def _counted(builder: MxnetLegalizer, count: int) -> int:
@@ -86,22 +86,16 @@ def _named_size(builder: MxnetLegalizer) -> int:
     return int(found)
 
 
-@legalizes("_linspace")
-def legalize_linspace(builder: MxnetLegalizer) -> Results:
-    """Numbers at equal distances."""
+@legalizes("_linspace", "_npi_logspace")
+def legalize_spaced(builder: MxnetLegalizer) -> Results:
+    """Numbers at equal distances, or powers by them."""
     bounds = float(builder.number("start")), float(builder.number("stop"))
     count = _counted(builder, builder.integer("num"))
-    return [_numbers(builder, np.linspace(*bounds, count, builder.flag("endpoint")))]
-
-
-@legalizes("_npi_logspace")
-def legalize_logspace(builder: MxnetLegalizer) -> Results:
-    """Powers at equal distances of their exponents."""
-    bounds = float(builder.number("start")), float(builder.number("stop"))
-    count = _counted(builder, builder.integer("num"))
-    base = float(builder.number("base"))
-    with np.errstate(all="ignore"):
-        return [_numbers(builder, np.logspace(*bounds, count, builder.flag("endpoint"), base))]
+    found = np.linspace(*bounds, count, builder.flag("endpoint"))
+    if builder.has("base"):
+        with np.errstate(all="ignore"):
+            found = np.power(float(builder.number("base")), found)
+    return _numbers(builder, found)
 
 
 @legalizes("_eye", "_npi_eye", "_npi_identity")
@@ -115,7 +109,7 @@ def legalize_eye(builder: MxnetLegalizer) -> Results:
         columns = _named_size(builder) or rows
     if not 0 <= rows * columns <= LIMIT or rows < 0:
         builder.refuse(f"{rows} by {columns} numbers", f"at most {LIMIT}")
-    return [_numbers(builder, np.eye(rows, columns, offset))]
+    return _numbers(builder, np.eye(rows, columns, offset))
 
 
 @legalizes("_npi_indices")
@@ -128,8 +122,8 @@ def legalize_indices(builder: MxnetLegalizer) -> Results:
         for axis, dim in enumerate(dims)
     ]
     if not parts:
-        return [builder.broadcast(builder.scalar(0, element), [Expr.const(0)])]
-    return [stack(parts, 0).cast(element).value]
+        return builder.broadcast(builder.scalar(0, element), [Expr.const(0)])
+    return stack(parts, 0).cast(element).value
 
 
 @legalizes("_npi_hanning", "_npi_hamming", "_npi_blackman")
@@ -137,4 +131,4 @@ def legalize_window(builder: MxnetLegalizer) -> Results:
     """A window function of a length."""
     count = _counted(builder, _named_size(builder))
     function = {"hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman}
-    return [_numbers(builder, function[builder.name.removeprefix("_npi_")](count))]
+    return _numbers(builder, function[builder.name.removeprefix("_npi_")](count))

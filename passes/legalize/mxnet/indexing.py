@@ -37,7 +37,7 @@ def legalize_embedding(builder: MxnetLegalizer) -> Results:
     """Rows of the weights; indices outside mean the first or last one."""
     weight = builder.input("weight")
     index = _placed(builder, builder.input("data"), dims_of(weight)[0], "clip")
-    return [builder.add(GatherOp(weight, index.value, 0, inside=True))]
+    return builder.add(GatherOp(weight, index.value, 0, inside=True))
 
 
 @legalizes("take")
@@ -48,9 +48,9 @@ def legalize_take(builder: MxnetLegalizer) -> Results:
     mode = builder.choice("mode", "clip", "wrap", "raise")
     if mode == "raise":
         index = builder.index(builder.input("indices")).value
-        return [builder.add(GatherOp(x, index, axis))]
+        return builder.add(GatherOp(x, index, axis))
     place = _placed(builder, builder.input("indices"), dims_of(x)[axis], mode)
-    return [builder.add(GatherOp(x, place.value, axis, inside=True))]
+    return builder.add(GatherOp(x, place.value, axis, inside=True))
 
 
 @legalizes("batch_take")
@@ -59,7 +59,7 @@ def legalize_batch_take(builder: MxnetLegalizer) -> Results:
     x = builder.input("a")
     rows, size = dims_of(x)
     index = _placed(builder, builder.input("indices"), size, "clip").reshape([rows, 1])
-    return [builder.reshape(builder.add(GatherElementsOp(x, index.value, 1)), [rows])]
+    return builder.reshape(builder.add(GatherElementsOp(x, index.value, 1)), [rows])
 
 
 @legalizes("pick")
@@ -73,7 +73,7 @@ def legalize_pick(builder: MxnetLegalizer) -> Results:
     kept = [*dims[:axis], Expr.const(1), *dims[axis + 1 :]]
     place = _placed(builder, index, dims[axis], builder.choice("mode", "clip", "wrap"))
     found = builder.add(GatherElementsOp(x, place.reshape(kept).value, axis))
-    return [found if builder.flag("keepdims") else builder.squeeze(found, [axis])]
+    return found if builder.flag("keepdims") else builder.squeeze(found, [axis])
 
 
 def _rows(builder: MxnetLegalizer, indices: SSAValue) -> SSAValue:
@@ -81,13 +81,6 @@ def _rows(builder: MxnetLegalizer, indices: SSAValue) -> SSAValue:
     rank = rank_of(indices)
     index = builder.index(indices).value
     return builder.transpose(index, [*range(1, rank), 0])
-
-
-@legalizes("gather_nd")
-def legalize_gather_nd(builder: MxnetLegalizer) -> Results:
-    """Parts of a tensor at places whose coordinates are the columns."""
-    x, index = builder.input("data"), _rows(builder, builder.input("indices"))
-    return [builder.add(GatherNdOp(x, index))]
 
 
 @legalizes("scatter_nd", "_scatter_set_nd")
@@ -101,16 +94,14 @@ def legalize_scatter_nd(builder: MxnetLegalizer) -> Results:
         x, values = builder.input("lhs"), builder.input("rhs")
     depth = dims_of(index)[-1].value or 0
     values = builder.broadcast(values, [*dims_of(index)[:-1], *dims_of(x)[depth:]])
-    return [builder.add(ScatterNdOp(x, index, values))]
+    return builder.add(ScatterNdOp(x, index, values))
 
 
-@legalizes("_contrib_index_copy")
-def legalize_index_copy(builder: MxnetLegalizer) -> Results:
+def _with_rows(builder: MxnetLegalizer) -> SSAValue:
     """Rows replaced by others."""
-    x, values = builder.input("old_tensor"), builder.input("new_tensor")
     index = builder.index(builder.input("index_vector"))
-    rows = index.reshape([index.dims[0], 1])
-    return [builder.add(ScatterNdOp(x, rows.value, values))]
+    rows = index.reshape([index.dims[0], 1]).value
+    return builder.add(ScatterNdOp(builder.input("old_tensor"), rows, builder.input("new_tensor")))
 
 
 @legalizes("one_hot")
@@ -121,21 +112,23 @@ def legalize_one_hot(builder: MxnetLegalizer) -> Results:
     element = builder.dtype("dtype", f32)
     on, off = (builder.known(builder.number(f"{name}_value"), element) for name in ("on", "off"))
     depth = Expr.const(builder.integer("depth"))
-    return [one_hot(index, depth, len(index.dims)).where(on, off).value]
+    return one_hot(index, depth, len(index.dims)).where(on, off).value
 
 
-@legalizes("_contrib_boolean_mask")
-def legalize_boolean_mask(builder: MxnetLegalizer) -> Results:
+def _masked(builder: MxnetLegalizer) -> SSAValue:
     """The parts along an axis where a vector is not zero."""
-    x = builder.input("data")
-    places = nonzero_places(builder, builder.input("index"))
-    return [builder.add(GatherOp(x, places, builder.along(x), inside=True))]
+    x, places = builder.input("data"), nonzero_places(builder, builder.input("index"))
+    return builder.add(GatherOp(x, places, builder.along(x), inside=True))
 
 
-@legalizes("_npx_nonzero")
-def legalize_nonzero(builder: MxnetLegalizer) -> Results:
-    """The places of elements that are not zero, one a row."""
-    return [builder.transpose(nonzero(builder, builder.op.operands[0]), [1, 0])]
+legalizes.rows(
+    {
+        "_contrib_boolean_mask": _masked,
+        "_contrib_index_copy": _with_rows,
+        "_npx_nonzero": lambda b: b.transpose(nonzero(b, b.op.operands[0]), [1, 0]),
+        "gather_nd": lambda b: b.add(GatherNdOp(b.input(), _rows(b, b.input("indices")))),
+    }
+)
 
 
 @legalizes("_ravel_multi_index", "_unravel_index")
@@ -150,12 +143,12 @@ def legalize_ravel(builder: MxnetLegalizer) -> Results:
         total = index.pick(0, 0)
         for axis, size in enumerate(sizes[1:], 1):
             total = total * size + index.pick(0, axis)
-        return [builder.cast(total.value, x)]
+        return builder.cast(total.value, x)
     parts: list[TensorValue] = []
     for size in reversed(sizes):
         parts.insert(0, (index % size).reshape([1, *index.dims]))
         index = index // size
-    return [builder.cast(concat(parts, 0).value, x)]
+    return builder.cast(concat(parts, 0).value, x)
 
 
 @legalizes("_sparse_retain")
@@ -166,7 +159,7 @@ def legalize_retain(builder: MxnetLegalizer) -> Results:
     flags = builder.broadcast(builder.scalar(0, i64), [x.dims[0]])
     ones = builder.broadcast(builder.scalar(1, i64), index.dims)
     kept = TensorValue(builder, builder.add(ScatterElementsOp(flags, index.value, ones, 0)))
-    return [kept.ne(0).column(len(x.dims), 0).where(x, 0).value]
+    return kept.ne(0).column(len(x.dims), 0).where(x, 0).value
 
 
 @legalizes("_contrib_index_array")
@@ -191,4 +184,4 @@ def legalize_allclose(builder: MxnetLegalizer) -> Results:
         is_close = is_close | (x.ne(x) & y.ne(y))
     count = product(x.dims)
     found = is_close.reshape([count]).cast(i64).reduce("min", [0])
-    return [found.cast(ui8).value]
+    return found.cast(ui8).value

@@ -55,6 +55,9 @@ class MxnetLegalizer(ArgumentsLegalizer):
         del index
         return element_type(self.op.operands[0]) if self.op.operands else f32
 
+    def elements(self) -> list[Attribute]:
+        return [self.element()]
+
     def require_element(self, index: int, value: SSAValue) -> None:
         """A file states no types of results."""
         del index, value
@@ -144,6 +147,10 @@ class MxnetLegalizer(ArgumentsLegalizer):
         if layout not in (*_FIRST, *_LAST):
             self.refuse(f"the layout {layout}", "one of NCHW and NHWC")
         return layout in _LAST
+
+    def least_vector(self, x: SSAValue) -> SSAValue:
+        """A result, which has at least one dimension, but for those of numpy."""
+        return x if rank_of(x) or self.is_numpy else self.reshape(x, [1])
 
     # Types
 

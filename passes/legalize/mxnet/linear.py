@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import exprs, product
+from lowerdeck.passes.legalize.common.decomposition import swapped
 from lowerdeck.passes.legalize.common.linear import (
     einsum,
     matmul,
@@ -51,7 +53,7 @@ def legalize_convolution(builder: MxnetLegalizer) -> Results:
         pads_end=pads,
         groups=builder.integer("num_group"),
     )
-    return [builder.back(builder.add(op))]
+    return builder.back(builder.add(op))
 
 
 @legalizes("Deconvolution")
@@ -78,7 +80,7 @@ def legalize_deconvolution(builder: MxnetLegalizer) -> Results:
         output_padding=more,
         groups=builder.integer("num_group"),
     )
-    return [builder.back(_with_bias(builder, found, 1))]
+    return builder.back(_with_bias(builder, found, 1))
 
 
 @legalizes("_contrib_DeformableConvolution", "_contrib_ModulatedDeformableConvolution")
@@ -97,21 +99,7 @@ def legalize_deformable(builder: MxnetLegalizer) -> Results:
         parts=builder.integer("num_deformable_group"),
         clamps=not is_modulated,
     )
-    return [_with_bias(builder, found.value, 1)]
-
-
-@legalizes("_linalg_inverse", "_linalg_det", "_linalg_potrf")
-def legalize_factors(builder: MxnetLegalizer) -> Results:
-    """Of matrices, as in TensorFlow."""
-    a = builder.input("A")
-    match builder.name:
-        case "_linalg_inverse":
-            return tf1(builder, "MatrixInverse", a, adjoint=False)
-        case "_linalg_det":
-            found = tf1(builder, "MatrixDeterminant", a)
-            return found if rank_of(found[0]) else [builder.reshape(found[0], [1])]
-        case _:
-            return tf1(builder, "Cholesky", a)
+    return _with_bias(builder, found.value, 1)
 
 
 @legalizes("FullyConnected")
@@ -126,7 +114,7 @@ def legalize_fully_connected(builder: MxnetLegalizer) -> Results:
     else:
         rows, lead = builder.reshape(x, [product(dims[:-1]), dims[-1]]), list(dims[:-1])
     found = builder.reshape(builder.add(MatmulOp(rows, weight)), [*lead, dims_of(weight)[1]])
-    return [_with_bias(builder, found, rank_of(found) - 1)]
+    return _with_bias(builder, found, rank_of(found) - 1)
 
 
 # Products of matrices
@@ -134,20 +122,15 @@ def legalize_fully_connected(builder: MxnetLegalizer) -> Results:
 
 def _turned(builder: MxnetLegalizer, x: SSAValue, flag: str) -> SSAValue:
     """A matrix, or a stack of them, transposed if an argument says so."""
-    if not builder.flag(flag):
-        return x
-    rank = rank_of(x)
-    return builder.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+    return swapped(builder, x) if builder.flag(flag) else x
 
 
-@legalizes("dot")
-def legalize_dot(builder: MxnetLegalizer) -> Results:
+def _dot(builder: MxnetLegalizer) -> SSAValue:
     """The last axis of the first tensor with the first axis of the second one."""
-    x, y = builder.input("lhs"), builder.input("rhs")
     own = 0 if builder.flag("transpose_a") else -1
     other = -1 if builder.flag("transpose_b") else 0
-    found = _contracted(builder, x, y, [own], [other])
-    return [builder.reshape(found, [1]) if not rank_of(found) else found]
+    found = _contracted(builder, builder.input("lhs"), builder.input("rhs"), [own], [other])
+    return builder.least_vector(found)
 
 
 def _contracted(
@@ -160,28 +143,18 @@ def _contracted(
     )
 
 
-@legalizes("_np_dot")
-def legalize_numpy_dot(builder: MxnetLegalizer) -> Results:
+def _numpy_dot(builder: MxnetLegalizer) -> Results:
     """As numpy's `dot`: the last axis with the last but one."""
     x, y = builder.promoted(builder.input("a"), builder.input("b"))
     if not x.dims or not y.dims:
-        return [(x * y).value]
-    return [_contracted(builder, x.value, y.value, [-1], [max(len(y.dims) - 2, 0)])]
+        return x * y
+    return _contracted(builder, x.value, y.value, [-1], [max(len(y.dims) - 2, 0)])
 
 
-@legalizes("batch_dot")
-def legalize_batch_dot(builder: MxnetLegalizer) -> Results:
-    """Products of stacks of matrices."""
-    x = _turned(builder, builder.input("lhs"), "transpose_a")
-    y = _turned(builder, builder.input("rhs"), "transpose_b")
-    return [matmul(builder, x, y)]
-
-
-@legalizes("_npi_matmul")
-def legalize_matmul(builder: MxnetLegalizer) -> Results:
+def _matmul(builder: MxnetLegalizer) -> SSAValue:
     """As numpy's `matmul`."""
     x, y = builder.promoted(builder.input("a"), builder.input("b"))
-    return [matmul(builder, x.value, y.value)]
+    return matmul(builder, x.value, y.value)
 
 
 @legalizes("_linalg_gemm", "_linalg_gemm2")
@@ -198,26 +171,22 @@ def legalize_gemm(builder: MxnetLegalizer) -> Results:
     if len(values) == 3:
         found = found + TensorValue.of(builder, values[2]) * builder.number("beta")
     back = [order.index(k) for k in range(rank)]
-    return [builder.transpose(found.value, back)]
+    return builder.transpose(found.value, back)
 
 
 @legalizes("_linalg_syrk", "_linalg_trmm")
 def legalize_products(builder: MxnetLegalizer) -> Results:
     """A with its transpose, or a triangle with a matrix."""
     a = builder.input("A")
-    rank = rank_of(a)
-    order = [*range(rank - 2), rank - 1, rank - 2]
     if builder.name == "_linalg_syrk":
-        pair = (a, builder.transpose(a, order))
+        pair = (a, swapped(builder, a))
         pair = pair[::-1] if builder.flag("transpose") else pair
     else:
         name = "tril" if builder.flag("lower") else "triu"
-        triangle = builder.torch(f"{name}.default", self=a)
-        triangle = builder.transpose(triangle, order) if builder.flag("transpose") else triangle
+        triangle = _turned(builder, builder.torch(f"{name}.default", self=a), "transpose")
         b = builder.input("B")
         pair = (b, triangle) if builder.flag("rightside") else (triangle, b)
-    found = TensorValue(builder, matmul(builder, pair[0], pair[1])) * builder.number("alpha")
-    return [found.value]
+    return TensorValue(builder, matmul(builder, pair[0], pair[1])) * builder.number("alpha")
 
 
 @legalizes("_linalg_extractdiag", "_linalg_makediag", "_linalg_sumlogdiag")
@@ -225,32 +194,48 @@ def legalize_diagonals(builder: MxnetLegalizer) -> Results:
     """The diagonal of matrices, matrices of a diagonal, or the sum of logarithms of one."""
     a = builder.input("A")
     if builder.name == "_linalg_makediag":
-        return [builder.torch("diag_embed.default", self=a, offset=builder.integer("offset"))]
+        return builder.torch("diag_embed.default", self=a, offset=builder.integer("offset"))
     offset = builder.integer("offset") if builder.has("offset") else 0
     found = builder.torch("diagonal.default", self=a, offset=offset, dim1=-2, dim2=-1)
     if builder.name == "_linalg_extractdiag":
-        return [found]
+        return found
     total = TensorValue(builder, found).log().reduce("sum", [rank_of(found) - 1])
-    return [total.value if total.dims else total.reshape([1]).value]
+    return builder.least_vector(total.value)
 
 
-@legalizes("khatri_rao")
-def legalize_khatri_rao(builder: MxnetLegalizer) -> Results:
+def _khatri_rao(x: TensorValue, y: TensorValue) -> TensorValue:
     """Kronecker's products of columns."""
-    first, *others = (TensorValue.of(builder, value) for value in builder.inputs("args"))
-    for other in others:
-        rows, columns = first.dims
-        wide = first.reshape([rows, 1, columns]) * other.reshape([1, *other.dims])
-        first = wide.reshape([rows * other.dims[0], columns])
-    return [first.value]
+    rows, columns = x.dims
+    wide = x.reshape([rows, 1, columns]) * y.reshape([1, *y.dims])
+    return wide.reshape([rows * y.dims[0], columns])
 
 
-@legalizes("_npi_einsum")
-def legalize_einsum(builder: MxnetLegalizer) -> Results:
+def _einsum(builder: MxnetLegalizer) -> SSAValue:
     """Sums of products by labels."""
     values = builder.promoted(*builder.inputs("data"))
     equation = builder.text("subscripts").replace(" ", "")
-    return [einsum(builder, equation, [value.value for value in values])]
+    return einsum(builder, equation, [value.value for value in values])
+
+
+legalizes.rows(
+    {
+        "_linalg_det": lambda b: b.least_vector(tf1(b, "MatrixDeterminant", b.input("A"))[0]),
+        "_linalg_inverse": lambda b: tf1(b, "MatrixInverse", b.input("A"), adjoint=False),
+        "_linalg_potrf": lambda b: tf1(b, "Cholesky", b.input("A")),
+        "_np_dot": _numpy_dot,
+        "_npi_einsum": _einsum,
+        "_npi_matmul": _matmul,
+        "batch_dot": lambda b: matmul(
+            b,
+            _turned(b, b.input("lhs"), "transpose_a"),
+            _turned(b, b.input("rhs"), "transpose_b"),
+        ),
+        "dot": _dot,
+        "khatri_rao": lambda b: reduce(
+            _khatri_rao, (TensorValue.of(b, v) for v in b.inputs("args"))
+        ),
+    }
+)
 
 
 @legalizes("_npi_tensordot", "_npi_tensordot_int_axes")
@@ -264,7 +249,7 @@ def legalize_tensordot(builder: MxnetLegalizer) -> Results:
         if not 0 <= count <= min(len(x.dims), len(y.dims)):
             builder.refuse(f"{count} axes", "as many as there are")
         own, others = list(range(len(x.dims) - count, len(x.dims))), list(range(count))
-    return [_contracted(builder, x.value, y.value, own, others)]
+    return _contracted(builder, x.value, y.value, own, others)
 
 
 # Attention
@@ -294,7 +279,7 @@ def legalize_scores(builder: MxnetLegalizer) -> Results:
     if size.value is None:
         builder.refuse("queries of an open size", "a known one")
     scaled = TensorValue.of(builder, queries) * (1.0 / size.value**0.5)
-    return [matmul(builder, scaled.value, builder.transpose(keys, [0, 2, 1]))]
+    return matmul(builder, scaled.value, builder.transpose(keys, [0, 2, 1]))
 
 
 @legalizes("_contrib_interleaved_matmul_selfatt_valatt")
@@ -308,4 +293,4 @@ def legalize_weighted_values(builder: MxnetLegalizer) -> Results:
     found = builder.transpose(matmul(builder, builder.input("attention"), values), [1, 0, 2])
     length, groups, size = dims_of(found)
     heads = builder.integer("heads")
-    return [builder.reshape(found, [length, groups // heads, size * heads])]
+    return builder.reshape(found, [length, groups // heads, size * heads])

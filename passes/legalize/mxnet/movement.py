@@ -50,31 +50,23 @@ def legalize_reshape(builder: MxnetLegalizer) -> Results:
         found = by_codes(builder, dims[::-1], codes[::-1])[::-1]
     else:
         found = by_codes(builder, dims, codes)
-    return [builder.reshape(x, completed(builder, dims, found))]
+    return builder.reshape(x, completed(builder, dims, found))
 
 
-@legalizes("_np_reshape")
+@legalizes("_np_reshape", "_npx_reshape")
 def legalize_numpy_reshape(builder: MxnetLegalizer) -> Results:
-    """As numpy reshapes."""
+    """As numpy reshapes, or as codes tell."""
     if builder.text("order") != "C":
         builder.refuse(f"the order {builder.text('order')}", "C")
-    x = builder.input("a")
-    sizes = [None if size == -1 else Expr.const(size) for size in builder.sizes("newshape")]
-    return [builder.reshape(x, completed(builder, dims_of(x), sizes))]
-
-
-@legalizes("_npx_reshape")
-def legalize_npx_reshape(builder: MxnetLegalizer) -> Results:
-    """As codes tell."""
-    x = builder.input("a")
-    if builder.text("order") != "C":
-        builder.refuse(f"the order {builder.text('order')}", "C")
-    codes = builder.sizes("newshape")
-    if 0 in codes:
-        builder.refuse(f"'newshape' {codes}", "no size of 0")
+    x, codes = builder.input("a"), builder.sizes("newshape")
     dims = list(dims_of(x))
-    found = by_numpy_codes(builder, dims, codes, builder.flag("reverse"))
-    return [builder.reshape(x, completed(builder, dims, found))]
+    if builder.name == "_np_reshape":
+        found = [None if size == -1 else Expr.const(size) for size in codes]
+    elif 0 in codes:
+        builder.refuse(f"'newshape' {codes}", "no size of 0")
+    else:
+        found = by_numpy_codes(builder, dims, codes, builder.flag("reverse"))
+    return builder.reshape(x, completed(builder, dims, found))
 
 
 @legalizes("reshape_like")
@@ -90,15 +82,14 @@ def legalize_reshape_like(builder: MxnetLegalizer) -> Results:
             bounds.append(min(max(place + rank if place < 0 else place, 0), rank))
     dims, other = dims_of(x), dims_of(like)
     sizes = [*dims[: bounds[0]], *other[bounds[2] : bounds[3]], *dims[bounds[1] :]]
-    return [builder.reshape(x, sizes)]
+    return builder.reshape(x, sizes)
 
 
-@legalizes("Flatten")
-def legalize_flatten(builder: MxnetLegalizer) -> Results:
+def _flattened(builder: MxnetLegalizer) -> SSAValue:
     """A matrix with a row for each element of the first dimension."""
     x = builder.input()
     builder.axis(0, rank_of(x))
-    return [builder.flatten(x, 1)]
+    return builder.flatten(x, 1)
 
 
 @legalizes("squeeze", "_np_squeeze")
@@ -114,7 +105,7 @@ def legalize_squeeze(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"axes {axes} of {x.type}", "dimensions of one")
     if len(axes) == len(dims) and axes and not builder.is_numpy:
         axes = axes[:-1]
-    return [builder.squeeze(x, axes)]
+    return builder.squeeze(x, axes)
 
 
 # Transposes
@@ -128,25 +119,7 @@ def legalize_transpose(builder: MxnetLegalizer) -> Results:
     order = builder.axes(builder.sizes("axes"), rank) or list(range(rank))[::-1]
     if len(order) != rank:
         builder.refuse(f"axes {order}", f"{rank} of them")
-    return [builder.transpose(x, order)]
-
-
-@legalizes("_npi_rot90")
-def legalize_rotation(builder: MxnetLegalizer) -> Results:
-    """Turned by quarters in the plane of two dimensions."""
-    x = builder.input()
-    first, second = builder.axes(builder.sizes("axes") or [0, 1], rank_of(x))
-    order = list(range(rank_of(x)))
-    order[first], order[second] = second, first
-    match builder.integer("k") % 4:
-        case 0:
-            return [x]
-        case 1:
-            return [builder.transpose(builder.torch("flip.default", self=x, dims=[second]), order)]
-        case 2:
-            return [builder.torch("flip.default", self=x, dims=[first, second])]
-        case _:
-            return [builder.torch("flip.default", self=builder.transpose(x, order), dims=[second])]
+    return builder.transpose(x, order)
 
 
 @legalizes("_np_roll")
@@ -155,14 +128,12 @@ def legalize_roll(builder: MxnetLegalizer) -> Results:
     x = builder.input()
     shifts, axes = builder.sizes("shift"), builder.sizes("axis")
     shifts = shifts * len(axes) if len(shifts) == 1 and axes else shifts
-    return [builder.torch("roll.default", self=x, shifts=shifts, dims=axes)]
+    return builder.torch("roll.default", self=x, shifts=shifts, dims=axes)
 
 
-@legalizes("depth_to_space", "space_to_depth")
-def legalize_blocks(builder: MxnetLegalizer) -> Results:
+def _in_blocks(builder: MxnetLegalizer, target: str) -> SSAValue:
     """Blocks of channels as places, or the other way round."""
-    target = "DepthToSpace" if builder.name == "depth_to_space" else "SpaceToDepth"
-    return [builder.onnx(target, builder.input(), blocksize=builder.integer("block_size"))]
+    return builder.onnx(target, builder.input(), blocksize=builder.integer("block_size"))
 
 
 # Parts
@@ -187,22 +158,18 @@ def _bounds(builder: MxnetLegalizer, x: SSAValue) -> tuple[list[int], list[list[
     return list(range(len(begin))), found
 
 
-@legalizes("slice")
-def legalize_slice(builder: MxnetLegalizer) -> Results:
+def _sliced(builder: MxnetLegalizer) -> SSAValue:
     """As numpy slices the first axes."""
     x = builder.input()
     axes, (starts, ends, steps) = _bounds(builder, x)
-    return [sliced(builder, x, axes, starts, ends, steps)]
+    return sliced(builder, x, axes, starts, ends, steps)
 
 
-@legalizes("slice_axis")
-def legalize_slice_axis(builder: MxnetLegalizer) -> Results:
+def _sliced_along(builder: MxnetLegalizer) -> SSAValue:
     """As numpy slices one axis."""
     x = builder.input()
-    end = builder.get("end")
-    last = Expr.const((1 << 63) - 1 if end is None else int(end))
-    first = Expr.const(builder.integer("begin"))
-    return [sliced(builder, x, [builder.along(x)], [first], [last], [Expr.const(1)])]
+    bounds = builder.integer("begin"), builder.integer("end", (1 << 63) - 1), 1
+    return sliced(builder, x, [builder.along(x)], *([Expr.const(n)] for n in bounds))
 
 
 @legalizes("slice_like")
@@ -214,7 +181,7 @@ def legalize_slice_like(builder: MxnetLegalizer) -> Results:
     if any(axis >= rank_of(like) for axis in axes):
         builder.refuse(f"axes {axes}", f"those of {like.type}")
     sizes = [dims_of(like)[k] if k in axes else dim for k, dim in enumerate(dims_of(x))]
-    return [builder.slice(x, [0] * rank, sizes)]
+    return builder.slice(x, [0] * rank, sizes)
 
 
 @legalizes("Crop")
@@ -226,7 +193,7 @@ def legalize_crop(builder: MxnetLegalizer) -> Results:
     offset: list[Expr] = list(exprs(builder.sizes("offset") or [0, 0]))
     if builder.flag("center_crop"):
         offset = [(dim - n) // 2 for dim, n in zip(dims[2:], size, strict=True)]
-    return [builder.slice(x, [0, 0, *offset], [*dims[:2], *size])]
+    return builder.slice(x, [0, 0, *offset], [*dims[:2], *size])
 
 
 @legalizes("SliceChannel")
@@ -275,7 +242,7 @@ def legalize_slice_assign(builder: MxnetLegalizer) -> Results:
     places = places_of(builder, x, bounds)
     value = builder.scalar(builder.number("scalar"), x) if is_scalar else builder.input("rhs")
     value = builder.broadcast(builder.cast(value, x), [place.dims[0] for place in places])
-    return [written(builder, x, places, value)]
+    return written(builder, x, places, value)
 
 
 # Concatenation
@@ -287,8 +254,8 @@ def legalize_numpy_concat(builder: MxnetLegalizer) -> Results:
     values = builder.inputs("data")
     if builder.get("axis") is None:
         values = [builder.reshape(value, [product(dims_of(value))]) for value in values]
-        return [concat(builder, values, 0)]
-    return [concat(builder, values, builder.along(values[0]))]
+        return concat(builder, values, 0)
+    return concat(builder, values, builder.along(values[0]))
 
 
 @legalizes("_npi_column_stack")
@@ -298,7 +265,7 @@ def legalize_columns_joined(builder: MxnetLegalizer) -> Results:
         builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
         for value in builder.inputs("data")
     ]
-    return [concat(builder, columns, 1)]
+    return concat(builder, columns, 1)
 
 
 # Repetition
@@ -336,17 +303,15 @@ def legalize_broadcast(builder: MxnetLegalizer) -> Results:
             dims = [
                 dim if n in (-1, -2) else Expr.const(n) for n, dim in zip(sizes, own, strict=True)
             ]
-    return [builder.broadcast(x, dims)]
+    return builder.broadcast(x, dims)
 
 
 # Padding
 
 
-@legalizes("Pad")
-def legalize_pad(builder: MxnetLegalizer) -> Results:
+def _padded_by_numbers(builder: MxnetLegalizer) -> SSAValue:
     """With a number, the edge, or what lies opposite of it."""
-    x = builder.input()
-    return [_padded(builder, x, exprs(builder.sizes("pad_width")))]
+    return _padded(builder, builder.input(), exprs(builder.sizes("pad_width")))
 
 
 @legalizes("_npi_pad")
@@ -368,16 +333,6 @@ def _padded(builder: MxnetLegalizer, x: SSAValue, amounts: Sequence[Expr]) -> SS
     return pad(builder, x, amounts[::2], amounts[1::2], value, mode)
 
 
-# Sizes
-
-
-@legalizes("shape_array", "size_array")
-def legalize_shape(builder: MxnetLegalizer) -> Results:
-    """The sizes, or the number of elements, as i64."""
-    dims = dims_of(builder.input())
-    return [builder.dims(dims if builder.name == "shape_array" else [product(dims)])]
-
-
 # Diagonals
 
 
@@ -389,14 +344,14 @@ def legalize_diagonal(builder: MxnetLegalizer) -> Results:
         x = builder.reshape(x, [product(dims_of(x))])
     offset = builder.integer("offset" if builder.has("offset") else "k")
     if rank_of(x) == 1:
-        return [builder.torch("diag_embed.default", self=x, offset=offset)]
+        return builder.torch("diag_embed.default", self=x, offset=offset)
     given: dict[str, Any] = {"dim1": 0, "dim2": 1}
     if builder.has("axis1"):
         given = {"dim1": builder.integer("axis1"), "dim2": builder.integer("axis2")}
     found = builder.torch("diagonal.default", self=x, offset=offset, **given)
     if builder.name == "_np_trace":
-        return [builder.reduce("sum", found, [rank_of(found) - 1])]
-    return [found]
+        return builder.reduce("sum", found, [rank_of(found) - 1])
+    return found
 
 
 @legalizes("im2col", "col2im")
@@ -412,7 +367,7 @@ def legalize_columns(builder: MxnetLegalizer) -> Results:
     }
     if builder.name == "col2im":
         given["output_size"] = builder.sizes("output_size")
-    return [builder.torch(f"{builder.name}.default", **given)]
+    return builder.torch(f"{builder.name}.default", **given)
 
 
 @legalizes("_image_to_tensor", "_image_normalize", "_image_crop")
@@ -427,15 +382,15 @@ def legalize_image(builder: MxnetLegalizer) -> Results:
         case "_image_to_tensor":
             order = [*range(rows), rank - 1, rows, rows + 1]
             wide = builder.cast(builder.transpose(x, order), f32)
-            return [(TensorValue(builder, wide) / 255.0).value]
+            return (TensorValue(builder, wide) / 255.0).value
         case "_image_normalize":
             mean, deviation = (_per_channel(builder, name, x) for name in ("mean", "std"))
-            return [((TensorValue.of(builder, x) - mean) / deviation).value]
+            return ((TensorValue.of(builder, x) - mean) / deviation).value
         case _:
             starts: list[ExprLike] = [*[0] * rows, builder.integer("y"), builder.integer("x"), 0]
             sizes: list[ExprLike] = [*dims_of(x)[:rows]]
             sizes += [builder.integer("height"), builder.integer("width"), dims_of(x)[-1]]
-            return [builder.slice(x, starts, sizes)]
+            return builder.slice(x, starts, sizes)
 
 
 def _per_channel(builder: MxnetLegalizer, name: str, x: SSAValue) -> TensorValue:
@@ -454,4 +409,18 @@ def legalize_fill_element(builder: MxnetLegalizer) -> Results:
     x, value, place = (builder.input(name) for name in ("lhs", "mhs", "rhs"))
     rows = dims_of(x)[0]
     index = builder.reshape(builder.cast(place, i64), [rows, 1])
-    return [builder.add(ScatterElementsOp(x, index, builder.reshape(value, [rows, 1]), 1))]
+    return builder.add(ScatterElementsOp(x, index, builder.reshape(value, [rows, 1]), 1))
+
+
+legalizes.rows(
+    {
+        "Flatten": _flattened,
+        "Pad": _padded_by_numbers,
+        "depth_to_space": lambda b: _in_blocks(b, "DepthToSpace"),
+        "shape_array": lambda b: b.dims(dims_of(b.input())),
+        "size_array": lambda b: b.dims([product(dims_of(b.input()))]),
+        "slice": _sliced,
+        "slice_axis": _sliced_along,
+        "space_to_depth": lambda b: _in_blocks(b, "SpaceToDepth"),
+    }
+)

@@ -76,7 +76,7 @@ def legalize_instance_norm(builder: MxnetLegalizer) -> Results:
     x = builder.input("data")
     rank = rank_of(x)
     value = _normalized(builder, x, list(range(2, rank)))[0]
-    return [builder.narrow(_scaled(builder, value, [None, True, *[None] * (rank - 2)]))]
+    return builder.narrow(_scaled(builder, value, [None, True, *[None] * (rank - 2)]))
 
 
 @legalizes("GroupNorm")
@@ -108,7 +108,7 @@ def legalize_l2(builder: MxnetLegalizer) -> Results:
     }[builder.choice("mode", "instance", "channel", "spatial")]
     total = (x * x).reduce("sum", axes, keep_dims=True) if axes else x * x
     root = deviation(builder, total.value, builder.number("eps"))
-    return [builder.narrow(x / TensorValue(builder, root))]
+    return builder.narrow(x / TensorValue(builder, root))
 
 
 @legalizes("LRN")
@@ -119,7 +119,7 @@ def legalize_lrn(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"'nsize' is {size}", "an odd number")
     total = sum_of_squares(builder, x, builder.axis(1, rank_of(x)), size // 2, size // 2)
     alpha, bias, beta = (builder.number(name) for name in ("alpha", "knorm", "beta"))
-    return [by_neighbors(builder, x, total, alpha / size, bias, beta)]
+    return by_neighbors(builder, x, total, alpha / size, bias, beta)
 
 
 @legalizes("_contrib_count_sketch")
@@ -134,4 +134,4 @@ def legalize_count_sketch(builder: MxnetLegalizer) -> Results:
     found = builder.torch(
         "scatter_add.default", self=zeros, dim=1, index=index.value, src=signed.value
     )
-    return [found]
+    return found

@@ -12,7 +12,7 @@ from lowerdeck.dialects.dims import Expr, constants, exprs, product
 from lowerdeck.passes.legalize.common.correlation import Displacements, correlation
 from lowerdeck.passes.legalize.common.linear import transposed_convolution
 from lowerdeck.passes.legalize.common.movement import concat, pad
-from lowerdeck.passes.legalize.common.pooling import adaptive, pool
+from lowerdeck.passes.legalize.common.pooling import adaptive_pool, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.mxnet.elementwise import cube_root
@@ -46,7 +46,7 @@ def legalize_pool(builder: MxnetLegalizer) -> Results:
             found = pool(builder, _KINDS[kind], value.value, window, count_pads=counts)
     if kind == "lp":
         found = builder.cast(_root(builder, TensorValue(builder, found), power).value, x)
-    return [builder.back(found)]
+    return builder.back(found)
 
 
 def _pool_of_v1(builder: MxnetLegalizer, x: SSAValue, kind: str, window: Window) -> SSAValue:
@@ -112,15 +112,8 @@ def _window(builder: MxnetLegalizer, dims: Sequence[Expr], rank: int) -> Window:
 @legalizes("_contrib_AdaptiveAvgPooling2D")
 def legalize_adaptive(builder: MxnetLegalizer) -> Results:
     """The mean of windows of nearly equal size; without a size, of all."""
-    x = builder.input()
-    sizes = builder.sizes("output_size") or [1, 1]
-    sizes = sizes * 2 if len(sizes) == 1 else sizes
-    for axis, size in zip((2, 3), sizes, strict=True):
-        if size == 1:
-            x = mean(builder, x, [axis], keep_dims=True)
-        elif dims_of(x)[axis] != size:
-            x = adaptive(builder, x, axis, dims_of(x)[axis], size, "mean")
-    return [x]
+    sizes = builder.sizes("output_size") or [1]
+    return adaptive_pool(builder, builder.input(), sizes * 2 if len(sizes) == 1 else sizes, "mean")
 
 
 # Larger and smaller images
@@ -132,18 +125,18 @@ def legalize_upsampling(builder: MxnetLegalizer) -> Results:
     values = builder.inputs("data")
     scale = builder.integer("scale")
     if builder.choice("sample_type", "nearest", "bilinear") == "bilinear":
-        return [_deconvolved(builder, values, scale)]
+        return _deconvolved(builder, values, scale)
     size = [dim * scale for dim in dims_of(values[0])[2:]]
     larger: list[SSAValue] = []
     for value in values:
         factors = [a // b for a, b in zip(size, dims_of(value)[2:], strict=True)]
         larger.append(_repeated(builder, value, factors))
     if builder.choice("multi_input_mode", "concat", "sum") == "concat":
-        return [concat(builder, larger, 1)]
+        return concat(builder, larger, 1)
     total = TensorValue(builder, larger[0])
     for value in larger[1:]:
         total = total + TensorValue(builder, value)
-    return [total.value]
+    return total.value
 
 
 def _repeated(builder: MxnetLegalizer, x: SSAValue, factors: Sequence[Expr]) -> SSAValue:
@@ -191,7 +184,7 @@ def legalize_resize(builder: MxnetLegalizer) -> Results:
         output_size=target,
         align_corners=builder.flag("align_corners"),
     )
-    return [found]
+    return found
 
 
 def _target(builder: MxnetLegalizer, sizes: Sequence[int]) -> list[int]:
@@ -233,7 +226,7 @@ def legalize_grid(builder: MxnetLegalizer) -> Results:
     """The places of a transformed image, from -1 to 1, as [N, 2, H, W]: columns, then rows."""
     data = builder.value("data")
     if builder.choice("transform_type", "affine", "warp") == "affine":
-        return [_affine_grid(builder, data, builder.sizes("target_shape")).value]
+        return _affine_grid(builder, data, builder.sizes("target_shape")).value
     batch, _, height, width = data.dims
     places = [
         TensorValue.iota(builder, size)
@@ -288,4 +281,4 @@ def legalize_correlation(builder: MxnetLegalizer) -> Results:
     size, most, stride, step, amount = (builder.integer(name) for name in names)
     images = [builder.wide(builder.input(f"data{k}")) for k in (1, 2)]
     rule = Displacements(size, most, stride, step, amount, builder.flag("is_multiply"))
-    return [builder.narrow(correlation(builder, images, rule), builder.input("data1"))]
+    return builder.narrow(correlation(builder, images, rule), builder.input("data1"))

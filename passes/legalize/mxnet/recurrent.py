@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherElementsOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of, flat_weights, layers_of
+from lowerdeck.passes.legalize.common.recurrent import GATES, flat_weights, recurrent
 from lowerdeck.passes.legalize.common.selection import reverse_sequence
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
@@ -37,14 +35,7 @@ def legalize_recurrent(builder: MxnetLegalizer) -> Results:
         builder, builder.input("parameters"), GATES[kind], layers, directions, hidden, width
     )
 
-    def run(
-        place: int, source: SSAValue, first: Sequence[SSAValue]
-    ) -> tuple[list[SSAValue], SSAValue]:
-        is_back = place % directions == 1
-        own = weights[place]
-        return direction_of(builder, kind, source, first, own, is_back=is_back, lengths=lengths)
-
-    output, lasts = layers_of(builder, x, states, layers, directions, run)
+    output, lasts = recurrent(builder, kind, x, states, weights, directions, lengths)
     return [output, *lasts]
 
 
@@ -81,12 +72,12 @@ def legalize_mask(builder: MxnetLegalizer) -> Results:
     x = builder.value("data")
     time, batch = _layout(builder)
     if not builder.flag("use_sequence_length"):
-        return [x.value]
+        return x.value
     rank = len(x.dims)
     length = builder.index(builder.input("sequence_length")).column(rank, batch)
     place = TensorValue.iota(builder, x.dims[time]).column(rank, time)
     number = builder.known(builder.number("value"), x.element)
-    return [place.lt(length).where(x, number).value]
+    return place.lt(length).where(x, number).value
 
 
 @legalizes("SequenceLast")
@@ -96,11 +87,11 @@ def legalize_last(builder: MxnetLegalizer) -> Results:
     time, batch = _layout(builder)
     dims = dims_of(x)
     if not builder.flag("use_sequence_length"):
-        return [builder.squeeze(builder.slice_axis(x, time, dims[time] - 1, 1), [time])]
+        return builder.squeeze(builder.slice_axis(x, time, dims[time] - 1, 1), [time])
     place = builder.index(builder.input("sequence_length")) - 1
     one = [Expr.const(1) if k == time else dim for k, dim in enumerate(dims)]
     index = place.column(len(dims), batch).broadcast(one)
-    return [builder.squeeze(builder.add(GatherElementsOp(x, index.value, time)), [time])]
+    return builder.squeeze(builder.add(GatherElementsOp(x, index.value, time)), [time])
 
 
 @legalizes("SequenceReverse")
@@ -115,4 +106,4 @@ def legalize_reverse(builder: MxnetLegalizer) -> Results:
     else:
         count = TensorValue.dim(builder, dims_of(x)[0]).reshape([1])
         lengths = count.broadcast([dims_of(x)[batch]])
-    return [reverse_sequence(builder, x, lengths, batch, time)]
+    return reverse_sequence(builder, x, lengths, batch, time)

@@ -49,9 +49,7 @@ def _shaped(builder: MxnetLegalizer, x: SSAValue, axes: Sequence[int], found: SS
     if builder.has("keepdims") and builder.flag("keepdims"):
         return found
     left = builder.squeeze(found, axes)
-    if not builder.is_numpy and rank_of(x) and not rank_of(left):
-        return builder.reshape(left, [1])
-    return left
+    return builder.least_vector(left) if rank_of(x) else left
 
 
 @legalizes("sum", "mean", "prod", "max", "min", "nansum", "nanprod", "_square_sum")
@@ -71,14 +69,14 @@ def legalize_reduction(builder: MxnetLegalizer) -> Results:
     element = _result_element(builder, kind, value.element)
     if kind in ("max", "min"):
         found = _extreme(value, kind, axes)
-        return [_shaped(builder, x, axes, found)]
+        return _shaped(builder, x, axes, found)
     wide = f32 if element in (f16, bf16) else element
     value = value.cast(wide)
     if kind == "mean":
         found = mean(builder, value.value, axes, keep_dims=True) if axes else value.value
     else:
         found = value.reduce(kind, axes, keep_dims=True).value if axes else value.value
-    return [builder.cast(_shaped(builder, x, axes, found), element)]
+    return builder.cast(_shaped(builder, x, axes, found), element)
 
 
 def _extreme(x: TensorValue, kind: str, axes: Sequence[int]) -> SSAValue:
@@ -107,7 +105,7 @@ def legalize_truth(builder: MxnetLegalizer) -> Results:
     axes = _axes(builder, x)
     flags = TensorValue.of(builder, x).ne(0).cast(i32)
     found = flags.reduce("max" if builder.name == "_np_any" else "min", axes, keep_dims=True)
-    return [_shaped(builder, x, axes, found.cast(i1).value)]
+    return _shaped(builder, x, axes, found.cast(i1).value)
 
 
 @legalizes("norm", "_npi_norm")
@@ -121,7 +119,7 @@ def legalize_norm(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"a norm of order {order} of axes {axes}", "one of vectors, of order 1 or 2")
     found = norm(builder.wide(x).abs(), axes, True, float(order))
     found = found.cast(builder.dtype("out_dtype")) if builder.has("out_dtype") else found
-    return [_shaped(builder, x, axes, found.value)]
+    return _shaped(builder, x, axes, found.value)
 
 
 @legalizes("multi_sum_sq")
@@ -132,7 +130,7 @@ def legalize_sums_of_squares(builder: MxnetLegalizer) -> Results:
         wide = builder.wide(value)
         total = (wide * wide).reduce("sum", list(range(len(wide.dims))))
         parts.append(total.reshape([1]).value)
-    return [builder.torch("cat.default", f32, tensors=parts, dim=0)]
+    return builder.torch("cat.default", f32, tensors=parts, dim=0)
 
 
 @legalizes("moments")
@@ -163,7 +161,7 @@ def legalize_variance(builder: MxnetLegalizer) -> Results:
     if builder.name == "_npi_std":
         found = TensorValue(builder, builder.torch("sqrt.default", found.element, self=found.value))
     element = element_type(x) if is_float(element_type(x)) else f32
-    return [builder.cast(_shaped(builder, x, axes, found.value), element)]
+    return builder.cast(_shaped(builder, x, axes, found.value), element)
 
 
 @legalizes("_npi_average")
@@ -173,7 +171,7 @@ def legalize_average(builder: MxnetLegalizer) -> Results:
     axes = _axes(builder, x)
     wide = builder.wide(x)
     if not builder.flag("weighted"):
-        return [_shaped(builder, x, axes, mean(builder, wide.value, axes, keep_dims=True))]
+        return _shaped(builder, x, axes, mean(builder, wide.value, axes, keep_dims=True))
     weights = builder.value("weights").cast(wide.element)
     if len(weights.dims) == 1 and len(wide.dims) > 1:
         if len(axes) != 1:
@@ -201,18 +199,14 @@ def legalize_arg(builder: MxnetLegalizer) -> Results:
     else:
         axis = builder.axis(cast(int, given), rank_of(x))
         found = _shaped(builder, x, [axis], builder.add(ArgReduceOp(kind, x, axis, True)))
-    return [builder.cast(found, i64 if builder.is_numpy else f32)]
+    return builder.cast(found, i64 if builder.is_numpy else f32)
 
 
 @legalizes("_np_cumsum")
 def legalize_cumsum(builder: MxnetLegalizer) -> Results:
     """Running sums."""
-    x = builder.input()
-    if builder.get("axis") is None:
-        x = builder.reshape(x, [product(dims_of(x))])
-    axis = builder.along(x, default=0)
-    x = builder.cast(x, builder.dtype("dtype", element_type(x)))
-    return [builder.add(CumulativeOp("sum", x, axis))]
+    x, axis = _flat_or_along(builder)
+    return builder.add(CumulativeOp("sum", builder.cast(x, builder.dtype()), axis))
 
 
 # Order
@@ -238,16 +232,16 @@ def legalize_top_k(builder: MxnetLegalizer) -> Results:
     element = builder.dtype("dtype", f32)
     match builder.choice("ret_typ", "indices", "value", "both", "mask"):
         case "value":
-            return [values]
+            return values
         case "indices":
-            return [builder.cast(places, element)]
+            return builder.cast(places, element)
         case "both":
             return [values, builder.cast(places, element)]
         case _:
             zeros = builder.broadcast(builder.scalar(0, x), dims_of(x))
             ones = builder.broadcast(builder.scalar(1, x), dims_of(places))
             mask = builder.add(ScatterElementsOp(zeros, places, ones, axis))
-            return [builder.reshape(mask, dims_of(source))]
+            return builder.reshape(mask, dims_of(source))
 
 
 @legalizes("sort", "argsort")
@@ -257,5 +251,5 @@ def legalize_sort(builder: MxnetLegalizer) -> Results:
     largest = not builder.flag("is_ascend")
     values, places = builder.insert(TopKOp(x, dims_of(x)[axis], axis, largest=largest))
     if builder.name == "sort":
-        return [values]
-    return [builder.cast(places, builder.dtype("dtype", f32))]
+        return values
+    return builder.cast(places, builder.dtype("dtype", f32))

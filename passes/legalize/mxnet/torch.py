@@ -5,7 +5,7 @@ from __future__ import annotations
 from lowerdeck.dialects.core.types import element_type, i1
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import overloads
+from lowerdeck.passes.legalize.pt2.applied import as_torch, overloads
 
 _OPERATORS = """
     Concat: cat.default tensors=data dim
@@ -20,6 +20,7 @@ _OPERATORS = """
     _npi_flip: flip.default self=data dims=axis
     _npi_hstack: hstack.default tensors=data
     _npi_nan_to_num: nan_to_num.default self=data nan posinf neginf
+    _npi_rot90: rot90.default self=data k dims=axes
     _npi_stack: stack.default tensors=data dim=axis
     _npi_tril: tril.default self=data diagonal=k
     _npi_vstack: vstack.default tensors=data
@@ -42,11 +43,7 @@ _TESTS = """
 """Truth values."""
 
 
-@legalizes(*overloads(_OPERATORS))
-def legalize_as_torch(builder: MxnetLegalizer) -> Results:
-    """One of the table."""
-    overload = overloads(_OPERATORS)[builder.name]
-    return [builder.torch(overload.target, **overload.arguments(builder))]
+legalizes.rows(as_torch(_OPERATORS))
 
 
 @legalizes(*overloads(_TESTS))

@@ -12,8 +12,7 @@ from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.legalize.common.movement import concat, pad, shifted_channels
-from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
-from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
 from lowerdeck.passes.legalize.common.windows import Window, hanging, with_a_place
 from lowerdeck.passes.legalize.onnx.applied import applied as onnx
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
@@ -46,14 +45,7 @@ def _adaptive(
     numbers = constants(sizes)
     if numbers is None:
         builder.refuse("an open number of windows", "a known one")
-    axes = list(range(2, rank_of(x)))
-    if all(number == 1 for number in numbers):
-        return builder.reduce("max", x, axes, True) if is_max else mean(builder, x, axes, True)
-    kind = "max" if is_max else "mean"
-    for axis, number in zip(axes, numbers, strict=True):
-        if dims_of(x)[axis] != number:
-            x = adaptive(builder, x, axis, dims_of(x)[axis], number, kind)
-    return x
+    return adaptive_pool(builder, x, numbers, "max" if is_max else "mean")
 
 
 def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Window:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import SSAValue
-
 from lowerdeck.dialects.core.types import i64
-from lowerdeck.passes.legalize.common.recurrent import GATES, direction_of, layers_of
+from lowerdeck.passes.legalize.common.recurrent import GATES, recurrent
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 
@@ -33,13 +29,6 @@ def legalize_recurrent(builder: PaddleLegalizer) -> Results:
     if builder.optional("sequence_length") is not None:
         lengths = builder.value("sequence_length").cast(i64)
 
-    def run(
-        place: int, source: SSAValue, first: Sequence[SSAValue]
-    ) -> tuple[list[SSAValue], SSAValue]:
-        own = [*weights[2 * place : 2 * place + 2]]
-        own += weights[2 * (count + place) : 2 * (count + place) + 2]
-        is_back = place % directions == 1
-        return direction_of(builder, kind, source, first, own, is_back=is_back, lengths=lengths)
-
-    output, lasts = layers_of(builder, x, states, count // directions, directions, run)
+    own = [[*weights[k : k + 2], *weights[2 * count + k :][:2]] for k in range(0, 2 * count, 2)]
+    output, lasts = recurrent(builder, kind, x, states, own, directions, lengths)
     return builder.results(out=output, state=lasts)

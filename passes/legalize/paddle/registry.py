@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.passes.legalize.common.walk import Results
 from lowerdeck.passes.legalize.table import HandlerTable
 
 if TYPE_CHECKING:
     from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 
-Results: TypeAlias = "Sequence[SSAValue | None]"
-"""One value a result of the op, None for results that must not be used."""
 Handler: TypeAlias = "Callable[[PaddleLegalizer], Results]"
 
 legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.paddle")

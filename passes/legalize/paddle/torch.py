@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import overloads
+from lowerdeck.passes.legalize.paddle.registry import legalizes
+from lowerdeck.passes.legalize.pt2.applied import as_torch
 
 _OPERATORS = """
     as_strided: as_strided.default self=input size=dims stride storage_offset=offset
@@ -32,14 +31,4 @@ _OPERATORS = """
 """A line each, in the type of the result."""
 
 
-_LISTS = ("dims", "shifts", "size", "stride")
-"""Arguments that are lists of numbers, which some operators have as tensors."""
-
-
-@legalizes(*overloads(_OPERATORS))
-def legalize_as_torch(builder: PaddleLegalizer) -> Results:
-    """One of the table."""
-    overload = overloads(_OPERATORS)[builder.name]
-    given = overload.arguments(builder)
-    lists = {name: builder.ints_of(overload.sources[name]) for name in _LISTS if name in given}
-    return builder.torch(overload.target, **(given | lists))
+legalizes.rows(as_torch(_OPERATORS))

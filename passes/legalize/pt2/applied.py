@@ -16,6 +16,7 @@ from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.pt2.ops import op_class
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
+from lowerdeck.passes.legalize.common.walk import Results
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import handler_of
@@ -85,11 +86,15 @@ class Overload:
     sources: Mapping[str, str]
     """For each argument of the overload the operator's, or a plain value after a colon."""
 
+    def is_plain(self, name: str) -> bool:
+        """True if an argument is a plain value and none of the operator's."""
+        return self.sources[name].startswith(":")
+
     def arguments(self, builder: ArgumentsLegalizer) -> dict[str, Any]:
         """The arguments for one op; those that are left out are none."""
         found: dict[str, Any] = {}
         for name, source in self.sources.items():
-            if source.startswith(":"):
+            if self.is_plain(name):
                 found[name] = ast.literal_eval(source[1:])
             elif (value := builder.get(source)) is not None:
                 found[name] = value
@@ -109,6 +114,26 @@ def overloads(table: str) -> Mapping[str, Overload]:
         target, *arguments = rest.split()
         found[name] = Overload(target, dict(map(_argument, arguments)))
     return found
+
+
+_LISTS = ("dims", "shifts", "size", "stride")
+"""Arguments that are lists of numbers, which some operators have as tensors."""
+
+
+def as_torch(table: str) -> dict[str, Callable[[Any], Results]]:
+    """The handlers of a table as `overloads` reads it, in the types of the results."""
+    return {name: _handler(overload) for name, overload in overloads(table).items()}
+
+
+def _handler(overload: Overload) -> Callable[[ArgumentsLegalizer], Results]:
+    def handler(builder: ArgumentsLegalizer) -> Results:
+        given = overload.arguments(builder)
+        for name in _LISTS:
+            if name in given and not overload.is_plain(name):
+                given[name] = builder.ints_of(overload.sources[name])
+        return aten(builder, overload.target, builder.elements(), **given)
+
+    return handler
 
 
 def _argument(text: str) -> tuple[str, str]:

@@ -10,8 +10,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
-from lowerdeck.passes.legalize.common.pooling import adaptive, adaptive_places, largest, pool
-from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
 from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied, deformable, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -83,15 +82,10 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
     x, single = _input(builder, rank)
     sizes = builder.ints_of("output_size", rank)
     is_max = "max" in name
-    space = dims_of(x)[2:]
-    if not is_max and all(size == 1 for size in sizes):
-        found = mean(builder, x, list(range(2, 2 + rank)), True)
-        return [builder.squeeze(found, [0]) if single else found]
     if is_max and len(builder.op.results) > 1 and builder.wants(1):
         found = list(adaptive_places(builder, x, sizes))
         return [builder.squeeze(one, [0]) if single else one for one in found]
-    for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
-        x = adaptive(builder, x, axis, dim, size, "max" if is_max else "mean")
+    x = adaptive_pool(builder, x, sizes, "max" if is_max else "mean")
     return [builder.squeeze(x, [0]) if single else x, None][: len(builder.op.results)]
 
 
