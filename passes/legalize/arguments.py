@@ -104,6 +104,13 @@ class ArgumentsLegalizer(Legalizer):
         found = self.get(name)
         return default if found is None else str(found)
 
+    def choice(self, name: str, *words: str) -> str:
+        """One of several words."""
+        found = self.text(name)
+        if found not in words:
+            self.refuse(f"'{name}' is {found}", "one of " + ", ".join(words))
+        return found
+
     def expr(self, name: str) -> Expr:
         """An integer, plain, symbolic, or a tensor of one element."""
         found = self.exprs_of(name)

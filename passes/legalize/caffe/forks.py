@@ -16,7 +16,7 @@ from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.common import activation
 from lowerdeck.passes.legalize.common.interpolation import weighted_taps
-from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.movement import concat, enlarged
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -160,9 +160,7 @@ def legalize_upsample(builder: CaffeLegalizer) -> Results:
     p, (n, channels, height, width) = builder.layer.upsample_param, builder.shape
     high, wide = upsample_factors(p)
     if len(builder.bottoms) == 1:
-        split = builder.reshape(builder.x, [n, channels, height, 1, width, 1])
-        filled = builder.broadcast(split, [n, channels, height, high, width, wide])
-        return [builder.reshape(filled, [n, channels, height * high, width * wide])]
+        return [enlarged(TensorValue.of(builder, builder.x), 2, [high, wide]).value]
     rows, columns = height * high - int(p.pad_out_h), width * wide - int(p.pad_out_w)
     if p.HasField("upsample_h"):
         rows, columns = Expr.const(p.upsample_h), Expr.const(p.upsample_w)

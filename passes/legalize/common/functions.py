@@ -1,4 +1,4 @@
-"""Functions of one float, by the names that they have in most frameworks."""
+"""Functions of one float, and of two elements, by the names that they have in most frameworks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from lowerdeck.dialects.core import elementwise as core
+from lowerdeck.dialects.core.types import i1
 from lowerdeck.passes.legalize.common.special import apply, digamma, expm1, lgamma, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -38,3 +39,31 @@ FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "silu": lambda x: x * apply(core.SigmoidOp, x),
 }
 """Of tensors in at least single precision."""
+
+
+def _binary(function: type[core.BinaryOp]) -> Callable[[TensorValue, TensorValue], TensorValue]:
+    """A function of two elements that `TensorValue` has no method for."""
+    return lambda x, y: TensorValue(x.builder, x.builder.add(function(x.value, y.value)))
+
+
+PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
+    "add": lambda x, y: x | y if x.element == i1 else x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x & y if x.element == i1 else x * y,
+    "div": _binary(core.DivOp),
+    "mod": _binary(core.ModOp),
+    "pow": _binary(core.PowOp),
+    "max": lambda x, y: x.maximum(y),
+    "min": lambda x, y: x.minimum(y),
+    "heaviside": lambda x, y: x.eq(0).where(y, x.gt(0).cast(x.element)),
+    "eq": lambda x, y: x.eq(y),
+    "ne": lambda x, y: x.ne(y),
+    "lt": lambda x, y: x.lt(y),
+    "le": lambda x, y: x.le(y),
+    "gt": lambda x, y: x.gt(y),
+    "ge": lambda x, y: x.ge(y),
+}
+"""
+Of tensors of one type. Sums of truth values are or, products and; a remainder has the sign of the
+divisor.
+"""

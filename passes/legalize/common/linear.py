@@ -9,9 +9,11 @@ from typing import Any
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import MulOp
-from lowerdeck.dialects.core.linear import ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import index_vector
 
@@ -46,6 +48,32 @@ def matmul(
     result = builder.add(MatmulOp(lhs, rhs, zeros, accumulator=accumulator))
     rank = rank_of(result)
     return builder.squeeze(result, [rank - 2] * is_row + [rank - 1] * is_column)
+
+
+def convolution(
+    builder: CoreBuilder,
+    x: SSAValue,
+    weight: SSAValue,
+    bias: SSAValue | None,
+    window: Window,
+    groups: int,
+    zeros: Sequence[SSAValue] = (),
+    accumulator: Attribute | None = None,
+) -> SSAValue:
+    """The convolution of [N, C, spatial...] by [O, C / groups, kernel...]."""
+    op = ConvOp(
+        x,
+        weight,
+        bias,
+        zeros,
+        strides=window.strides,
+        dilations=window.dilations,
+        pads_begin=window.begin,
+        pads_end=window.end,
+        groups=groups,
+        accumulator=accumulator,
+    )
+    return builder.add(op)
 
 
 def transposed_convolution(

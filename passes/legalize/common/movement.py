@@ -293,6 +293,17 @@ def tile(builder: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
     return builder.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
 
 
+def enlarged(x: TensorValue, first: int, factors: Sequence[ExprLike]) -> TensorValue:
+    """Each element several times along each of the dimensions from `first` on."""
+    end = first + len(factors)
+    lead, space, rest = x.dims[:first], x.dims[first:end], x.dims[end:]
+    ones = [part for dim in space for part in (dim, 1)]
+    whole = [part for pair in zip(space, factors, strict=True) for part in pair]
+    wide = x.reshape([*lead, *ones, *rest]).broadcast([*lead, *whole, *rest])
+    sizes = (dim * factor for dim, factor in zip(space, factors, strict=True))
+    return wide.reshape([*lead, *sizes, *rest])
+
+
 def shifted_channels(builder: Legalizer, x: SSAValue, frames: int, ratio: float) -> SSAValue:
     """
     [videos * frames, channels, ...] with a share of channels from the frame before, as many from

@@ -6,7 +6,7 @@ import numpy as np
 
 from lowerdeck.dialects.core.types import f32
 from lowerdeck.dialects.darknet.shapes import image_of, integer, positive
-from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.movement import concat, enlarged
 from lowerdeck.passes.legalize.darknet.legalizer import DarknetLegalizer
 from lowerdeck.passes.legalize.darknet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -70,9 +70,9 @@ def legalize_upsample(builder: DarknetLegalizer) -> Results:
     channels, height, width = image_of(builder.shapes[0])
     stride = integer(builder.keys, "stride")
     if stride > 0:
-        ones = builder.x.reshape([builder.batch, channels, height, 1, width, 1])
-        whole = [builder.batch, channels, height, stride, width, stride]
-        result = TensorValue(builder, builder.broadcast(ones.value, whole))
+        result = enlarged(
+            builder.x.reshape([builder.batch, channels, height, width]), 2, [stride] * 2
+        )
     else:
         inner = [height // -stride, -stride, width // -stride, -stride]
         blocks = builder.x.reshape([builder.batch, channels, *inner])

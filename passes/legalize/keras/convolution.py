@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.linear import transposed_convolution
+from lowerdeck.passes.legalize.common.linear import convolution, transposed_convolution
 from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.keras.activation import finished
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
@@ -40,23 +39,6 @@ def window_of(
             return Window(window.kernel, strides, dilations, begin, list(zeros), zeros)
         case _:
             builder.refuse(f"the padding '{padding}'", "valid, same or causal")
-
-
-def convolved(
-    builder: KerasLegalizer, x: SSAValue, kernel: SSAValue, groups: int, window: Window
-) -> SSAValue:
-    """The convolution of [N, C, spatial...] with [out, in, kernel...]."""
-    return builder.add(
-        ConvOp(
-            x,
-            kernel,
-            strides=window.strides,
-            dilations=window.dilations,
-            pads_begin=window.begin,
-            pads_end=window.end,
-            groups=groups,
-        )
-    )
 
 
 def _window(builder: KerasLegalizer, x: SSAValue, count: int) -> Window:
@@ -113,7 +95,7 @@ def legalize_conv(builder: KerasLegalizer) -> Results:
     own = None if channels is None else channels // groups
     builder.require_shape("kernel", *sizes, own, filters)
     kernel = first_kernel(builder, builder.require_weight("kernel"))
-    value = convolved(builder, x, kernel, groups, _window(builder, x, count))
+    value = convolution(builder, x, kernel, None, _window(builder, x, count), groups)
     return _finish(builder, value, is_first)
 
 
@@ -124,7 +106,7 @@ def legalize_depthwise(builder: KerasLegalizer) -> Results:
     count = int(builder.op_type[-2])
     x, is_first = _image(builder, count)
     kernel, groups = _depthwise(builder, builder.require_weight("kernel"))
-    value = convolved(builder, x, kernel, groups, _window(builder, x, count))
+    value = convolution(builder, x, kernel, None, _window(builder, x, count), groups)
     return _finish(builder, value, is_first)
 
 
@@ -135,11 +117,11 @@ def legalize_separable(builder: KerasLegalizer) -> Results:
     count = int(builder.op_type[-2])
     x, is_first = _image(builder, count)
     kernel, groups = _depthwise(builder, builder.require_weight("depthwise_kernel"))
-    value = convolved(builder, x, kernel, groups, _window(builder, x, count))
+    value = convolution(builder, x, kernel, None, _window(builder, x, count), groups)
     ones = [1] * count
     point = window_of(builder, dims_of(value)[2:], ones, ones, ones, "valid")
     kernel = first_kernel(builder, builder.require_weight("pointwise_kernel"))
-    return _finish(builder, convolved(builder, value, kernel, 1, point), is_first)
+    return _finish(builder, convolution(builder, value, kernel, None, point, 1), is_first)
 
 
 @legalizes("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
 from lowerdeck.passes.legalize.keras.activation import activated
 from lowerdeck.passes.legalize.keras.convolution import (
-    convolved,
     first_kernel,
     window_of,
 )
@@ -130,7 +130,7 @@ def legalize_conv_lstm(builder: KerasLegalizer) -> Results:
     images = builder.to_first(images, False)
     window = window_of(builder, dims_of(images)[2:], sizes, strides, dilations, padding)
     kernel = first_kernel(builder, builder.require_weight("kernel"))
-    value = builder.from_first(convolved(builder, images, kernel, 1, window), False)
+    value = builder.from_first(convolution(builder, images, kernel, None, window, 1), False)
     if (bias := builder.weight("bias")) is not None:
         value = (TensorValue(builder, value) + TensorValue(builder, bias)).value
     spatial = dims_of(value)[1:-1]
@@ -142,7 +142,7 @@ def legalize_conv_lstm(builder: KerasLegalizer) -> Results:
         hidden, cell = states
         image = inner.to_first(hidden.value, False)
         own = window_of(inner, dims_of(image)[2:], sizes, ones, ones, "same")
-        product = inner.from_first(convolved(inner, image, recurrent, 1, own), False)
+        product = inner.from_first(convolution(inner, image, recurrent, None, own, 1), False)
         gates = parts(now + TensorValue(inner, product), 4, Expr.const(filters))
         return _lstm(builder, inner, gates, cell)
 

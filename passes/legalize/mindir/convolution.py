@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, exprs, maximum
-from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.linear import (
+    convolution,
+    einsum,
+    matmul,
+    transposed_convolution,
+)
 from lowerdeck.passes.legalize.common.pooling import pool
 from lowerdeck.passes.legalize.common.windows import Window, round_up, same
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
@@ -53,17 +57,7 @@ def legalize_convolution(builder: MindirLegalizer) -> Results:
     rank = rank_of(x) - 2
     strides, dilations = builder.pair("stride", rank), builder.pair("dilation", rank)
     window = _window(builder, dims_of(weight)[2:], strides, dilations, dims_of(x)[2:], "pad")
-    op = ConvOp(
-        x,
-        weight,
-        None,
-        strides=strides,
-        dilations=dilations,
-        pads_begin=window.begin,
-        pads_end=window.end,
-        groups=builder.integer("group"),
-    )
-    return [builder.add(op)]
+    return convolution(builder, x, weight, None, window, builder.integer("group"))
 
 
 @legalizes("Conv2DTranspose", "Conv2DBackpropInput", "Conv3DTranspose")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp
+from lowerdeck.dialects.core.elementwise import SigmoidOp
 from lowerdeck.dialects.core.types import dims_of, f32, is_float, rank_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.activation import softsign
+from lowerdeck.passes.legalize.common.functions import PAIRS
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.applied import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 _ARITHMETIC = {
@@ -94,7 +94,7 @@ def legalize_softsign(builder: MindirLegalizer) -> Results:
 @legalizes("GeluExt")
 def legalize_gelu(builder: MindirLegalizer) -> Results:
     """By erf, or by tanh."""
-    kind = builder.choice("approximate", ("none", "tanh"))
+    kind = builder.choice("approximate", "none", "tanh")
     return builder.torch("gelu.default", self=builder.input(), approximate=kind)
 
 
@@ -165,37 +165,24 @@ def legalize_masked_fill(builder: MindirLegalizer) -> Results:
 
 # Numbers of the graph
 
-_NUMBERS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
-    "ScalarAdd": lambda x, y: x + y,
-    "ScalarSub": lambda x, y: x - y,
-    "ScalarMul": lambda x, y: x * y,
-    "ScalarMod": lambda x, y: x % y,
-    "ScalarEq": lambda x, y: x.eq(y),
-    "ScalarNe": lambda x, y: x.ne(y),
-    "ScalarGt": lambda x, y: x.gt(y),
-    "ScalarGe": lambda x, y: x.ge(y),
-    "ScalarLt": lambda x, y: x.lt(y),
-    "ScalarLe": lambda x, y: x.le(y),
-    "ScalarMax": lambda x, y: x.maximum(y),
-    "ScalarMin": lambda x, y: x.minimum(y),
-}
+_NUMBERS = pairs("""
+    ScalarAdd=add ScalarSub=sub ScalarMul=mul ScalarMod=mod ScalarEq=eq ScalarNe=ne ScalarGt=gt
+    ScalarGe=ge ScalarLt=lt ScalarLe=le ScalarMax=max ScalarMin=min ScalarPow=pow
+""")
 
 
 @legalizes(*_NUMBERS)
 def legalize_numbers(builder: MindirLegalizer) -> Results:
     """Of two numbers, floats if one is."""
-    x, y = _scalars(builder)
-    return [builder.stated_cast(_NUMBERS[builder.name](x, y).value)]
+    return builder.stated_cast(PAIRS[_NUMBERS[builder.name]](*_scalars(builder)).value)
 
 
-@legalizes("ScalarDiv", "ScalarFloorDiv", "ScalarPow")
+@legalizes("ScalarDiv", "ScalarFloorDiv")
 def legalize_quotient(builder: MindirLegalizer) -> Results:
-    """Quotients and powers of numbers."""
+    """Quotients of numbers."""
     x, y = _scalars(builder)
     if builder.name == "ScalarDiv":
         found = x.cast(f32) / y.cast(f32)
-    elif builder.name == "ScalarPow":
-        found = TensorValue(builder, builder.add(PowOp(x.value, y.value)))
     else:
         found = (x / y).floor() if is_float(x.element) else x // y
     return [builder.stated_cast(found.value)]

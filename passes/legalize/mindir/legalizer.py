@@ -73,14 +73,12 @@ class MindirLegalizer(ArgumentsLegalizer):
             return found[1:-1] if is_last else found[2:]
         self.refuse(f"'{name}' of {len(found)} numbers", f"1, {count} or {count + 2}")
 
-    def choice(self, name: str, words: Sequence[str]) -> str:
+    def choice(self, name: str, *words: str) -> str:
         """One of several words, or the word that a number stands for."""
         found = self.get(name)
         if isinstance(found, int) and 0 <= found < len(words):
             return words[found]
-        if found not in words:
-            self.refuse(f"'{name}' is {found}", "one of " + ", ".join(words))
-        return str(found)
+        return super().choice(name, *words)
 
     @property
     def is_last(self) -> bool:

@@ -174,7 +174,7 @@ def legalize_reverse_sequence(builder: MindirLegalizer) -> Results:
 @legalizes("Meshgrid")
 def legalize_meshgrid(builder: MindirLegalizer) -> Results:
     """Coordinates of a grid."""
-    indexing = builder.choice("indexing", ("ij", "xy"))
+    indexing = builder.choice("indexing", "ij", "xy")
     return builder.torch("meshgrid.indexing", tensors=builder.inputs("inputs"), indexing=indexing)
 
 
@@ -254,7 +254,7 @@ def legalize_scatter_rows(builder: MindirLegalizer) -> Results:
 def legalize_scatter_elements(builder: MindirLegalizer) -> Results:
     """Elements at places of an axis replaced, or added to."""
     x = builder.input("data")
-    kind = builder.choice("reduce", ("none", "add"))
+    kind = builder.choice("reduce", "none", "add")
     given: dict[str, Any] = {
         "self": x,
         "dim": builder.axis(builder.integer("axis"), rank_of(x)),
@@ -322,7 +322,7 @@ def legalize_pad_by_pairs(builder: MindirLegalizer) -> Results:
     for k, (before, after) in enumerate(pairs):
         begin[-1 - k], end[-1 - k] = before, after
     modes = {"constant": "constant", "reflect": "reflect", "edge": "edge", "circular": "wrap"}
-    mode = "constant" if is_new else modes[builder.choice("mode", tuple(modes))]
+    mode = "constant" if is_new else modes[builder.choice("mode", *modes)]
     value = None
     name = "value" if is_new else "constant_value"
     if mode == "constant" and builder.get(name) is not None:
@@ -392,8 +392,8 @@ def legalize_grid_sampler(builder: MindirLegalizer) -> Results:
         "grid_sampler_2d.default",
         input=builder.input("input_x"),
         grid=builder.input("grid"),
-        interpolation_mode=modes.index(builder.choice("interpolation_mode", modes)),
-        padding_mode=pads.index(builder.choice("padding_mode", pads)),
+        interpolation_mode=modes.index(builder.choice("interpolation_mode", *modes)),
+        padding_mode=pads.index(builder.choice("padding_mode", *pads)),
         align_corners=builder.flag("align_corners"),
     )
 

@@ -6,9 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import TypeAlias
-
-from xdsl.ir import SSAValue
+from typing import Any, TypeAlias
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.types import (
@@ -24,6 +22,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.mxnet.schema import schemas
 from lowerdeck.passes.legalize.common.activation import softsign
+from lowerdeck.passes.legalize.common.functions import PAIRS
 from lowerdeck.passes.legalize.common.special import apply, rounded
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
@@ -232,7 +231,7 @@ def legalize_full(builder: MxnetLegalizer) -> Results:
 
 _ARITHMETIC = pairs("""
     add=add arctan2=atan2 copysign=copysign div=div hypot=hypot lcm=lcm ldexp=ldexp maximum=maximum
-    minimum=minimum minus=sub mod=mod mul=mul multiply=mul plus=add power=power sub=sub
+    minimum=minimum minus=sub mod=mod mul=mul multiply=mul plus=add power=pow sub=sub
     subtract=sub true_divide=div
 """)
 _COMPARISONS = pairs("""
@@ -254,63 +253,58 @@ def _bare(name: str) -> tuple[str, bool]:
     return (name, False) if is_known else (name.removeprefix("r"), True)
 
 
-def _combined(builder: MxnetLegalizer, name: str, x: TensorValue, y: TensorValue) -> SSAValue:
+def _in_floats(
+    builder: MxnetLegalizer, target: str, x: TensorValue, y: TensorValue, other: str = "other"
+) -> TensorValue:
+    """A function of floats, of integers in f32, cut off but for those of numpy."""
+    element = x.element if is_float(x.element) else f32
+    given = {"self": x.cast(element).value, other: y.cast(element).value}
+    found = TensorValue(builder, builder.torch(target, element, **given))
+    return found if builder.is_numpy else found.cast(x.element)
+
+
+def _combined(builder: MxnetLegalizer, name: str, x: TensorValue, y: TensorValue) -> TensorValue:
     """Two tensors of one type."""
-    kind = _ARITHMETIC[name]
-    match kind:
-        case "add":
-            return ((x | y) if x.element == i1 else x + y).value
-        case "sub":
-            return (x - y).value
-        case "mul":
-            return ((x & y) if x.element == i1 else x * y).value
-        case "div" if is_float(x.element):
-            return (x / y).value
+    is_whole = not is_float(x.element)
+    match name:
         case "mod":
             is_zero = y.eq(0)
-            one = builder.known(1, y.element)
-            return is_zero.where(builder.known(0, x.element), x % is_zero.where(one, y)).value
-        case "div":
-            return builder.torch(
-                "div.Tensor_mode", x.element, self=x.value, other=y.value, rounding_mode="trunc"
+            rest = x % is_zero.where(builder.known(1, y.element), y)
+            return is_zero.where(builder.known(0, x.element), rest)
+        case "div" if is_whole:
+            given: dict[str, Any] = {"other": y.value, "rounding_mode": "trunc"}
+            return TensorValue(
+                builder, builder.torch("div.Tensor_mode", x.element, self=x.value, **given)
             )
-        case "power" if is_float(x.element):
-            return builder.torch("pow.Tensor_Tensor", x.element, self=x.value, exponent=y.value)
-        case "power":
-            wide = builder.torch(
-                "pow.Tensor_Tensor", f64, self=x.cast(f64).value, exponent=y.cast(f64).value
-            )
-            return builder.cast(wide, x.element)
+        case "pow" if is_whole:
+            return PAIRS["pow"](x.cast(f64), y.cast(f64)).cast(x.element)
         case "ldexp":
-            power = builder.torch("exp2.default", y.element, self=y.value)
-            return (x * TensorValue(builder, power)).value
-        case "hypot" | "atan2" | "copysign" if not is_float(x.element):
-            wide = builder.torch(
-                f"{kind}.default", f32, self=x.cast(f32).value, other=y.cast(f32).value
-            )
-            return wide if builder.is_numpy else builder.cast(wide, x.element)
-        case "copysign":
-            return builder.torch("copysign.Tensor", x.element, self=x.value, other=y.value)
+            return x * TensorValue(builder, builder.torch("exp2.default", y.element, self=y.value))
+        case "copysign" if not is_whole:
+            return _in_floats(builder, "copysign.Tensor", x, y)
+        case "hypot" | "atan2" | "copysign":
+            return _in_floats(builder, f"{name}.default", x, y)
+        case "lcm" | "maximum" | "minimum":
+            given = {"self": x.value, "other": y.value}
+            return TensorValue(builder, builder.torch(f"{name}.default", x.element, **given))
         case _:
-            return builder.torch(f"{kind}.default", x.element, self=x.value, other=y.value)
+            return PAIRS[name](x, y)
 
 
-def _result(builder: MxnetLegalizer, x: TensorValue, y: TensorValue) -> SSAValue:
+def _result(builder: MxnetLegalizer, x: TensorValue, y: TensorValue) -> Results:
     """The result of an operation for its operands in order."""
     name, is_swapped = _bare(builder.name)
     x, y = (y, x) if is_swapped else (x, y)
     if name in _ARITHMETIC:
-        return _combined(builder, name, x, y)
+        return _combined(builder, _ARITHMETIC[name], x, y)
     if name in _BITWISE:
         return builder.torch(f"{name}.Tensor", x.element, self=x.value, other=y.value)
     if name in _COMPARISONS:
-        compare = getattr(x, _COMPARISONS[name])
-        found: TensorValue = compare(y)
+        found = PAIRS[_COMPARISONS[name]](x, y)
     else:
         left, right = x.ne(0), y.ne(0)
         found = {"and": left & right, "or": left | right, "xor": left.ne(right)}[name[8:]]
-    is_truth = builder.is_numpy
-    return found.value if is_truth else found.cast(x.element).value
+    return found if builder.is_numpy else found.cast(x.element)
 
 
 def _named(count: int, suffix: str) -> list[str]:

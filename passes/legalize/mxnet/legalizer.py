@@ -110,13 +110,6 @@ class MxnetLegalizer(ArgumentsLegalizer):
             self.refuse(f"'{name}' is {found}", "numbers from 1 on")
         return found
 
-    def choice(self, name: str, *words: str) -> str:
-        """One of several words."""
-        found = self.text(name)
-        if found not in words:
-            self.refuse(f"'{name}' is {found}", "one of " + ", ".join(words))
-        return found
-
     def dtype(self, name: str = "dtype", default: Attribute | None = None) -> Attribute:
         """The element type that an argument names; that of the first tensor without it."""
         found = self.get(name)

@@ -7,16 +7,18 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
-from lowerdeck.dialects.dims import exprs, product
+from lowerdeck.dialects.dims import Expr, exprs, product
 from lowerdeck.passes.legalize.common.decomposition import swapped
 from lowerdeck.passes.legalize.common.linear import (
+    convolution,
     einsum,
     matmul,
     pads_for_target,
     transposed_convolution,
 )
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.applied import deformable
@@ -32,6 +34,14 @@ def _with_bias(builder: MxnetLegalizer, x: SSAValue, axis: int) -> SSAValue:
     return (TensorValue(builder, x) + bias.column(rank_of(x), axis)).value
 
 
+def window_of(builder: MxnetLegalizer, rank: int) -> Window:
+    """The places of a kernel, with as much padding at the end as at the beginning."""
+    strides, dilations = builder.positive("stride", rank), builder.positive("dilate", rank)
+    pads = list(exprs(builder.spatial("pad", rank, 0)))
+    kernel = exprs(builder.sizes("kernel"))
+    return Window(tuple(kernel), strides, dilations, pads, pads, [Expr.const(0)] * rank)
+
+
 @legalizes("Convolution", "Convolution_v1")
 def legalize_convolution(builder: MxnetLegalizer) -> Results:
     """[N, C, spatial...] by [O, C / groups, kernel...], or with channels last in both."""
@@ -41,19 +51,10 @@ def legalize_convolution(builder: MxnetLegalizer) -> Results:
         builder.refuse(f"{x.type} by {weight.type}", f"{rank + 2} dimensions")
     if [dim.value for dim in dims_of(weight)[2:]] != builder.sizes("kernel"):
         builder.refuse(f"weights {weight.type}", f"a kernel of {builder.sizes('kernel')}")
-    pads = exprs(builder.spatial("pad", rank, 0))
     bias = None if builder.flag("no_bias") else builder.cast(builder.input("bias"), x)
-    op = ConvOp(
-        x,
-        builder.cast(weight, x),
-        bias,
-        strides=builder.positive("stride", rank),
-        dilations=builder.positive("dilate", rank),
-        pads_begin=pads,
-        pads_end=pads,
-        groups=builder.integer("num_group"),
-    )
-    return builder.back(builder.add(op))
+    window = window_of(builder, rank)
+    groups = builder.integer("num_group")
+    return builder.back(convolution(builder, x, builder.cast(weight, x), bias, window, groups))
 
 
 @legalizes("Deconvolution")
@@ -68,18 +69,9 @@ def legalize_deconvolution(builder: MxnetLegalizer) -> Results:
     pads, more = builder.spatial("pad", rank, 0), builder.spatial("adj", rank, 0)
     if any(target := builder.spatial("target_shape", rank, 0)):
         pads, more = pads_for_target(builder, x, kernel, strides, dilations, target)
-    found = transposed_convolution(
-        builder,
-        x,
-        builder.cast(weight, x),
-        None,
-        strides=strides,
-        dilations=dilations,
-        pads_begin=pads,
-        pads_end=pads,
-        output_padding=more,
-        groups=builder.integer("num_group"),
-    )
+    given = {"strides": strides, "dilations": dilations, "pads_begin": pads, "pads_end": pads}
+    given |= {"output_padding": more, "groups": builder.integer("num_group")}
+    found = transposed_convolution(builder, x, builder.cast(weight, x), None, **given)
     return builder.back(_with_bias(builder, found, 1))
 
 

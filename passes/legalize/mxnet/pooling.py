@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -11,14 +13,14 @@ from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, constants, exprs, product
 from lowerdeck.passes.legalize.common.correlation import Displacements, correlation
 from lowerdeck.passes.legalize.common.linear import transposed_convolution
-from lowerdeck.passes.legalize.common.movement import concat, pad
+from lowerdeck.passes.legalize.common.movement import enlarged, pad
 from lowerdeck.passes.legalize.common.pooling import adaptive_pool, pool
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.mxnet.elementwise import cube_root
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 
 _KINDS = {"max": "max", "avg": "average", "sum": "sum", "lp": "sum"}
 
@@ -127,24 +129,13 @@ def legalize_upsampling(builder: MxnetLegalizer) -> Results:
     if builder.choice("sample_type", "nearest", "bilinear") == "bilinear":
         return _deconvolved(builder, values, scale)
     size = [dim * scale for dim in dims_of(values[0])[2:]]
-    larger: list[SSAValue] = []
+    larger: list[TensorValue] = []
     for value in values:
         factors = [a // b for a, b in zip(size, dims_of(value)[2:], strict=True)]
-        larger.append(_repeated(builder, value, factors))
+        larger.append(enlarged(TensorValue.of(builder, value), 2, factors))
     if builder.choice("multi_input_mode", "concat", "sum") == "concat":
-        return concat(builder, larger, 1)
-    total = TensorValue(builder, larger[0])
-    for value in larger[1:]:
-        total = total + TensorValue(builder, value)
-    return total.value
-
-
-def _repeated(builder: MxnetLegalizer, x: SSAValue, factors: Sequence[Expr]) -> SSAValue:
-    batch, channels, height, width = dims_of(x)
-    tall, wide = factors
-    x = builder.reshape(x, [batch, channels, height, 1, width, 1])
-    x = builder.broadcast(x, [batch, channels, height, tall, width, wide])
-    return builder.reshape(x, [batch, channels, height * tall, width * wide])
+        return concat(larger, 1)
+    return reduce(operator.add, larger)
 
 
 def _deconvolved(builder: MxnetLegalizer, values: Sequence[SSAValue], scale: int) -> SSAValue:
@@ -155,18 +146,9 @@ def _deconvolved(builder: MxnetLegalizer, values: Sequence[SSAValue], scale: int
     groups = dims_of(x)[1].value
     if [dim.value for dim in dims_of(weight)] != [groups, 1, kernel, kernel] or groups is None:
         builder.refuse(f"weights {weight.type}", f"[{groups}, 1, {kernel}, {kernel}]")
-    return transposed_convolution(
-        builder,
-        x,
-        weight,
-        None,
-        strides=[scale, scale],
-        dilations=[1, 1],
-        pads_begin=[amount, amount],
-        pads_end=[amount, amount],
-        output_padding=[0, 0],
-        groups=groups,
-    )
+    given = {"strides": [scale] * 2, "dilations": [1, 1], "output_padding": [0, 0]}
+    given |= {"pads_begin": [amount] * 2, "pads_end": [amount] * 2}
+    return transposed_convolution(builder, x, weight, None, **given, groups=groups)
 
 
 @legalizes("_contrib_BilinearResize2D")

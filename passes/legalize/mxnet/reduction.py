@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -152,16 +152,12 @@ def legalize_variance(builder: MxnetLegalizer) -> Results:
     axes = _axes(builder, x)
     if builder.get("dtype") is not None:
         x = builder.cast(x, builder.dtype())
-    wide = builder.wide(x).value
-    _, rest, _ = moments(builder, wide, axes)
-    square = TensorValue(builder, rest) * TensorValue(builder, rest)
-    count = TensorValue.dim(builder, product(dims_of(x)[axis] for axis in axes))
-    count = (count - builder.integer("ddof")).cast(square.element)
-    found = square.reduce("sum", axes, keep_dims=True) / count
-    if builder.name == "_npi_std":
-        found = TensorValue(builder, builder.torch("sqrt.default", found.element, self=found.value))
+    wide = builder.wide(x)
+    given: dict[str, Any] = {"dim": axes, "correction": builder.integer("ddof"), "keepdim": True}
+    target = f"{builder.name.removeprefix('_npi_')}.correction"
+    found = builder.torch(target, wide.element, self=wide.value, **given)
     element = element_type(x) if is_float(element_type(x)) else f32
-    return builder.cast(_shaped(builder, x, axes, found.value), element)
+    return builder.cast(_shaped(builder, x, axes, found), element)
 
 
 @legalizes("_npi_average")

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.common.linear import transposed_convolution
+from lowerdeck.passes.legalize.common.linear import convolution, transposed_convolution
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import (
@@ -28,17 +27,8 @@ def legalize_conv(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     x, w = builder.operand("X"), builder.operand("W")
     kernel = read_kernel(builder, dims_of(w)[2:])
     window = read_window(builder, dims_of(x)[2:], kernel)
-    conv = ConvOp(
-        x,
-        w,
-        _bias(builder, dims_of(w)[0]),
-        strides=window.strides,
-        dilations=window.dilations,
-        pads_begin=window.begin,
-        pads_end=window.end,
-        groups=builder.attrs.int("group"),
-    )
-    return [builder.add(conv)]
+    bias, groups = _bias(builder, dims_of(w)[0]), builder.attrs.int("group")
+    return [convolution(builder, x, w, bias, window, groups)]
 
 
 @legalizes("ConvTranspose")

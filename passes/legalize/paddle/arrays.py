@@ -45,19 +45,19 @@ def legalize_write(builder: PaddleLegalizer) -> Results:
     """The array with another element, behind the last one or instead of one."""
     array, x, index = _array(builder, "array"), builder.input("x"), _index(builder)
     is_first = is_unwritten(array.value) and builder.ints(index) == [0]
-    return [array.with_last(x) if is_first else array.with_element(index, x)]
+    return array.with_last(x) if is_first else array.with_element(index, x)
 
 
 @legalizes("array_read")
 def legalize_read(builder: PaddleLegalizer) -> Results:
     """An element."""
-    return [_array(builder, "array").at(_index(builder))]
+    return _array(builder, "array").at(_index(builder))
 
 
 @legalizes("array_length")
 def legalize_length(builder: PaddleLegalizer) -> Results:
     """The number of elements, as a vector."""
-    return [builder.cast(builder.dims([_array(builder, "x").size], [1]), builder.element())]
+    return builder.cast(builder.dims([_array(builder, "x").size], [1]), builder.element())
 
 
 @legalizes("array_pop")

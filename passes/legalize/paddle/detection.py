@@ -83,12 +83,12 @@ def legalize_box_coder(builder: PaddleLegalizer) -> Results:
         found = encoded([*middles, *sides], rows, border)
         if factors is not None:
             found = [value / factor for value, factor in zip(found, factors, strict=True)]
-        return [stack(found, 2).value]
+        return stack(found, 2).value
     parts = columns_of(target)
     if factors is not None:
         parts = [part * factor for part, factor in zip(parts, factors, strict=True)]
     left, top, right, bottom = decoded([*middles, *sides], parts)
-    return [stack([left, top, right - border, bottom - border], 2).value]
+    return stack([left, top, right - border, bottom - border], 2).value
 
 
 def _variances(builder: PaddleLegalizer, shape: list[Expr | int]) -> list[TensorValue] | None:
@@ -163,7 +163,7 @@ def legalize_similarity(builder: PaddleLegalizer) -> Results:
         [side.column(2, axis) for side in columns_of(builder.value(name))]
         for axis, name in enumerate("xy")
     )
-    return [similarity(one, other, _border(builder, "box_normalized")).value]
+    return similarity(one, other, _border(builder, "box_normalized")).value
 
 
 # Suppression
@@ -236,7 +236,7 @@ def legalize_nms(builder: PaddleLegalizer) -> Results:
     corners = [side.reshape([1, count]) for side in columns_of(boxes)]
     alive = corners[0].eq(corners[0]) | corners[0].ne(corners[0])
     kept = suppressed(builder, corners, alive, _real(builder, "threshold"))
-    return [nonzero_places(builder, kept.reshape([count]).value)]
+    return nonzero_places(builder, kept.reshape([count]).value)
 
 
 # Regions
@@ -259,7 +259,7 @@ def legalize_roi_align(builder: PaddleLegalizer) -> Results:
         scale=_real(builder, "spatial_scale"),
         is_aligned=builder.flag("aligned"),
     )
-    return [found]
+    return found
 
 
 @legalizes("roi_pool", "psroi_pool")
@@ -276,7 +276,7 @@ def legalize_roi_pool(builder: PaddleLegalizer) -> Results:
         return builder.results(out=largest_of_bins(builder, x, rois, scale, size))
     if size[0] != size[1]:
         builder.refuse(f"bins {size}", "as many in both directions")
-    return [means_of_bins(builder, x, rois, scale, builder.integer("output_channels"), size[0])]
+    return means_of_bins(builder, x, rois, scale, builder.integer("output_channels"), size[0])
 
 
 @legalizes("box_clip")
@@ -287,7 +287,7 @@ def legalize_box_clip(builder: PaddleLegalizer) -> Results:
         builder.refuse("boxes of several images", "one image")
     size = [(info.pick(1, k) / info.pick(1, 2)).round().reshape([]) - 1 for k in (1, 0)]
     sides = [s.minimum(size[k % 2]).maximum(0) for k, s in enumerate(columns_of(boxes))]
-    return [stack(sides, len(boxes.dims) - 1).value]
+    return stack(sides, len(boxes.dims) - 1).value
 
 
 @legalizes("generate_proposals")

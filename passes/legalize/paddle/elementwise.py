@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TypeAlias
 
+from xdsl.ir import SSAValue
+
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
     dims_of,
     f16,
     f64,
     i1,
-    i64,
     is_float,
     is_unsigned,
 )
@@ -27,7 +28,7 @@ from lowerdeck.passes.legalize.common.activation import (
     sharp_softplus,
     softshrink,
 )
-from lowerdeck.passes.legalize.common.functions import FUNCTIONS
+from lowerdeck.passes.legalize.common.functions import FUNCTIONS, PAIRS
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.special import (
     apply,
@@ -38,6 +39,7 @@ from lowerdeck.passes.legalize.common.special import (
 )
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.applied import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 # Two operands
@@ -68,36 +70,17 @@ def _placed(builder: PaddleLegalizer, x: TensorValue, axis: int, rank: int) -> T
     return x.reshape([*[one] * axis, *dims, *[one] * (rank - axis - len(dims))])
 
 
-Pair: TypeAlias = "Callable[[TensorValue, TensorValue], TensorValue]"
-
-
-def _as_floats(function: type[core.BinaryOp]) -> Pair:
-    """A function of two elements that `TensorValue` has no method for."""
-    return lambda a, b: TensorValue(a.builder, a.builder.add(function(a.value, b.value)))
-
-
-_PAIRS: Mapping[str, Pair] = {
-    "add": lambda a, b: a | b if a.element == i1 else a + b,
-    "subtract": lambda a, b: a - b,
-    "minus": lambda a, b: a - b,
-    "multiply": lambda a, b: a & b if a.element == i1 else a * b,
-    "elementwise_pow": _as_floats(core.PowOp),
-    "remainder": _as_floats(core.ModOp),
-    "heaviside": lambda a, b: a.eq(0).where(b, a.gt(0).cast(a.element)),
-    "equal": lambda a, b: a.eq(b),
-    "not_equal": lambda a, b: a.ne(b),
-    "less_than": lambda a, b: a.lt(b),
-    "less_equal": lambda a, b: a.le(b),
-    "greater_than": lambda a, b: a.gt(b),
-    "greater_equal": lambda a, b: a.ge(b),
-}
-"""Sums of truth values are or, products and; a remainder has the sign of the divisor."""
+_PAIRS = pairs("""
+    add=add subtract=sub minus=sub multiply=mul elementwise_pow=pow remainder=mod
+    heaviside=heaviside equal=eq not_equal=ne less_than=lt less_equal=le greater_than=gt
+    greater_equal=ge
+""")
 
 
 @legalizes(*_PAIRS)
 def legalize_pair(builder: PaddleLegalizer) -> Results:
     """Functions of two elements."""
-    return [_PAIRS[builder.name](*aligned(builder, "x", "y")).value]
+    return PAIRS[_PAIRS[builder.name]](*aligned(builder, "x", "y"))
 
 
 @legalizes("divide")
@@ -106,7 +89,7 @@ def legalize_quotient(builder: PaddleLegalizer) -> Results:
     a, b = aligned(builder, "x", "y")
     if is_float(builder.element()) and not is_float(a.element):
         a, b = a.cast(builder.element()), b.cast(builder.element())
-    return [builder.add(core.DivOp(a.value, b.value))]
+    return builder.add(core.DivOp(a.value, b.value))
 
 
 @legalizes("maximum", "minimum", "fmax", "fmin")
@@ -115,16 +98,16 @@ def legalize_extremum(builder: PaddleLegalizer) -> Results:
     a, b = aligned(builder, "x", "y")
     is_max = "max" in builder.name
     if a.element == i1:
-        return [(a | b if is_max else a & b).value]
+        return (a | b if is_max else a & b).value
     best = a.maximum(b) if is_max else a.minimum(b)
     if not is_float(a.element):
-        return [best.value]
+        return best.value
     if builder.name.startswith("f"):
-        return [a.ne(a).where(b, b.ne(b).where(a, best)).value]
+        return a.ne(a).where(b, b.ne(b).where(a, best)).value
     if builder.is_old:
         better = a.gt(b) if is_max else a.lt(b)
-        return [builder.select(better.value, a.value, b.value)]
-    return [best.value]
+        return builder.select(better.value, a.value, b.value)
+    return best.value
 
 
 @legalizes("floor_divide")
@@ -132,9 +115,9 @@ def legalize_floor_divide(builder: PaddleLegalizer) -> Results:
     """Rounded down."""
     a, b = aligned(builder, "x", "y")
     if not is_float(a.element):
-        return [a.quotient(b).value]
+        return a.quotient(b).value
     if builder.is_old:
-        return [(a / b).floor().value]
+        return (a / b).floor().value
     return builder.torch("floor_divide.default", a.element, self=a.value, other=b.value)
 
 
@@ -144,12 +127,12 @@ def legalize_scalar_power(builder: PaddleLegalizer) -> Results:
     x = builder.value("x")
     exponent = None if builder.optional("y") is not None else builder.number("y")
     if exponent in (1, 2):
-        return [x.value if exponent == 1 else (x * x).value]
+        return x.value if exponent == 1 else (x * x).value
     if exponent == 0.5 and is_float(x.element):
-        return [builder.narrow(apply(core.SqrtOp, builder.wide()))]
+        return builder.narrow(apply(core.SqrtOp, builder.wide()))
     wide = builder.wide() if is_float(x.element) else x
     y = builder.scalar_of("y", wide.element)
-    return [builder.narrow(_as_floats(core.PowOp)(wide, y))]
+    return builder.narrow(PAIRS["pow"](wide, y))
 
 
 _BITS = {"and": core.AndOp, "or": core.OrOp, "xor": core.XorOp}
@@ -166,11 +149,11 @@ def legalize_bits(builder: PaddleLegalizer) -> Results:
     kind, _, name = builder.name.partition("_")
     if name == "not":
         x = builder.value("x")
-        return [(~(truth(x) if kind == "logical" else x)).value]
+        return (~(truth(x) if kind == "logical" else x)).value
     a, b = builder.pair("x", "y")
     if kind == "logical":
         a, b = truth(a), truth(b)
-    return [builder.add(_BITS[name](a.value, b.value))]
+    return builder.add(_BITS[name](a.value, b.value))
 
 
 @legalizes("bitwise_left_shift", "bitwise_right_shift")
@@ -203,7 +186,7 @@ def legalize_unary(builder: PaddleLegalizer) -> Results:
     x = builder.wide()
     if builder.name == "i0" and x.element == f64:
         builder.refuse("f64", "f32")
-    return [builder.narrow(_UNARY[builder.name](x))]
+    return builder.narrow(_UNARY[builder.name](x))
 
 
 def _whole(function: Callable[[TensorValue], TensorValue]) -> Callable[[TensorValue], TensorValue]:
@@ -221,13 +204,16 @@ _KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "ceil": _whole(lambda x: x.ceil()),
     "trunc": _whole(lambda x: x.lt(0).where(x.ceil(), x.floor())),
     "rint": _whole(lambda x: x.round()),
+    "isnan": lambda x: x.ne(x),
+    "isinf": lambda x: x.abs().eq(math.inf) if is_float(x.element) else x.ne(x),
+    "isfinite": lambda x: x.abs().lt(math.inf) if is_float(x.element) else x.eq(x),
 }
 
 
 @legalizes(*_KEPT)
 def legalize_kept(builder: PaddleLegalizer) -> Results:
     """Functions that integers have, too. NaN is no number above zero."""
-    return [_KEPT[builder.name](builder.value(builder.only)).value]
+    return _KEPT[builder.name](builder.value(builder.only)).value
 
 
 @legalizes("round")
@@ -235,28 +221,15 @@ def legalize_round(builder: PaddleLegalizer) -> Results:
     """Halves to even numbers; in a ProgramDesc away from zero."""
     x = builder.value("x")
     if not is_float(x.element):
-        return [x.value]
+        return x.value
     decimals = builder.integer("decimals")
     if builder.is_old:
-        return [round_away(x).value]
+        return round_away(x).value
     if not decimals:
-        return [x.round().value]
+        return x.round().value
     factor = float(10 ** abs(decimals))
     y = (x * factor).round() / factor if decimals > 0 else (x / factor).round() * factor
-    return [y.value]
-
-
-_KINDS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
-    "isnan": lambda x: x.ne(x),
-    "isinf": lambda x: x.abs().eq(math.inf) if is_float(x.element) else x.ne(x),
-    "isfinite": lambda x: x.abs().lt(math.inf) if is_float(x.element) else x.eq(x),
-}
-
-
-@legalizes(*_KINDS)
-def legalize_kind(builder: PaddleLegalizer) -> Results:
-    """What kind of number it is."""
-    return [_KINDS[builder.name](builder.value("x")).value]
+    return y.value
 
 
 @legalizes("isclose", "allclose")
@@ -269,7 +242,7 @@ def legalize_close(builder: PaddleLegalizer) -> Results:
         close = close | (a.ne(a) & b.ne(b))
     if builder.name == "allclose":
         close = close.reduce("min", list(range(len(close.dims))))
-    return [close.value]
+    return close.value
 
 
 def _tolerance(builder: PaddleLegalizer, name: str) -> TensorValue:
@@ -287,8 +260,8 @@ def legalize_equal_all(builder: PaddleLegalizer) -> Results:
         sizes = (a.dims, b.dims)
         if len(a.dims) == len(b.dims) and any(d.value is None for part in sizes for d in part):
             builder.refuse(f"open sizes {[str(d) for d in a.dims]}", "known ones")
-        return [builder.scalar(0, i1)]
-    return [a.eq(b).reduce("min", list(range(len(a.dims)))).value]
+        return builder.scalar(0, i1)
+    return a.eq(b).reduce("min", list(range(len(a.dims)))).value
 
 
 # Activations with parameters
@@ -349,8 +322,8 @@ def legalize_activation(builder: PaddleLegalizer) -> Results:
     names, function = _BY_NAME[builder.name]
     x, numbers = builder.wide(), [float(builder.number(name)) for name in names]
     if builder.name == "thresholded_relu" and builder.is_old:  # which keeps signs of zero
-        return [builder.narrow(x * x.gt(numbers[0]).cast(x.element))]
-    return [builder.narrow(function(x, numbers))]
+        return builder.narrow(x * x.gt(numbers[0]).cast(x.element))
+    return builder.narrow(function(x, numbers))
 
 
 # Scales, bounds, types
@@ -365,7 +338,7 @@ def legalize_scale(builder: PaddleLegalizer) -> Results:
     late = builder.flag("bias_after_scale")
     y = y if late or bias.is_all(0) else y + bias
     y = y if scale.is_all(1) else y * scale
-    return [builder.narrow(y + bias if late and not bias.is_all(0) else y)]
+    return builder.narrow(y + bias if late and not bias.is_all(0) else y)
 
 
 def _by_norm(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
@@ -448,7 +421,7 @@ def legalize_formula(builder: PaddleLegalizer) -> Results:
     """Of the first operand, in at least single precision or as it is."""
     if (formula := _OF_FLOATS.get(builder.name)) is not None:
         return builder.results(out=builder.narrow(formula(builder, builder.wide())))
-    return [_OF_ANY[builder.name](builder, builder.value(builder.only)).value]
+    return _OF_ANY[builder.name](builder, builder.value(builder.only)).value
 
 
 @legalizes("cast")
@@ -456,9 +429,9 @@ def legalize_cast(builder: PaddleLegalizer) -> Results:
     """Another type of elements; truth values are what is not zero."""
     x = builder.value("x")
     if builder.dtype() == i1:
-        return [truth(x).value]
+        return truth(x).value
     if builder.dtype() == f16 and is_float(x.element):
-        return [builder.rounded(x.value, f16)]
+        return builder.rounded(x.value, f16)
     return builder.torch("_to_copy.default", builder.dtype(), self=x.value)
 
 
@@ -482,23 +455,18 @@ def legalize_dropout(builder: PaddleLegalizer) -> Results:
     return builder.results(out=x.value)
 
 
-@legalizes("add_n")
-def legalize_add_n(builder: PaddleLegalizer) -> Results:
-    """The sum of all."""
-    values = [TensorValue.of(builder, value) for value in builder.inputs("inputs")]
-    return [reduce(lambda a, b: a + b, values).value]
-
-
-@legalizes("full_batch_size_like")
-def legalize_full_batch_size_like(builder: PaddleLegalizer) -> Results:
+def _with_size_of(builder: PaddleLegalizer) -> SSAValue:
     """One number everywhere, with one size of another tensor."""
     sizes, source = builder.exprs_of("shape"), dims_of(builder.input("input"))
     sizes[builder.integer("output_dim_idx")] = source[builder.integer("input_dim_idx")]
-    return [builder.broadcast(builder.scalar_of("value", builder.dtype()).value, sizes)]
+    return builder.broadcast(builder.scalar_of("value", builder.dtype()).value, sizes)
 
 
-@legalizes("shape", "shape64")
-def legalize_shape(builder: PaddleLegalizer) -> Results:
-    """The sizes of all dimensions."""
-    element = i64 if builder.name == "shape64" else builder.element()
-    return [builder.cast(builder.dims(dims_of(builder.input("input"))), element)]
+legalizes.rows(
+    {
+        "add_n": lambda b: reduce(PAIRS["add"], (TensorValue.of(b, v) for v in b.inputs("inputs"))),
+        "full_batch_size_like": _with_size_of,
+        "shape": lambda b: b.cast(b.dims(dims_of(b.input("input"))), b.element()),
+        "shape64": lambda b: b.dims(dims_of(b.input("input"))),
+    }
+)

@@ -14,7 +14,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.order import rows_by_segment
 from lowerdeck.passes.legalize.common.selection import nonzero, one_hot
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes, single
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 _ONE = Expr.const(1)
@@ -32,7 +32,7 @@ def legalize_gather(builder: PaddleLegalizer) -> Results:
     x, index = builder.input("x"), builder.input("index")
     axis = builder.along(x)
     places = builder.cast(index, i64) if not rank_of(index) else _places(builder).value
-    return [builder.add(GatherOp(x, places, axis))]
+    return builder.add(GatherOp(x, places, axis))
 
 
 def _gather_nd(builder: PaddleLegalizer) -> SSAValue:
@@ -54,9 +54,9 @@ def legalize_embedding(builder: PaddleLegalizer) -> Results:
     rows = builder.add(GatherOp(weight, ids.value, 0))
     padding = builder.integer("padding_idx")
     if padding < 0:
-        return [rows]
+        return rows
     is_padding = ids.eq(padding).reshape([*ids.dims, 1])
-    return [builder.select(is_padding.value, builder.scalar(0, rows), rows)]
+    return builder.select(is_padding.value, builder.scalar(0, rows), rows)
 
 
 @legalizes("one_hot", "one_hot_v1")
@@ -67,7 +67,7 @@ def legalize_one_hot(builder: PaddleLegalizer) -> Results:
     if is_old and x.dims and x.dims[-1] == 1:
         x = x.reshape(x.dims[:-1])
     depth = builder.expr("depth" if is_old else "num_classes")
-    return [builder.cast(one_hot(x, depth, len(x.dims)).value, builder.element())]
+    return builder.cast(one_hot(x, depth, len(x.dims)).value, builder.element())
 
 
 # What data decides
@@ -94,10 +94,10 @@ def legalize_scatter(builder: PaddleLegalizer) -> Results:
     updates = builder.reshape(updates, [*index.dims, *dims_of(x)[1:]])
     column = index.reshape([index.dims[0], 1])
     if builder.flag("overwrite"):
-        return [builder.add(ScatterNdOp(x, column.value, updates))]
+        return builder.add(ScatterNdOp(x, column.value, updates))
     zeros = builder.broadcast(builder.scalar(0, x), dims_of(updates))
     cleared = builder.add(ScatterNdOp(x, column.value, zeros))
-    return [builder.add(ScatterNdOp(cleared, column.value, updates, "add"))]
+    return builder.add(ScatterNdOp(cleared, column.value, updates, "add"))
 
 
 _REDUCES = {"add": "sum", "mul": "prod", "multiply": "prod", "amin": "amin", "amax": "amax"}
@@ -150,14 +150,12 @@ def _multiplexed(builder: PaddleLegalizer) -> SSAValue:
 
 
 legalizes.rows(
-    single(
-        {
-            "gather_nd": _gather_nd,
-            "multiplex": _multiplexed,
-            "nonzero": _nonzero,
-            "scatter_nd_add": lambda b: b.add(
-                ScatterNdOp(b.input("x"), b.cast(b.input("index"), i64), b.input("updates"), "add")
-            ),
-        }
-    )
+    {
+        "gather_nd": _gather_nd,
+        "multiplex": _multiplexed,
+        "nonzero": _nonzero,
+        "scatter_nd_add": lambda b: b.add(
+            ScatterNdOp(b.input("x"), b.cast(b.input("index"), i64), b.input("updates"), "add")
+        ),
+    }
 )

@@ -31,7 +31,7 @@ def legalize_interpolation(builder: PaddleLegalizer) -> Results:
         if dims_of(x)[axis] == size and scale in (None, 1.0):
             continue
         x = _resized(builder, x, axis, size, scale, kind)
-    return [builder.back(builder.cast(x, element))]
+    return builder.back(builder.cast(x, element))
 
 
 def _scales(builder: PaddleLegalizer, rank: int) -> list[float | None]:

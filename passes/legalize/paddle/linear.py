@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from typing import Any
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
-from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.linear import (
+    convolution,
+    einsum,
+    matmul,
+    transposed_convolution,
+)
 from lowerdeck.passes.legalize.common.windows import Window, same, with_a_place
 from lowerdeck.passes.legalize.onnx.applied import deformable
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
@@ -31,15 +36,12 @@ def window_of(
     amounts = [Expr.const(k) for k in builder.ints_of("paddings")]
     none = [Expr.const(0)] * rank
     begin, end = (amounts[::2], amounts[1::2]) if len(amounts) == 2 * rank else (amounts, amounts)
-    window = Window(tuple(kernel), strides, dilations, begin or none, end or none, none)
-    match builder.text("padding_algorithm") if builder.has("padding_algorithm") else "EXPLICIT":
-        case "SAME":
-            window = Window(tuple(kernel), strides, [1] * rank, none, none, none)
-            return same(window, dims, upper=True)
-        case "VALID":
-            return Window(tuple(kernel), strides, dilations, none, none, none)
-        case _:
-            return window
+    algorithm = builder.text("padding_algorithm") if builder.has("padding_algorithm") else ""
+    if algorithm == "SAME":
+        window = Window(tuple(kernel), strides, [1] * rank, none, none, none)
+        return same(window, dims, upper=True)
+    begin, end = ([], []) if algorithm == "VALID" else (begin, end)
+    return Window(tuple(kernel), strides, dilations, begin or none, end or none, none)
 
 
 @legalizes("conv2d", "conv3d", "depthwise_conv2d", "fused_conv2d_add_act")
@@ -50,21 +52,10 @@ def legalize_convolution(builder: PaddleLegalizer) -> Results:
     dims = dims_of(x)[2:]
     window = with_a_place(window_of(builder, dims_of(weight)[2:], dims, dilations), dims)
     bias = builder.optional("bias") if builder.has("bias") else None
-    groups = builder.integer("groups")
-    op = ConvOp(
-        x,
-        weight,
-        bias,
-        strides=window.strides,
-        dilations=window.dilations,
-        pads_begin=window.begin,
-        pads_end=window.end,
-        groups=groups,
-    )
-    found = builder.add(op)
+    found = convolution(builder, x, weight, bias, window, builder.integer("groups"))
     if builder.name == "fused_conv2d_add_act":
         return builder.results(output=builder.back(_fused(builder, found)))
-    return [builder.back(found)]
+    return builder.back(found)
 
 
 def _fused(builder: PaddleLegalizer, x: SSAValue) -> SSAValue:
@@ -104,18 +95,12 @@ def legalize_transposed(builder: PaddleLegalizer) -> Results:
             if more is None:
                 builder.refuse(f"an output size {size}", "a number")
             extra.append(more)
-    found = transposed_convolution(
-        builder,
-        x,
-        weight,
-        strides=strides,
-        dilations=window.dilations,
-        pads_begin=window.begin,
-        pads_end=window.end,
-        output_padding=extra,
-        groups=builder.integer("groups"),
+    pads: dict[str, Any] = {"pads_begin": window.begin, "pads_end": window.end}
+    given = {"strides": strides, "dilations": window.dilations, "output_padding": extra}
+    groups = builder.integer("groups")
+    return builder.back(
+        transposed_convolution(builder, x, weight, None, **pads, **given, groups=groups)
     )
-    return [builder.back(found)]
 
 
 @legalizes("deformable_conv")
@@ -131,7 +116,7 @@ def legalize_deformable(builder: PaddleLegalizer) -> Results:
         groups=builder.integer("groups"),
         parts=builder.integer("deformable_groups"),
     )
-    return [found.value]
+    return found.value
 
 
 # Products
@@ -151,8 +136,8 @@ def legalize_matmul(builder: PaddleLegalizer) -> Results:
     if builder.name == "fused_matmul":
         alpha *= builder.number("matmul_alpha")
         found = activated(builder, found * alpha, builder.text("fuse_activation"))
-        return [found.value]
-    return [(found if alpha == 1 else found * alpha).value]
+        return found.value
+    return (found if alpha == 1 else found * alpha).value
 
 
 @legalizes("matmul_with_flatten", "fc")
@@ -173,7 +158,7 @@ def legalize_flat_matmul(builder: PaddleLegalizer) -> Results:
         if (bias := builder.optional("bias")) is not None:
             found = found + TensorValue.of(builder, bias).reshape([product(dims_of(bias))])
         found = activated(builder, found, builder.text("activation_type"))
-    return [found.value]
+    return found.value
 
 
 def _sum_of_product(builder: PaddleLegalizer) -> TensorValue:
@@ -244,10 +229,10 @@ def legalize_factors(builder: PaddleLegalizer) -> Results:
             if rank_of(y) != 1:
                 return tf1(builder, "MatrixSolve", x, y, adjoint=False)
             (found,) = tf1(builder, "MatrixSolve", x, builder.unsqueeze(y, [1]), adjoint=False)
-            return [builder.squeeze(found, [rank_of(found) - 1])]
+            return builder.squeeze(found, [rank_of(found) - 1])
         case "cholesky":
             found = tf1(builder, "Cholesky", x)[0]
-            return [swapped(builder, found) if builder.flag("upper") else found]
+            return swapped(builder, found) if builder.flag("upper") else found
         case _:
             return tf1(builder, "MatrixDeterminant", x)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -31,7 +33,7 @@ from lowerdeck.passes.legalize.common.movement import (
     written,
 )
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes, single
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, resolved_shape, sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
@@ -52,7 +54,7 @@ def legalize_reshape(builder: PaddleLegalizer) -> Results:
     else:
         shape = builder.dims(builder.exprs_of(name))
     shape = builder.cast(builder.reshape(shape, [product(dims_of(shape))]), i64)
-    return [builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))]
+    return builder.reshape(x, resolved_shape(builder, x, shape, allow_zero=False))
 
 
 @legalizes("squeeze")
@@ -71,22 +73,19 @@ def legalize_unsqueeze(builder: PaddleLegalizer) -> Results:
     x = builder.input("x")
     for axis in builder.ints_of("axis"):
         x = builder.unsqueeze(x, [builder.axis(axis, rank_of(x) + 1)])
-    return [x]
+    return x
 
 
-@legalizes("flatten", "flatten2")
+@legalizes("flatten")
 def legalize_flatten(builder: PaddleLegalizer) -> Results:
-    """Neighboring dimensions as one, or all as two."""
+    """Neighboring dimensions as one."""
     x = builder.input("x")
     dims = dims_of(x)
-    if builder.name == "flatten2":
-        return [builder.flatten(x, builder.integer("axis"))]
     if not dims:
-        return [builder.reshape(x, [1])]
-    first, last = (
-        builder.axis(builder.integer(name), len(dims)) for name in ("start_axis", "stop_axis")
-    )
-    return [builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])]
+        return builder.reshape(x, [1])
+    names = ("start_axis", "stop_axis")
+    first, last = (builder.axis(builder.integer(name), len(dims)) for name in names)
+    return builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])
 
 
 @legalizes("expand")
@@ -95,7 +94,7 @@ def legalize_expand(builder: PaddleLegalizer) -> Results:
     x, sizes = builder.input("x"), builder.exprs_of("shape")
     old = [_ONE] * (len(sizes) - rank_of(x)) + list(dims_of(x))
     dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
-    return [builder.broadcast(x, dims)]
+    return builder.broadcast(x, dims)
 
 
 @legalizes("tile", "expand_v1", "expand_as_v1")
@@ -109,23 +108,7 @@ def legalize_tile(builder: PaddleLegalizer) -> Results:
         repeats = builder.exprs_of("repeat_times" if builder.name == "tile" else "expand_times")
     repeats = [_ONE] * (rank_of(x) - len(repeats)) + repeats
     x = builder.unsqueeze(x, list(range(len(repeats) - rank_of(x))))
-    return [tile(builder, x, repeats)]
-
-
-@legalizes("broadcast_tensors", "meshgrid")
-def legalize_broadcast(builder: PaddleLegalizer) -> Results:
-    """All in one shape; vectors along a dimension each."""
-    name = "input" if builder.name == "broadcast_tensors" else "inputs"
-    values = builder.inputs(name)
-    if builder.name == "meshgrid":
-        rank = len(values)
-        sizes = [product(dims_of(value)) for value in values]
-        values = [
-            builder.reshape(value, [size if k == axis else _ONE for k in range(rank)])
-            for axis, (value, size) in enumerate(zip(values, sizes, strict=True))
-        ]
-    dims = broadcast([dims_of(value) for value in values])
-    return [builder.broadcast(value, dims) for value in values]
+    return tile(builder, x, repeats)
 
 
 # Parts
@@ -140,7 +123,7 @@ def legalize_slice(builder: PaddleLegalizer) -> Results:
     starts, ends = builder.exprs_of("starts"), builder.exprs_of("ends")
     if not len(axes) == len(starts) == len(ends):
         builder.refuse(f"{len(starts)} starts and {len(ends)} ends", f"{len(axes)}")
-    return [_without(builder, _sliced(builder, x, axes, starts, ends, gone), gone)]
+    return _without(builder, _sliced(builder, x, axes, starts, ends, gone), gone)
 
 
 def _axes(builder: PaddleLegalizer, name: str, x: SSAValue) -> list[int]:
@@ -185,7 +168,7 @@ def legalize_strided_slice(builder: PaddleLegalizer) -> Results:
             for axis, end, step in zip(axes, ends, steps, strict=True)
         ]
     found = sliced(builder, x, axes, starts, ends, steps)
-    return [_without(builder, found, _axes(builder, "decrease_axis", x))]
+    return _without(builder, found, _axes(builder, "decrease_axis", x))
 
 
 def _old_end(builder: PaddleLegalizer, end: Expr, dim: Expr) -> Expr:
@@ -212,7 +195,7 @@ def legalize_set_value(builder: PaddleLegalizer) -> Results:
     counts = [place.dims[0] for place in places]
     value = _assigned(builder, x, counts, gone)
     is_whole = counts == list(dims_of(x)) and all(step == 1 for step in steps)
-    return [value if is_whole else written(builder, x, places, value)]
+    return value if is_whole else written(builder, x, places, value)
 
 
 def _assigned(
@@ -241,7 +224,7 @@ def legalize_crop(builder: PaddleLegalizer) -> Results:
         dim - start if size == -1 else size
         for dim, start, size in zip(dims_of(x), starts, builder.exprs_of("shape"), strict=True)
     ]
-    return [builder.slice(x, starts, sizes)]
+    return builder.slice(x, starts, sizes)
 
 
 @legalizes("split", "split_with_num", "unbind", "unstack")
@@ -272,7 +255,7 @@ def legalize_concat(builder: PaddleLegalizer) -> Results:
     values = builder.inputs("x")
     element = builder.kept(*values)
     values = [builder.cast(value, element) for value in values]
-    return [concat(builder, values, builder.along(values[0]))]
+    return concat(builder, values, builder.along(values[0]))
 
 
 @legalizes("stack")
@@ -296,11 +279,8 @@ def legalize_partial(builder: PaddleLegalizer) -> Results:
     size = width - first if length < 0 else Expr.const(length)
     parts = [builder.slice_axis(value, 1, first, size) for value in values]
     if builder.name == "partial_concat":
-        return [concat(builder, parts, 1)]
-    total = TensorValue.of(builder, parts[0])
-    for part in parts[1:]:
-        total = total + TensorValue.of(builder, part)
-    return [total.value]
+        return concat(builder, parts, 1)
+    return reduce(operator.add, (TensorValue.of(builder, part) for part in parts))
 
 
 # Pads
@@ -308,31 +288,22 @@ def legalize_partial(builder: PaddleLegalizer) -> Results:
 _MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circular": "wrap"}
 
 
-@legalizes("pad")
+@legalizes("pad", "pad3d", "pad2d")
 def legalize_pad(builder: PaddleLegalizer) -> Results:
-    """A number around all dimensions, from the first on."""
-    x, amounts = builder.input("x"), builder.exprs_of("paddings")
-    value = builder.scalar_of("pad_value", element_type(x))
-    return [pad(builder, x, amounts[::2], amounts[1::2], value.value)]
-
-
-@legalizes("pad3d", "pad2d")
-def legalize_image_pad(builder: PaddleLegalizer) -> Results:
-    """What is around an image: from the last dimension on, in `pad2d` from the first."""
-    x = builder.first(builder.input("x"))
+    """
+    Around the last dimensions, from the first of them on, in `pad3d` from the last one: a number,
+    the edge, or what lies opposite of it.
+    """
+    x = builder.first(builder.input("x")) if builder.name != "pad" else builder.input("x")
     amounts = builder.exprs_of("paddings")
-    begin, end = amounts[::2], amounts[1::2]
-    if builder.name == "pad3d":
-        begin, end = begin[::-1], end[::-1]
-    none = [Expr.const(0)] * (rank_of(x) - len(begin))
-    begin, end = [*none, *begin], [*none, *end]
-    mode = builder.text("mode")
-    if mode != "constant":
-        found = pad(builder, x, begin, end, None, _MODES[mode])
-    else:
-        value = builder.scalar_of("pad_value", element_type(x))
-        found = pad(builder, x, begin, end, value.value)
-    return [builder.back(found)]
+    none = [Expr.const(0)] * (rank_of(x) - len(amounts) // 2)
+    order = -1 if builder.name == "pad3d" else 1
+    begin, end = ([*none, *amounts[k::2][::order]] for k in (0, 1))
+    mode = builder.choice("mode", "constant", *_MODES) if builder.has("mode") else "constant"
+    is_number = mode == "constant"
+    value = builder.scalar_of("pad_value", element_type(x)).value if is_number else None
+    found = pad(builder, x, begin, end, value, _MODES.get(mode, mode))
+    return found if builder.name == "pad" else builder.back(found)
 
 
 # Triangles and diagonals
@@ -341,9 +312,8 @@ def legalize_image_pad(builder: PaddleLegalizer) -> Results:
 def _triangle(builder: PaddleLegalizer) -> SSAValue:
     """Zero above or below a diagonal."""
     x, k = builder.input("x"), builder.integer("diagonal")
-    place = diagonals(builder, x)
-    is_low = builder.name == "tril" and builder.flag("lower")
-    return builder.select((place.le(k) if is_low else place.ge(k)).value, x, builder.scalar(0, x))
+    name = "tril" if builder.name == "tril" and builder.flag("lower") else "triu"
+    return builder.torch(f"{name}.default", self=x, diagonal=k)[0]
 
 
 @legalizes("diag")
@@ -352,10 +322,10 @@ def legalize_diag(builder: PaddleLegalizer) -> Results:
     x, offset = builder.input("x"), builder.integer("offset")
     (found,) = builder.torch("diag.default", self=x, diagonal=offset)
     if rank_of(x) != 1 or not builder.number("padding_value"):
-        return [found]
+        return found
     on = diagonals(builder, found).eq(offset)
     fill = builder.scalar_of("padding_value", element_type(x))
-    return [builder.select(on.value, found, fill.value)]
+    return builder.select(on.value, found, fill.value)
 
 
 @legalizes("fill_diagonal")
@@ -366,18 +336,7 @@ def legalize_fill_diagonal(builder: PaddleLegalizer) -> Results:
     if len(dims) != 2 or builder.flag("wrap"):
         builder.refuse("fill_diagonal that wraps, or of many dimensions", "a matrix")
     on = diagonals(builder, x).eq(builder.integer("offset"))
-    return [builder.select(on.value, builder.scalar_of("value", element_type(x)).value, x)]
-
-
-@legalizes("tril_indices", "triu_indices")
-def legalize_indices(builder: PaddleLegalizer) -> Results:
-    """Where a triangle is."""
-    is_low = builder.name == "tril_indices"
-    names = ("rows", "cols") if is_low else ("row", "col")
-    rows, columns = (builder.integer(name) for name in names)
-    make = np.tril_indices if is_low else np.triu_indices
-    found = np.stack(make(rows, builder.integer("offset"), columns)).astype(np.int64)
-    return [builder.cast(builder.tensor(found), builder.element())]
+    return builder.select(on.value, builder.scalar_of("value", element_type(x)).value, x)
 
 
 # Tensors that are made
@@ -394,7 +353,7 @@ def legalize_full(builder: PaddleLegalizer) -> Results:
         value = builder.scalar(int(builder.name.startswith("ones")), element)
     is_like = builder.name.endswith("like") or builder.name == "fill"
     sizes = dims_of(builder.input("x")) if is_like else _sizes(builder, "shape")
-    return [builder.broadcast(value, sizes)]
+    return builder.broadcast(value, sizes)
 
 
 def _sizes(builder: PaddleLegalizer, name: str) -> list[Expr]:
@@ -417,17 +376,8 @@ def legalize_arange(builder: PaddleLegalizer) -> Results:
     """start + i * step"""
     element = builder.element()
     wide = f64 if is_float(element) else i64
-    values = [_number(builder, name) for name in ("start", "end", "step")]
-    if not is_float(element):
-        values = [value.cast(i64) for value in values]
-    known = [value.cast(f64).array for value in values]
-    if all(array is not None for array in known):
-        first, end, step = (float(cast("Any", array)) for array in known)
-        count = max(0, int(np.ceil((end - first) / step)))
-        number = TensorValue.iota(builder, count).cast(wide)
-        start, delta = values[0].cast(wide), values[2].cast(wide)
-        return [(number * delta + start).cast(element).value]
-    return [builder.cast(range_of(builder, *(value.cast(wide) for value in values)), element)]
+    bounds = (_number(builder, name).cast(wide) for name in ("start", "end", "step"))
+    return builder.cast(range_of(builder, *bounds), element)
 
 
 def _number(builder: PaddleLegalizer, name: str) -> TensorValue:
@@ -453,7 +403,7 @@ def legalize_linspace(builder: PaddleLegalizer) -> Results:
     if count is None:
         builder.refuse("an open number of steps", "a number")
     base = builder.number("base") if is_log else None
-    return [builder.tensor(spaced(first, last, count, numpy_dtype(builder.element()), base))]
+    return builder.tensor(spaced(first, last, count, numpy_dtype(builder.element()), base))
 
 
 @legalizes("sequence_mask")
@@ -465,7 +415,7 @@ def legalize_sequence_mask(builder: PaddleLegalizer) -> Results:
         longest = x.cast(i64).reduce("max", list(range(len(x.dims))))
         (limit,) = sizes_of(builder, longest.value, "the longest length")
     place = TensorValue.iota(builder, limit).column(len(x.dims) + 1, len(x.dims))
-    return [builder.cast(place.lt(x.cast(i64).reshape([*x.dims, 1])).value, builder.element())]
+    return builder.cast(place.lt(x.cast(i64).reshape([*x.dims, 1])).value, builder.element())
 
 
 def _literal_value(builder: PaddleLegalizer) -> SSAValue:
@@ -497,22 +447,21 @@ def _bits(builder: PaddleLegalizer) -> SSAValue:
 
 
 legalizes.rows(
-    single(
-        {
-            "assign_value": _literal_value,
-            "expand_as": _expanded_as,
-            "eye": _eye,
-            "full_int_array": lambda b: b.cast(b.constant_of(b.ints_of("value")), b.element()),
-            "pad_constant_like": _padded_like,
-            "shape_broadcast": lambda b: b.cast(
-                b.dims(broadcast([b.exprs_of("x"), b.exprs_of("y")])), b.element()
-            ),
-            "transpose": lambda b: b.transpose(
-                b.input("x"), b.axes(b.ints_of("perm"), rank_of(b.input("x")))
-            ),
-            "tril": _triangle,
-            "triu": _triangle,
-            "view_dtype": _bits,
-        }
-    )
+    {
+        "assign_value": _literal_value,
+        "expand_as": _expanded_as,
+        "eye": _eye,
+        "flatten2": lambda b: b.flatten(b.input("x"), b.integer("axis")),
+        "full_int_array": lambda b: b.cast(b.constant_of(b.ints_of("value")), b.element()),
+        "pad_constant_like": _padded_like,
+        "shape_broadcast": lambda b: b.cast(
+            b.dims(broadcast([b.exprs_of("x"), b.exprs_of("y")])), b.element()
+        ),
+        "transpose": lambda b: b.transpose(
+            b.input("x"), b.axes(b.ints_of("perm"), rank_of(b.input("x")))
+        ),
+        "tril": _triangle,
+        "triu": _triangle,
+        "view_dtype": _bits,
+    }
 )

@@ -125,4 +125,4 @@ def legalize_affine_channel(builder: PaddleLegalizer) -> Results:
         part.reshape([product(part.dims)]).column(len(x.dims), axis)
         for part in (builder.value("scale"), builder.value("bias"))
     )
-    return [(x * scale + bias).value]
+    return (x * scale + bias).value

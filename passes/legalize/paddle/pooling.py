@@ -17,7 +17,7 @@ from lowerdeck.passes.legalize.common.windows import Window, hanging, with_a_pla
 from lowerdeck.passes.legalize.onnx.applied import applied as onnx
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.linear import window_of
-from lowerdeck.passes.legalize.paddle.registry import Results, legalizes, single
+from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
@@ -32,10 +32,10 @@ def legalize_pool(builder: PaddleLegalizer) -> Results:
     if builder.flag("global_pooling"):
         sizes = [Expr.const(1)] * len(sizes)
     if builder.flag("adaptive") or builder.flag("global_pooling"):
-        return [builder.back(_adaptive(builder, x, sizes, is_max))]
+        return builder.back(_adaptive(builder, x, sizes, is_max))
     window = _window(builder, x, sizes)
     kind = "max" if is_max else "average"
-    return [builder.back(pool(builder, kind, x, window, count_pads=not builder.flag("exclusive")))]
+    return builder.back(pool(builder, kind, x, window, count_pads=not builder.flag("exclusive")))
 
 
 def _adaptive(
@@ -101,7 +101,7 @@ def legalize_unpool(builder: PaddleLegalizer) -> Results:
     flat = [*lead, product(dims_of(x)[2:])]
     zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
     op = ScatterElementsOp(zeros, builder.reshape(index, flat), builder.reshape(x, flat), 2)
-    return [builder.reshape(builder.add(op), [*lead, *size])]
+    return builder.reshape(builder.add(op), [*lead, *size])
 
 
 @legalizes("spp")
@@ -122,7 +122,7 @@ def legalize_spp(builder: PaddleLegalizer) -> Results:
         kind = "max" if builder.text("pooling_type") == "max" else "average"
         found = pool(builder, kind, x, window)
         parts.append(builder.reshape(found, [batch, channels * count * count]))
-    return [concat(builder, parts, 1)]
+    return concat(builder, parts, 1)
 
 
 # Blocks of images
@@ -143,7 +143,7 @@ def legalize_shuffle(builder: PaddleLegalizer) -> Results:
     target, argument, name = _SHUFFLES[builder.name]
     x = builder.first(builder.input("x"))
     (found,) = builder.torch(target, self=x, **{argument: builder.integer(name)})
-    return [builder.back(found) if builder.has("data_format") else found]
+    return builder.back(found) if builder.has("data_format") else found
 
 
 @legalizes("temporal_shift")
@@ -152,7 +152,7 @@ def legalize_temporal_shift(builder: PaddleLegalizer) -> Results:
     x = builder.first(builder.input("x"))
     ratio = builder.number("shift_ratio")
     found = shifted_channels(builder, x, builder.integer("seg_num"), ratio)
-    return [builder.back(found)]
+    return builder.back(found)
 
 
 @legalizes("unfold", "fold")
@@ -193,8 +193,8 @@ def legalize_frame(builder: PaddleLegalizer) -> Results:
     along = last if axis < 0 else axis
     (found,) = builder.torch("unfold.default", self=x, dimension=along, size=size, step=step)
     if axis == 0:
-        return [builder.transpose(found, [0, last + 1, *range(1, last + 1)]) if last else found]
-    return [builder.transpose(found, [*range(last), last + 1, last])]
+        return builder.transpose(found, [0, last + 1, *range(1, last + 1)]) if last else found
+    return builder.transpose(found, [*range(last), last + 1, last])
 
 
 # Sampling
@@ -221,13 +221,11 @@ def _grid_sample(builder: PaddleLegalizer) -> SSAValue:
 
 
 legalizes.rows(
-    single(
-        {
-            "affine_grid": _affine_grid,
-            "grid_sample": _grid_sample,
-            "space_to_depth": lambda b: onnx(
-                b, "SpaceToDepth", b.input("x"), blocksize=b.integer("blocksize")
-            )[0],
-        }
-    )
+    {
+        "affine_grid": _affine_grid,
+        "grid_sample": _grid_sample,
+        "space_to_depth": lambda b: onnx(
+            b, "SpaceToDepth", b.input("x"), blocksize=b.integer("blocksize")
+        )[0],
+    }
 )

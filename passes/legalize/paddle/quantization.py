@@ -64,7 +64,7 @@ def legalize_dequantize(builder: PaddleLegalizer) -> Results:
     if builder.name == "moving_average_abs_max_scale":
         return builder.results(out=x.value)
     scale = builder.value("scale").reshape([])
-    return [(x.cast(scale.element) * scale / float(builder.number("max_range"))).value]
+    return (x.cast(scale.element) * scale / float(builder.number("max_range"))).value
 
 
 @legalizes("fake_channel_wise_dequantize_max_abs")
@@ -76,4 +76,4 @@ def legalize_dequantize_channels(builder: PaddleLegalizer) -> Results:
     found = x.cast(first.element) * by_channel(x, first, axis) / Steps(bits[0], True).count
     for scale, count in zip(others, bits[1:], strict=False):
         found = found * scale.reshape([]) / Steps(count, True).count
-    return [found.value]
+    return found.value

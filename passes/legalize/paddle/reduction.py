@@ -14,7 +14,6 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import (
-    counted,
     kth,
     middle,
     most_frequent,
@@ -37,18 +36,18 @@ def legalize_reduction(builder: PaddleLegalizer) -> Results:
     x = builder.input("x")
     axes, keep = builder.reduced(x), builder.flag("keepdim")
     if (kind := _KINDS.get(builder.name)) is not None:
-        return [builder.reduce(kind, x, axes, keep)]
+        return builder.reduce(kind, x, axes, keep)
     dtype = builder.get("dtype") if builder.has("dtype") else None
     x = builder.cast(x, dtype if isinstance(dtype, Attribute) else builder.kept(x))
     if builder.name == "mean":
-        return [mean(builder, x, axes, keep)]
+        return mean(builder, x, axes, keep)
     wide = TensorValue.of(builder, builder.cast(x, wide_element(x)))
     if builder.name == "nansum":
         zero = builder.scalar(0, wide.element)
         is_nan = wide.ne(wide)
         wide = TensorValue(builder, builder.select(is_nan.value, zero, wide.value))
     kind = "prod" if builder.name == "prod" else "sum"
-    return [builder.cast(wide.reduce(kind, axes, keep).value, x)]
+    return builder.cast(wide.reduce(kind, axes, keep).value, x)
 
 
 _WHOLE: Mapping[str, Callable[[TensorValue, list[int]], TensorValue]] = {
@@ -63,9 +62,9 @@ def legalize_whole(builder: PaddleLegalizer) -> Results:
     """Of all elements; the Frobenius norm along axes."""
     x = builder.wide()
     if (function := _WHOLE.get(builder.name)) is not None:
-        return [builder.narrow(function(x, list(range(len(x.dims)))))]
+        return builder.narrow(function(x, list(range(len(x.dims)))))
     total = (x * x).reduce("sum", builder.reduced(x.value), builder.flag("keep_dim"))
-    return [builder.narrow(apply(SqrtOp, total))]
+    return builder.narrow(apply(SqrtOp, total))
 
 
 @legalizes("all", "any")
@@ -73,7 +72,7 @@ def legalize_truth(builder: PaddleLegalizer) -> Results:
     """Whether each element is not zero, or one."""
     x = truth(builder.value("x"))
     kind = "max" if builder.name == "any" else "min"
-    return [x.reduce(kind, builder.reduced(x.value), builder.flag("keepdim")).value]
+    return x.reduce(kind, builder.reduced(x.value), builder.flag("keepdim")).value
 
 
 @legalizes("logsumexp")
@@ -82,7 +81,7 @@ def legalize_logsumexp(builder: PaddleLegalizer) -> Results:
     x = builder.wide()
     given = {"dim": builder.reduced(x.value), "keepdim": builder.flag("keepdim")}
     (found,) = builder.torch("logsumexp.default", x.element, self=x.value, **given)
-    return [builder.narrow(TensorValue(builder, found))]
+    return builder.narrow(TensorValue(builder, found))
 
 
 @legalizes("p_norm", "dist")
@@ -101,7 +100,7 @@ def legalize_norm(builder: PaddleLegalizer) -> Results:
     (found,) = builder.torch(
         "linalg_vector_norm.default", x.element, self=x.value, ord=order, dim=axes, keepdim=keep
     )
-    return [builder.narrow(TensorValue(builder, found))]
+    return builder.narrow(TensorValue(builder, found))
 
 
 @legalizes("norm")
@@ -123,21 +122,6 @@ def legalize_variance(builder: PaddleLegalizer) -> Results:
     return builder.torch(f"{builder.name}.correction", self=x, **given)
 
 
-@legalizes("renorm")
-def legalize_renorm(builder: PaddleLegalizer) -> Results:
-    """Each part along an axis scaled down so that its norm is at most a number."""
-    x, p = builder.wide(), float(builder.number("p"))
-    axis = builder.along(x.value)
-    others = [k for k in range(len(x.dims)) if k != axis]
-    (size,) = builder.torch(
-        "linalg_vector_norm.default", x.element, self=x.abs().value, ord=p, dim=others, keepdim=True
-    )
-    norm, limit = TensorValue(builder, size), builder.number("max_norm")
-    one = TensorValue.number(builder, 1, x.element)
-    factor = norm.gt(limit).where(limit / (norm + 1e-7), one)
-    return [builder.narrow(x * factor)]
-
-
 @legalizes("reduce_as")
 def legalize_reduce_as(builder: PaddleLegalizer) -> Results:
     """The sum along the axes in which a target is smaller."""
@@ -146,7 +130,7 @@ def legalize_reduce_as(builder: PaddleLegalizer) -> Results:
     axes = list(range(lead))
     axes += [k + lead for k, dim in enumerate(target) if dim == 1 and dims_of(x)[k + lead] != 1]
     found = builder.reduce("sum", builder.cast(x, wide_element(x)), axes)
-    return [builder.cast(builder.reshape(found, target), x)]
+    return builder.cast(builder.reshape(found, target), x)
 
 
 # Places
@@ -167,7 +151,7 @@ def legalize_arg(builder: PaddleLegalizer) -> Results:
         found = builder.reshape(found, [Expr.const(1)] * rank) if keep else found
     else:
         found = builder.add(ArgReduceOp(kind, x.value, builder.along(x.value), keep))
-    return [builder.cast(found, builder.dtype())]
+    return builder.cast(found, builder.dtype())
 
 
 @legalizes("max_with_index", "min_with_index")
@@ -218,20 +202,6 @@ def legalize_search(builder: PaddleLegalizer) -> Results:
     return builder.torch("searchsorted.Tensor", sorted_sequence=borders, right=right, self=x)
 
 
-@legalizes("bincount")
-def legalize_bincount(builder: PaddleLegalizer) -> Results:
-    """How often each number occurs, or the sum of its weights."""
-    x = builder.value("x").cast(i64)
-    least = TensorValue.dim(builder, builder.expr("minlength"))
-    size = (x.reduce("max", [0]) + 1).maximum(least)
-    count = builder.require_expr(size.value, "the number of bins")
-    builder.symbols.assume_nonnegative([count])
-    weights = builder.optional("weights")
-    ones = builder.scalar(1, builder.element()) if weights is None else weights
-    values = builder.broadcast(builder.cast(ones, builder.element()), x.dims)
-    return [counted(builder, x.value, values, count)]
-
-
 @legalizes("histogram")
 def legalize_histogram(builder: PaddleLegalizer) -> Results:
     """How many elements lie in each of equal intervals between two numbers."""
@@ -239,10 +209,9 @@ def legalize_histogram(builder: PaddleLegalizer) -> Results:
     if low == high or builder.flag("density") or builder.optional("weight") is not None:
         builder.refuse("a histogram whose bounds are those of the data", "min and max")
     x = builder.wide("input")
-    x = x.reshape([product(x.dims)])
-    ones = (x.ge(low) & x.le(high)).cast(i64).value
-    place = ((x - low) * float(bins) / (high - low)).cast(i64).minimum(int(bins) - 1).maximum(0)
-    return [builder.cast(counted(builder, place.value, ones, int(bins)), builder.element())]
+    given = {"bins": int(bins), "min": low, "max": high}
+    (found,) = builder.torch("histc.default", x.element, self=x.value, **given)
+    return builder.cast(found, builder.element())
 
 
 @legalizes("unique", "unique_consecutive", "unique_with_counts")
@@ -275,7 +244,7 @@ def legalize_trace(builder: PaddleLegalizer) -> Results:
     offset = builder.integer("offset")
     (line,) = builder.torch("diagonal.default", element_type(x), self=x, offset=offset, **axes)
     total = builder.reduce("sum", builder.cast(line, wide_element(x)), [rank_of(line) - 1])
-    return [builder.cast(total, builder.element())]
+    return builder.cast(total, builder.element())
 
 
 # Running
@@ -297,7 +266,7 @@ def legalize_running(builder: PaddleLegalizer) -> Results:
         kind = builder.name.removeprefix("cum")
         op = CumulativeOp(kind, builder.cast(x, wide_element(x)), axis, **ways)
         found = builder.cast(builder.add(op), x)
-    return [found if dims else builder.reshape(found, [])]
+    return found if dims else builder.reshape(found, [])
 
 
 @legalizes("cummax", "cummin")
@@ -319,13 +288,13 @@ def legalize_softmax(builder: PaddleLegalizer) -> Results:
     x, is_log = builder.input("x"), builder.name == "log_softmax"
     if not rank_of(x):
         zero = builder.value("x") * 0
-        return [(zero if is_log else zero + 1).value]
+        return (zero if is_log else zero + 1).value
     axis = builder.along(x)
     if not is_log:
-        return [builder.add(SoftmaxOp(x, axis))]
+        return builder.add(SoftmaxOp(x, axis))
     wide = builder.wide()
     rest = (wide - wide.reduce("max", [axis], True)).maximum(_LEAST)
-    return [builder.narrow(rest - rest.exp().reduce("sum", [axis], True).log())]
+    return builder.narrow(rest - rest.exp().reduce("sum", [axis], True).log())
 
 
 @legalizes("fused_softmax_mask", "fused_softmax_mask_upper_triangle")
@@ -340,4 +309,4 @@ def legalize_masked_softmax(builder: PaddleLegalizer) -> Results:
         low = builder.scalar(-math.inf, x.element)
         scores = TensorValue(builder, builder.select(hidden.value, low, x.value))
     found = TensorValue(builder, builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1)))
-    return [builder.narrow(found)]
+    return builder.narrow(found)

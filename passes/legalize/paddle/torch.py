@@ -8,25 +8,31 @@ from lowerdeck.passes.legalize.pt2.applied import as_torch
 _OPERATORS = """
     as_strided: as_strided.default self=input size=dims stride storage_offset=offset
     atan2: atan2.default self=x other=y
+    bincount: bincount.default self=x weights minlength
+    broadcast_tensors: broadcast_tensors.default tensors=input
     copysign: copysign.Tensor self=x other=y
     diag_embed: diag_embed.default self=input offset dim1 dim2
     diagonal: diagonal.default self=x offset dim1=axis1 dim2=axis2
     fill_diagonal_tensor: diagonal_scatter.default self=x src=y offset dim1 dim2
     flip: flip.default self=x dims=axis
     index_add: index_add.default self=x dim=axis index source=add_value
-    index_sample: gather.default self=x index dim:1
     index_put: index_put.default self=x indices values=value accumulate
+    index_sample: gather.default self=x index dim:1
     kron: kron.default self=x other=y
     lerp: lerp.Tensor self=x end=y weight
     masked_fill: masked_fill.Tensor self=x mask value
     masked_select: masked_select.default self=x mask
     matrix_power: matrix_power.default self=x n
+    meshgrid: meshgrid.default tensors=inputs
     nextafter: nextafter.default self=x other=y
+    renorm: renorm.default self=x p dim=axis maxnorm=max_norm
     repeat_interleave: repeat_interleave.self_int self=x repeats dim=axis
     repeat_interleave_with_tensor_index: repeat_interleave.self_Tensor self=x repeats dim=axis
     reverse: flip.default self=x dims=axis
     roll: roll.default self=x shifts dims=axis
     take_along_axis: gather.default self=arr index=indices dim=axis
+    tril_indices: tril_indices.default row=rows col=cols offset
+    triu_indices: triu_indices.default row col offset
 """
 """A line each, in the type of the result."""
 

@@ -13,10 +13,9 @@ from itertools import product as cartesian
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.passes.legalize.common.linear import transposed_convolution
+from lowerdeck.passes.legalize.common.linear import convolution, transposed_convolution
 from lowerdeck.passes.legalize.common.pooling import MAX_TAPS, padded, tap
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.sizes import sizes_of
@@ -115,16 +114,7 @@ def _windowed(
     strides = layout.spatial(builder.attrs.ints("strides"))
     dilations = dilations_of(builder, layout)
     window = window_of(builder, layout, dims, spatial_dims(weights), strides, dilations)
-    conv = ConvOp(
-        x,
-        weights,
-        strides=window.strides,
-        dilations=window.dilations,
-        pads_begin=window.begin,
-        pads_end=window.end,
-        groups=groups,
-    )
-    return builder.add(conv)
+    return convolution(builder, x, weights, None, window, groups)
 
 
 @legalizes("DepthwiseConv2dNative")

@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import AddOp
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.types import (
     ui8,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -136,41 +137,16 @@ def _conv(builder: TfliteLegalizer, weights: SSAValue) -> SSAValue:
     if is_float(element) and is_integer(element_type(weights)):
         return _hybrid_conv(builder, x, weights, bias, window, groups)
     if is_float(element):
-        y = _windowed(builder, x, weights, bias, window, groups)
+        y = convolution(builder, x, weights, bias, window, groups)
         return to_channels_last(builder, builder.activated(y))
     count = dims_of(weights)[0].value or 0
     sums = _sum_type(x, bias)
     zeros = _zeros(builder, 0, 1)
     bias = None if bias is None else builder.cast(bias, sums)
-    y = _windowed(builder, x, weights, bias, window, groups, zeros, sums)
+    y = convolution(builder, x, weights, bias, window, groups, zeros, sums)
     factors = product_factors(builder, 0, 1, count)
     shape = [len(factors), 1, 1]
     return to_channels_last(builder, to_result(builder, y, factors, shape=shape))
-
-
-def _windowed(
-    builder: TfliteLegalizer,
-    x: SSAValue,
-    weights: SSAValue,
-    bias: SSAValue | None,
-    window: Window,
-    groups: int,
-    zeros: Sequence[SSAValue] = (),
-    sums: Attribute | None = None,
-) -> SSAValue:
-    op = ConvOp(
-        x,
-        weights,
-        bias,
-        zeros,
-        strides=window.strides,
-        dilations=window.dilations,
-        pads_begin=window.begin,
-        pads_end=window.end,
-        groups=groups,
-        accumulator=sums,
-    )
-    return builder.add(op)
 
 
 @legalizes("CONV_3D")
@@ -370,7 +346,7 @@ def _hybrid_conv(
     asymmetric = q.is_per_channel or builder.op_type == "DEPTHWISE_CONV_2D" or groups > 1
     integers, scale, zero = quantized_rows(builder, x, [1, 2, 3], asymmetric)
     zeros = [zero.value, builder.scalar(0, weights)] if asymmetric else []
-    sums = _windowed(builder, integers, weights, None, window, groups, zeros, i32)
+    sums = convolution(builder, integers, weights, None, window, groups, zeros, i32)
     scales = builder.tensor(q.all_scales(count).astype(np.float32).reshape(count, 1, 1))
     y = TensorValue(builder, sums).cast(f32) * TensorValue(builder, scales) * scale
     if bias is not None:
