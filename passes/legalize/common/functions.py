@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from lowerdeck.dialects.core import elementwise as core
-from lowerdeck.dialects.core.types import i1
+from lowerdeck.dialects.core.types import f32, i1, is_float
 from lowerdeck.passes.legalize.common.special import apply, digamma, expm1, lgamma, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -67,3 +67,16 @@ PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
 Of tensors of one type. Sums of truth values are or, products and; a remainder has the sign of the
 divisor.
 """
+
+
+def close_to(
+    x: TensorValue, y: TensorValue, rtol: float, atol: float, *, equal_nan: bool
+) -> TensorValue:
+    """Whether elements are equal, or finite and no further apart than rtol * |y| + atol."""
+    found = x.eq(y)
+    if equal_nan:
+        found = found | (x.ne(x) & y.ne(y))
+    wide = x.element if is_float(x.element) else f32
+    x, y = x.cast(wide), y.cast(wide)
+    gap = (x - y).abs()
+    return found | (gap.lt(math.inf) & gap.le((y * rtol).abs() + atol))

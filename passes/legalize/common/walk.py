@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
+from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.table import HandlerTable
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -49,6 +50,11 @@ class StructuredWalk(FunctionWalk):
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp) and cls._is_needed(function):
                 cls(function).run()
+
+    @classmethod
+    def infer(cls, function: func.FuncOp) -> None:
+        """Set the types in a function of the framework's ops, as far as they can be found."""
+        annotate(function, cls)
 
     @classmethod
     def _is_needed(cls, function: func.FuncOp) -> bool:

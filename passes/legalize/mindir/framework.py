@@ -12,13 +12,11 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.mindir.ops import MindirOp
 from lowerdeck.passes.legalize.common.walk import TableWalk
-from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import legalizes
 from lowerdeck.passes.legalize.mindir.support import next_step
@@ -35,9 +33,7 @@ class MindirWalk(TableWalk):
         return MindirLegalizer(op, self.symbols)
 
 
-def infer_types(function: func.FuncOp) -> None:
-    """Set the types in a function of mindir ops, as far as they can be found."""
-    annotate(function, MindirWalk)
+infer_types = MindirWalk.infer
 
 
 class LegalizeMindirPass(ModulePass):

@@ -117,31 +117,32 @@ def legalize_while(builder: MxnetLegalizer) -> Results:
     return [*outputs, *after[1:]]
 
 
+def _branch(
+    builder: MxnetLegalizer, region: Region, given: Sequence[SSAValue], count: int
+) -> Region:
+    """A copy of a subgraph over values of the outside, of so many results."""
+    if len(given) != len(region.block.args):
+        builder.refuse(f"{len(given)} arguments of a subgraph", f"{len(region.block.args)}")
+    block = Block()
+    mapped: dict[SSAValue, SSAValue] = dict(zip(region.block.args, given, strict=True))
+    block.add_ops([op.clone(mapped) for op in region.block.ops])
+    last = block.last_op
+    if last is None or len(last.operands) < count:
+        builder.refuse("a branch of fewer results", f"{count}")
+    last.operands = list(last.operands)[:count]
+    return Region(block)
+
+
 @legalizes("_cond")
 def legalize_branch(builder: MxnetLegalizer) -> Results:
     """The results of one of two subgraphs."""
     condition, *branches = _regions(builder, 3)
-    values = builder.inputs("data")
+    values, types = builder.inputs("data"), [result.type for result in builder.op.results]
     found = _inline(builder, builder, condition, _chosen(builder, "cond_input_locs", values))
-    regions: list[Region] = []
-    for name, branch in zip(("then", "else"), branches, strict=True):
-        given = _chosen(builder, f"{name}_input_locs", values)
-        if len(given) != len(branch.block.args):
-            builder.refuse(f"{len(given)} arguments of a subgraph", f"{len(branch.block.args)}")
-        block = Block()
-        mapped: dict[SSAValue, SSAValue] = dict(zip(branch.block.args, given, strict=True))
-        block.add_ops([op.clone(mapped) for op in branch.block.ops])
-        regions.append(Region(block))
-    types = [result.type for result in builder.op.results]
-    yielded = [
-        len(region.block.last_op.operands) if region.block.last_op else 0 for region in regions
+    regions = [
+        _branch(builder, branch, _chosen(builder, f"{name}_input_locs", values), len(types))
+        for name, branch in zip(("then", "else"), branches, strict=True)
     ]
-    if any(count < len(types) for count in yielded):
-        builder.refuse(f"branches of {yielded} results", f"{len(types)}")
-    for region in regions:
-        last = region.block.last_op
-        assert last is not None
-        last.operands = list(last.operands)[: len(types)]
     op = IfOp(_truth(found[0], builder).value, *regions, result_types=types)
     op.location = builder.location
     holder = YieldOp(list(op.results))

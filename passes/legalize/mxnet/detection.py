@@ -16,7 +16,7 @@ from lowerdeck.passes.legalize.common.boxes import (
     corners_of,
     decoded,
     picked,
-    shared_and_union,
+    similarity,
 )
 from lowerdeck.passes.legalize.common.detection import (
     ProposalRule,
@@ -113,17 +113,15 @@ def legalize_decode(builder: MxnetLegalizer) -> Results:
 def legalize_overlap(builder: MxnetLegalizer) -> Results:
     """The area that two boxes share by that of both, for each pair of boxes."""
     boxes = [builder.value(name) for name in ("lhs", "rhs")]
-    outer = [list(each.dims[:-1]) for each in boxes]
     sides: list[list[TensorValue]] = []
-    for k, each in enumerate(boxes):
+    is_center = builder.choice("format", "corner", "center") == "center"
+    for each, shape in zip(boxes, ([-1, 1], [1, -1]), strict=True):
         count = product(each.dims[:-1])
         own = columns_of(each.reshape([count, 4]))
-        own = corners_of(own) if builder.choice("format", "corner", "center") == "center" else own
-        sides.append([side.reshape([count, 1] if k == 0 else [1, count]) for side in own])
-    shared, union = shared_and_union(sides[0], sides[1])
-    has_area = union.gt(0.0)
-    found = has_area.where(shared / has_area.where(union, 1.0), 0.0)
-    return found.reshape([*outer[0], *outer[1]]).value
+        own = corners_of(own) if is_center else own
+        sides.append([side.reshape([count if n < 0 else n for n in shape]) for side in own])
+    outer = [*boxes[0].dims[:-1], *boxes[1].dims[:-1]]
+    return similarity(sides[0], sides[1]).reshape(outer)
 
 
 @legalizes("_contrib_box_nms")

@@ -15,7 +15,6 @@ from lowerdeck.dialects.core.types import (
     f32,
     f64,
     i1,
-    i32,
     i64,
     is_float,
     numpy_dtype,
@@ -163,9 +162,7 @@ _FORMULAS: Mapping[str, Formula] = {
     "clip": _clipped,
     "logical_not": lambda b, x: x.eq(0).cast(x.element),
     "_npi_logical_not": lambda b, x: x.eq(0),
-    "_npx_constraint_check": lambda b, x: (
-        x.ne(0).cast(i32).reduce("min", list(range(len(x.dims)))).ne(0)
-    ),
+    "_npx_constraint_check": lambda b, x: x.ne(0).reduce("min", list(range(len(x.dims)))),
 }
 
 

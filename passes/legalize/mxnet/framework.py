@@ -12,13 +12,11 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.mxnet.ops import MxnetOp
 from lowerdeck.passes.legalize.common.walk import TableWalk
-from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import legalizes
 from lowerdeck.passes.legalize.mxnet.support import next_step
@@ -37,9 +35,7 @@ class MxnetWalk(TableWalk):
         return builder
 
 
-def infer_types(function: func.FuncOp) -> None:
-    """Set the types in a function of mxnet ops, as far as they can be found."""
-    annotate(function, MxnetWalk)
+infer_types = MxnetWalk.infer
 
 
 class LegalizeMxnetPass(ModulePass):

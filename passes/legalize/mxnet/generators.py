@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -112,18 +110,20 @@ def legalize_eye(builder: MxnetLegalizer) -> Results:
     return _numbers(builder, np.eye(rows, columns, offset))
 
 
-@legalizes("_npi_indices")
+@legalizes("_npi_indices", "_contrib_index_array")
 def legalize_indices(builder: MxnetLegalizer) -> Results:
-    """The coordinates of all places, one after the other."""
-    dims = exprs(builder.sizes("dimensions"))
-    element = builder.dtype("dtype", i64)
-    parts: Sequence[TensorValue] = [
-        TensorValue.iota(builder, dim).column(len(dims), axis).broadcast(dims)
-        for axis, dim in enumerate(dims)
+    """The coordinates of all places, one after the other, or as a last dimension."""
+    is_made = builder.name == "_npi_indices"
+    dims = exprs(builder.sizes("dimensions")) if is_made else dims_of(builder.input())
+    given = [] if is_made else builder.axes(builder.sizes("axes"), len(dims))
+    parts = [
+        TensorValue.iota(builder, dims[axis]).column(len(dims), axis).broadcast(dims)
+        for axis in given or range(len(dims))
     ]
     if not parts:
-        return builder.broadcast(builder.scalar(0, element), [Expr.const(0)])
-    return stack(parts, 0).cast(element).value
+        return builder.broadcast(builder.scalar(0, i64), [Expr.const(0)])
+    found = stack(parts, 0 if is_made else len(dims))
+    return found.cast(builder.dtype("dtype", i64)) if is_made else found
 
 
 @legalizes("_npi_hanning", "_npi_hamming", "_npi_blackman")

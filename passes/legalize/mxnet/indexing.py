@@ -12,7 +12,8 @@ from lowerdeck.dialects.core.tensor import (
     ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, is_float, rank_of, ui8
-from lowerdeck.dialects.dims import Expr, exprs, product
+from lowerdeck.dialects.dims import Expr, exprs
+from lowerdeck.passes.legalize.common.functions import close_to
 from lowerdeck.passes.legalize.common.selection import nonzero, nonzero_places, one_hot
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
@@ -162,26 +163,10 @@ def legalize_retain(builder: MxnetLegalizer) -> Results:
     return kept.ne(0).column(len(x.dims), 0).where(x, 0).value
 
 
-@legalizes("_contrib_index_array")
-def legalize_index_array(builder: MxnetLegalizer) -> Results:
-    """The coordinates of all elements, in a new last dimension."""
-    dims = dims_of(builder.input())
-    axes = builder.axes(builder.sizes("axes"), len(dims)) or list(range(len(dims)))
-    parts = [
-        TensorValue.iota(builder, dims[axis]).column(len(dims), axis).broadcast(dims)
-        for axis in axes
-    ]
-    return [concat([part.reshape([*dims, 1]) for part in parts], len(dims)).value]
-
-
 @legalizes("_contrib_allclose")
 def legalize_allclose(builder: MxnetLegalizer) -> Results:
     """Whether all elements are close."""
     x, y = builder.value("a"), builder.value("b")
-    room = y.abs() * builder.number("rtol") + builder.number("atol")
-    is_close = (x - y).abs().le(room) | x.eq(y)
-    if builder.flag("equal_nan"):
-        is_close = is_close | (x.ne(x) & y.ne(y))
-    count = product(x.dims)
-    found = is_close.reshape([count]).cast(i64).reduce("min", [0])
-    return found.cast(ui8).value
+    bounds = builder.number("rtol"), builder.number("atol")
+    close = close_to(x, y, *bounds, equal_nan=builder.flag("equal_nan"))
+    return close.reduce("min", list(range(len(close.dims)))).cast(ui8)

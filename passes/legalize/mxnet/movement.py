@@ -258,16 +258,6 @@ def legalize_numpy_concat(builder: MxnetLegalizer) -> Results:
     return concat(builder, values, builder.along(values[0]))
 
 
-@legalizes("_npi_column_stack")
-def legalize_columns_joined(builder: MxnetLegalizer) -> Results:
-    """As columns of a matrix."""
-    columns = [
-        builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
-        for value in builder.inputs("data")
-    ]
-    return concat(builder, columns, 1)
-
-
 # Repetition
 
 
@@ -373,24 +363,19 @@ def legalize_columns(builder: MxnetLegalizer) -> Results:
 @legalizes("_image_to_tensor", "_image_normalize", "_image_crop")
 def legalize_image(builder: MxnetLegalizer) -> Results:
     """What prepares images: [H, W, C] or, to be normalized, [C, H, W], with a batch or without."""
-    x = builder.input()
-    rank = rank_of(x)
+    x = builder.value()
+    rank = len(x.dims)
     if rank not in (3, 4):
         builder.refuse(f"an image of {rank} dimensions", "3 or 4")
     rows = rank - 3
-    match builder.name:
-        case "_image_to_tensor":
-            order = [*range(rows), rank - 1, rows, rows + 1]
-            wide = builder.cast(builder.transpose(x, order), f32)
-            return (TensorValue(builder, wide) / 255.0).value
-        case "_image_normalize":
-            mean, deviation = (_per_channel(builder, name, x) for name in ("mean", "std"))
-            return ((TensorValue.of(builder, x) - mean) / deviation).value
-        case _:
-            starts: list[ExprLike] = [*[0] * rows, builder.integer("y"), builder.integer("x"), 0]
-            sizes: list[ExprLike] = [*dims_of(x)[:rows]]
-            sizes += [builder.integer("height"), builder.integer("width"), dims_of(x)[-1]]
-            return builder.slice(x, starts, sizes)
+    if builder.name == "_image_to_tensor":
+        return x.transpose([*range(rows), rank - 1, rows, rows + 1]).cast(f32) / 255.0
+    if builder.name == "_image_normalize":
+        mean, deviation = (_per_channel(builder, name, x.value) for name in ("mean", "std"))
+        return (x - mean) / deviation
+    starts: list[ExprLike] = [*[0] * rows, builder.integer("y"), builder.integer("x"), 0]
+    sizes = (builder.integer("height"), builder.integer("width"))
+    return builder.slice(x.value, starts, [*x.dims[:rows], *sizes, x.dims[-1]])
 
 
 def _per_channel(builder: MxnetLegalizer, name: str, x: SSAValue) -> TensorValue:

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Sequence
 from functools import reduce
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
@@ -208,7 +207,8 @@ def legalize_grid(builder: MxnetLegalizer) -> Results:
     """The places of a transformed image, from -1 to 1, as [N, 2, H, W]: columns, then rows."""
     data = builder.value("data")
     if builder.choice("transform_type", "affine", "warp") == "affine":
-        return _affine_grid(builder, data, builder.sizes("target_shape")).value
+        grid = _affine_grid(builder, data, builder.sizes("target_shape"))
+        return builder.transpose(grid, [0, 3, 1, 2])
     batch, _, height, width = data.dims
     places = [
         TensorValue.iota(builder, size)
@@ -225,19 +225,13 @@ def legalize_grid(builder: MxnetLegalizer) -> Results:
     return [stack([part.reshape([batch, height, width]) for part in parts], 1).value]
 
 
-def _affine_grid(builder: MxnetLegalizer, data: TensorValue, size: Sequence[int]) -> TensorValue:
-    """Transformations [N, 6] applied to the places of an image."""
+def _affine_grid(builder: MxnetLegalizer, data: TensorValue, size: Sequence[int]) -> SSAValue:
+    """Transformations [N, 6] applied to the places of an image, as [N, H, W, 2]."""
     if len(size) != 2 or any(n < 1 for n in size):
         builder.refuse(f"'target_shape' is {list(size)}", "two sizes")
-    height, width = size
-    rows, columns = np.mgrid[:height, :width].astype(np.float32)
-    x = columns * np.float32(2 / max(width - 1, 1)) - 1
-    y = rows * np.float32(2 / max(height - 1, 1)) - 1
-    places = np.stack([x, y, np.ones_like(x)]).reshape(3, -1)
-    grid = builder.cast(builder.tensor(places), data.element)
-    matrix = data.reshape([data.dims[0], 2, 3])
-    found = builder.torch("matmul.default", data.element, self=matrix.value, other=grid)
-    return TensorValue(builder, found).reshape([data.dims[0], 2, height, width])
+    dims = builder.dims([data.dims[0], 1, *size])
+    matrix = data.reshape([data.dims[0], 2, 3]).value
+    return builder.onnx("AffineGrid", matrix, dims, align_corners=1)
 
 
 @legalizes("BilinearSampler", "SpatialTransformer")
@@ -247,13 +241,11 @@ def legalize_sampler(builder: MxnetLegalizer) -> Results:
     if builder.name == "SpatialTransformer":
         size = builder.sizes("target_shape")
         size = size if any(size) else [dim.value or 0 for dim in dims_of(x)[2:]]
-        grid = _affine_grid(builder, builder.value("loc"), size).value
+        places = _affine_grid(builder, builder.value("loc"), size)
     else:
-        grid = builder.input("grid")
-    places = builder.transpose(grid, [0, 2, 3, 1])
-    return [
-        builder.onnx("GridSample", x, places, mode="linear", padding_mode="zeros", align_corners=1)
-    ]
+        places = builder.transpose(builder.input("grid"), [0, 2, 3, 1])
+    given = {"mode": "linear", "padding_mode": "zeros", "align_corners": 1}
+    return builder.onnx("GridSample", x, places, **given)
 
 
 @legalizes("Correlation")

@@ -16,7 +16,6 @@ from lowerdeck.dialects.core.types import (
     f16,
     f32,
     i1,
-    i32,
     i64,
     is_float,
     rank_of,
@@ -68,23 +67,11 @@ def legalize_reduction(builder: MxnetLegalizer) -> Results:
         value = value.eq(value).where(value, 0 if kind == "sum" else 1)
     element = _result_element(builder, kind, value.element)
     if kind in ("max", "min"):
-        found = _extreme(value, kind, axes)
-        return _shaped(builder, x, axes, found)
-    wide = f32 if element in (f16, bf16) else element
-    value = value.cast(wide)
-    if kind == "mean":
-        found = mean(builder, value.value, axes, keep_dims=True) if axes else value.value
-    else:
-        found = value.reduce(kind, axes, keep_dims=True).value if axes else value.value
+        return _shaped(builder, x, axes, builder.reduce(kind, value.value, axes, True))
+    wide = value.cast(f32 if element in (f16, bf16) else element).value
+    is_mean = kind == "mean" and axes
+    found = mean(builder, wide, axes, True) if is_mean else builder.reduce(kind, wide, axes, True)
     return builder.cast(_shaped(builder, x, axes, found), element)
-
-
-def _extreme(x: TensorValue, kind: str, axes: Sequence[int]) -> SSAValue:
-    if not axes:
-        return x.value
-    if x.element == i1:
-        return x.cast(i32).reduce(kind, axes, keep_dims=True).cast(i1).value
-    return x.reduce(kind, axes, keep_dims=True).value
 
 
 def _result_element(builder: MxnetLegalizer, kind: str, element: Attribute) -> Attribute:
@@ -103,9 +90,9 @@ def legalize_truth(builder: MxnetLegalizer) -> Results:
     """Whether any or all elements are not zero."""
     x = builder.input("data")
     axes = _axes(builder, x)
-    flags = TensorValue.of(builder, x).ne(0).cast(i32)
-    found = flags.reduce("max" if builder.name == "_np_any" else "min", axes, keep_dims=True)
-    return _shaped(builder, x, axes, found.cast(i1).value)
+    kind = "max" if builder.name == "_np_any" else "min"
+    found = builder.reduce(kind, TensorValue.of(builder, x).ne(0).value, axes, True)
+    return _shaped(builder, x, axes, found)
 
 
 @legalizes("norm", "_npi_norm")
@@ -186,12 +173,9 @@ def legalize_arg(builder: MxnetLegalizer) -> Results:
     kind = "min" if builder.name.endswith("argmin") else "max"
     given = 1 if builder.name == "argmax_channel" else builder.get("axis")
     if given is None:
-        keep = builder.has("keepdims") and builder.flag("keepdims")
-        ones = [1] * rank_of(x)
         flat = builder.reshape(x, [product(dims_of(x))])
-        found = builder.add(ArgReduceOp(kind, flat, 0))
-        shape = ones if keep else ([] if builder.is_numpy else [1])
-        found = builder.reshape(found, shape)
+        whole = builder.reshape(builder.add(ArgReduceOp(kind, flat, 0)), [1] * rank_of(x))
+        found = _shaped(builder, x, list(range(rank_of(x))), whole)
     else:
         axis = builder.axis(cast(int, given), rank_of(x))
         found = _shaped(builder, x, [axis], builder.add(ArgReduceOp(kind, x, axis, True)))

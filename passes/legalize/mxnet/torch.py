@@ -16,6 +16,7 @@ _OPERATORS = """
     _image_flip_top_bottom: flip.default self=data dims:[-3]
     _np_moveaxis: movedim.intlist self=a source destination
     _npi_bitwise_not: bitwise_not.default self=x
+    _npi_column_stack: column_stack.default tensors=data
     _npi_dstack: dstack.default tensors=data
     _npi_flip: flip.default self=data dims=axis
     _npi_hstack: hstack.default tensors=data

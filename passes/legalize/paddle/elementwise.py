@@ -28,7 +28,7 @@ from lowerdeck.passes.legalize.common.activation import (
     sharp_softplus,
     softshrink,
 )
-from lowerdeck.passes.legalize.common.functions import FUNCTIONS, PAIRS
+from lowerdeck.passes.legalize.common.functions import FUNCTIONS, PAIRS, close_to
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.special import (
     apply,
@@ -236,20 +236,15 @@ def legalize_round(builder: PaddleLegalizer) -> Results:
 def legalize_close(builder: PaddleLegalizer) -> Results:
     """Whether |x - y| is at most atol + rtol * |y|."""
     a, b = (value.cast(f64) for value in builder.pair("x", "y"))
-    rtol, atol = (_tolerance(builder, name) for name in ("rtol", "atol"))
-    close = (a - b).abs().le(b.abs() * rtol + atol) | a.eq(b)
-    if builder.flag("equal_nan"):
-        close = close | (a.ne(a) & b.ne(b))
-    if builder.name == "allclose":
-        close = close.reduce("min", list(range(len(close.dims))))
-    return close.value
-
-
-def _tolerance(builder: PaddleLegalizer, name: str) -> TensorValue:
-    """A number, which a ProgramDesc has as a text."""
-    found = builder.get(name)
-    number = float(found) if isinstance(found, str) else builder.number(name)
-    return TensorValue.number(builder, number, f64)
+    # A ProgramDesc has the bounds as texts.
+    texts = (builder.get(name) for name in ("rtol", "atol"))
+    rtol, atol = (
+        float(text) if isinstance(text, str) else builder.number(name)
+        for name, text in zip(("rtol", "atol"), texts, strict=True)
+    )
+    close = close_to(a, b, rtol, atol, equal_nan=builder.flag("equal_nan"))
+    is_all = builder.name == "allclose"
+    return close.reduce("min", list(range(len(close.dims)))) if is_all else close
 
 
 @legalizes("equal_all")

@@ -12,14 +12,12 @@ before it, and returns a value for each of its results:
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.common.walk import TableWalk
-from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.paddle.arrays import CreateArrayOp
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import legalizes
@@ -47,9 +45,7 @@ class PaddleWalk(TableWalk):
             super().legalize(op)
 
 
-def infer_types(function: func.FuncOp) -> None:
-    """Set the types in a function of paddle ops, as far as they can be found."""
-    annotate(function, PaddleWalk)
+infer_types = PaddleWalk.infer
 
 
 class LegalizePaddlePass(ModulePass):

@@ -16,7 +16,6 @@ from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
     element_type,
-    f32,
     i1,
     i64,
     is_float,
@@ -24,6 +23,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import product
+from lowerdeck.passes.legalize.common.functions import close_to
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.selection import one_hot
@@ -73,13 +73,8 @@ def legalize_log_of_sum(builder: Pt2Legalizer) -> Results:
 def legalize_close(builder: Pt2Legalizer) -> Results:
     """Equal, or finite and no further apart than rtol * other + atol."""
     a, b = builder.value(), builder.value("other")
-    equal = a.eq(b)
-    if builder.flag("equal_nan") and is_float(a.element):
-        equal = equal | (a.ne(a) & b.ne(b))
-    wide = a.element if is_float(a.element) else f32
-    gap = (a.cast(wide) - b.cast(wide)).abs()
-    limit = (b.cast(wide) * builder.number("rtol")).abs() + builder.number("atol")
-    return [(equal | (gap.lt(math.inf) & gap.le(limit))).value]
+    bounds = builder.number("rtol"), builder.number("atol")
+    return [close_to(a, b, *bounds, equal_nan=builder.flag("equal_nan")).value]
 
 
 @legalizes("xlogy", "special_xlog1py")

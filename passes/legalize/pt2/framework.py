@@ -24,7 +24,6 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.pt2.ops import Pt2Op
 from lowerdeck.passes.legalize.common.walk import StructuredWalk
-from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.pt2.complex import complex_values, is_complex
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -99,9 +98,7 @@ class Pt2Walk(StructuredWalk):
         self.handle(op, builder, results)
 
 
-def infer_types(function: func.FuncOp) -> None:
-    """Set the types in a function of pt2 ops, as far as they can be found."""
-    annotate(function, Pt2Walk)
+infer_types = Pt2Walk.infer
 
 
 class LegalizePt2Pass(ModulePass):

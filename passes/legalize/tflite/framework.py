@@ -22,7 +22,6 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.tflite.ops import TfliteOp
 from lowerdeck.passes.legalize.common.walk import StructuredWalk
-from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import legalizes
@@ -63,9 +62,7 @@ class TfliteWalk(StructuredWalk):
         self.handle(op, builder, results)
 
 
-def infer_types(function: func.FuncOp) -> None:
-    """Set the types in a function of tflite ops, as far as they can be found."""
-    annotate(function, TfliteWalk)
+infer_types = TfliteWalk.infer
 
 
 class LegalizeTflitePass(ModulePass):
