@@ -47,9 +47,10 @@ def corners_of(sides: Sequence[TensorValue]) -> list[TensorValue]:
     return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
 
 
-def centers_of(sides: Sequence[TensorValue]) -> list[TensorValue]:
-    """Centers and sizes of boxes of corners."""
+def centers_of(sides: Sequence[TensorValue], border: float = 0) -> list[TensorValue]:
+    """Centers and sizes of boxes of corners; `border` is what is added to widths and heights."""
     left, top, right, bottom = sides
+    right, bottom = (right + border, bottom + border) if border else (right, bottom)
     return [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top]
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp, SqrtOp
 from lowerdeck.dialects.core.reduce import CumulativeOp
-from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import f32, i32, i64
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.boxes import (
@@ -109,6 +109,18 @@ def normalized_priors(
     return np.stack(corners, 2)
 
 
+def anchor_sizes(
+    stride: Sequence[float], ratios: Sequence[float], sizes: Sequence[float]
+) -> list[tuple[float, float]]:
+    """Widths and heights of boxes of the areas `sizes` squared, of whole numbers for each ratio."""
+    found: list[tuple[float, float]] = []
+    for ratio in ratios:
+        width = math.floor(math.sqrt(stride[0] * stride[1] / ratio) + 0.5)
+        height = math.floor(width * ratio + 0.5)
+        found += [(size / stride[0] * width, size / stride[1] * height) for size in sizes]
+    return found
+
+
 def anchors_of_cell(stride: int, ratios: Sequence[float], scales: Sequence[float]) -> np.ndarray:
     """Boxes around a cell of an image: sizes of whole numbers for each ratio, times each scale."""
     center = 0.5 * (stride - 1)
@@ -143,6 +155,51 @@ def moved_within(
         lows.append((center - reach).minimum(limit - 1.0).maximum(0.0))
         highs.append((center + reach).minimum(limit - 1.0).maximum(0.0))
     return [*lows, *highs]
+
+
+def scored_places(
+    scores: TensorValue,
+    deltas: TensorValue,
+    facts: Sequence[TensorValue],
+    anchors: np.ndarray,
+    stride: int,
+) -> tuple[TensorValue, list[TensorValue]]:
+    """
+    The scores [images, boxes], -1 outside of the image, and the sides of boxes of each place of
+    maps [images, boxes of a place..., rows, columns]; `facts` are height, width and scale.
+    """
+    builder, images = scores.builder, scores.dims[0]
+    rows, columns = (dim.value or 0 for dim in scores.dims[2:])
+    count, total = len(anchors), rows * columns * len(anchors)
+    y, x = np.mgrid[:rows, :columns].astype(np.float32) * np.float32(stride)
+    boxes = (np.stack([x, y, x, y], -1)[:, :, None] + anchors).reshape(-1, 4)
+    score = scores.transpose([0, 2, 3, 1]).reshape([images, total])
+    moved = deltas.reshape([images, count, 4, rows, columns]).transpose([0, 3, 4, 1, 2])
+    sides = moved_within(boxes, columns_of(moved.reshape([images, total, 4])), facts)
+    number = np.arange(total) // count
+    limits = [(fact / float(stride)).floor() for fact in facts[:2]]
+    is_outside = [
+        TensorValue(builder, part.astype(np.float32).reshape(1, total)).ge(limit)
+        for part, limit in zip((number // columns, number % columns), limits, strict=True)
+    ]
+    none = TensorValue.number(builder, -1.0, f32)
+    return (is_outside[0] | is_outside[1]).where(none, score), sides
+
+
+def kept_first(
+    rows: TensorValue, order: TensorValue, kept: TensorValue
+) -> tuple[TensorValue, TensorValue, TensorValue]:
+    """
+    Of rows [groups, n, width] in an order [groups, m] those that are kept first: the rows, where
+    they were, and which of them are kept.
+    """
+    builder = rows.builder
+    count = order.dims[1]
+    _, place = best_of(kept.cast(i64), count)
+    is_kept, source = picked(kept.cast(i64), place).ne(0), picked(order, place)
+    column = source.reshape([*source.dims, 1]).broadcast([*source.dims, rows.dims[2]])
+    found = builder.add(GatherElementsOp(rows.value, column.value, 1))
+    return TensorValue(builder, found), source, is_kept
 
 
 def filled_up(x: TensorValue, rest: Expr) -> TensorValue:

@@ -7,7 +7,7 @@ import math
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import dims_of, f64, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
@@ -69,6 +69,24 @@ def scaled_size(builder: Legalizer, dim: Expr, scale: float) -> Expr:
         return dim // int(1 / scale)
     wide = (TensorValue.dim(builder, dim).cast(f64) * scale).floor()
     return size_of(builder, wide.cast(i64).value, "a size")
+
+
+def sampled_places(
+    builder: CoreBuilder, dim: Expr, size: Expr, scale: float | None, origin: str
+) -> TensorValue:
+    """
+    Where the elements of a resized dimension lie among the old ones, in f32: the first and the last
+    ones on each other (`corners`), the middles of elements (`half`), or the first ones. One element
+    is taken from the beginning.
+    """
+    number = TensorValue.iota(builder, size).cast(f32)
+    old, new = (TensorValue.dim(builder, each).cast(f32) for each in (dim, size))
+    if origin == "corners":
+        ratio = (old - 1.0) / (new - 1.0).maximum(1.0)
+    else:
+        ratio = old / new if scale is None else TensorValue.number(builder, 1 / scale, f32)
+    ratio = new.gt(1).where(ratio, 0)
+    return (number + 0.5) * ratio - 0.5 if origin == "half" else number * ratio
 
 
 def interpolated(

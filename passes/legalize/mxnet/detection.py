@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from lowerdeck.dialects.core.tensor import GatherElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64, rank_of
 from lowerdeck.dialects.dims import minimum, product
 from lowerdeck.passes.legalize.common.boxes import (
@@ -23,9 +22,10 @@ from lowerdeck.passes.legalize.common.detection import (
     anchors_of_cell,
     detections_in_order,
     filled_up,
-    moved_within,
+    kept_first,
     normalized_priors,
     repeated_proposals,
+    scored_places,
 )
 from lowerdeck.passes.legalize.common.regions import largest_of_bins, means_of_bins
 from lowerdeck.passes.legalize.common.suppression import suppressed
@@ -157,18 +157,11 @@ def legalize_suppression(builder: MxnetLegalizer) -> Results:
     kept = suppressed(
         builder, corners, alive, float(builder.number("overlap_thresh")), labels=labels
     )
-    # Those that are kept first, in their order.
-    _, place = best_of(kept.cast(i64), considered)
-    is_kept = picked(kept.cast(i64), place).ne(0)
-    source = picked(order, place)
-    column = source.reshape([groups, considered, 1]).broadcast([groups, considered, width])
-    found = TensorValue(builder, builder.add(GatherElementsOp(rows.value, column.value, 1)))
-    found = _in_format(builder, found, in_format)
-    found = is_kept.reshape([groups, considered, 1]).where(found, -1.0)
-    number = is_kept.where(source, -1).cast(x.element).reshape([groups, considered, 1])
-    rest = count - considered
-    outputs = [filled_up(each, rest) for each in (found, number)]
-    return [outputs[0].reshape(x.dims).value, outputs[1].reshape([*x.dims[:-1], 1]).value]
+    found, source, is_kept = kept_first(rows, order, kept)
+    found = is_kept.reshape([*is_kept.dims, 1]).where(_in_format(builder, found, in_format), -1.0)
+    number = is_kept.where(source, -1).cast(x.element).reshape([*is_kept.dims, 1])
+    outputs = [filled_up(each, count - considered) for each in (found, number)]
+    return [outputs[0].reshape(x.dims), outputs[1].reshape([*x.dims[:-1], 1])]
 
 
 def _in_format(builder: MxnetLegalizer, rows: TensorValue, given: str) -> TensorValue:
@@ -197,30 +190,15 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     if builder.flag("iou_loss"):
         builder.refuse("'iou_loss'", "none")
     scores, deltas, info = (builder.value(name) for name in ("cls_prob", "bbox_pred", "im_info"))
-    sizes = [dim.value for dim in scores.dims]
-    images, _, rows, columns = sizes
+    images, _, rows, columns = (dim.value for dim in scores.dims)
     if images is None or rows is None or columns is None:
         builder.refuse("places of unknown number", "numbers", "give the shape of the input")
     stride = builder.integer("feature_stride")
     anchors = anchors_of_cell(stride, builder.get("ratios"), builder.get("scales"))
-    count, total = len(anchors), rows * columns * len(anchors)
-    y, x = np.mgrid[:rows, :columns].astype(np.float32) * np.float32(stride)
-    boxes = (np.stack([x, y, x, y], -1)[:, :, None] + anchors).reshape(-1, 4)
-    front = builder.slice_axis(scores.value, 1, count, count)
-    score = TensorValue(builder, builder.transpose(front, [0, 2, 3, 1])).reshape([images, total])
-    moved = deltas.reshape([images, count, 4, rows, columns]).transpose([0, 3, 4, 1, 2])
-    moved = moved.reshape([images, total, 4])
+    total = rows * columns * len(anchors)
+    front = TensorValue(builder, builder.slice_axis(scores.value, 1, len(anchors), len(anchors)))
     facts = [info.pick(1, k).reshape([images, 1]) for k in range(3)]
-    sides = moved_within(boxes, columns_of(moved), facts)
-    number = np.arange(total) // count
-    is_outside = [
-        TensorValue(builder, part.astype(np.float32).reshape(1, total)).ge(limit)
-        for part, limit in (
-            (number // columns, (facts[0] / float(stride)).floor()),
-            (number % columns, (facts[1] / float(stride)).floor()),
-        )
-    ]
-    score = (is_outside[0] | is_outside[1]).where(builder.known(-1.0, f32), score)
+    score, sides = scored_places(front, deltas, facts, anchors, stride)
     names = ("rpn_pre_nms_top_n", "rpn_post_nms_top_n")
     before, after = (builder.integer(name) for name in names)
     rule = ProposalRule(

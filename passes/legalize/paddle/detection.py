@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, i32
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.boxes import best_of, columns_of, decoded, encoded, similarity
+from lowerdeck.passes.legalize.common.boxes import (
+    best_of,
+    centers_of,
+    columns_of,
+    decoded,
+    encoded,
+    similarity,
+)
 from lowerdeck.passes.legalize.common.detection import (
     Candidates,
     ProposalRule,
     YoloHead,
+    anchor_sizes,
     around,
     candidates_of,
     distributed,
@@ -74,21 +80,15 @@ def legalize_box_coder(builder: PaddleLegalizer) -> Results:
     is_encoding = builder.text("code_type") == "encode_center_size"
     axis = 0 if is_encoding else builder.integer("axis")
     shape = [1, prior.dims[0]] if axis == 0 else [prior.dims[0], 1]
-    sides = [prior.pick(1, 2 + k) - prior.pick(1, k) + border for k in (0, 1)]
-    middles = [(prior.pick(1, k) + sides[k] * 0.5).reshape(shape) for k in (0, 1)]
-    sides = [side.reshape(shape) for side in sides]
-    factors = _variances(builder, shape)
+    priors = [side.reshape(shape) for side in centers_of(columns_of(prior), border)]
+    factors = _variances(builder, shape) or [1.0] * 4
     if is_encoding:
         rows = [side.reshape([target.dims[0], 1]) for side in columns_of(target)]
-        found = encoded([*middles, *sides], rows, border)
-        if factors is not None:
-            found = [value / factor for value, factor in zip(found, factors, strict=True)]
-        return stack(found, 2).value
-    parts = columns_of(target)
-    if factors is not None:
-        parts = [part * factor for part, factor in zip(parts, factors, strict=True)]
-    left, top, right, bottom = decoded([*middles, *sides], parts)
-    return stack([left, top, right - border, bottom - border], 2).value
+        pairs = zip(encoded(priors, rows, border), factors, strict=True)
+        return stack([value / factor for value, factor in pairs], 2)
+    parts = [part * factor for part, factor in zip(columns_of(target), factors, strict=True)]
+    left, top, right, bottom = decoded(priors, parts)
+    return stack([left, top, right - border, bottom - border], 2)
 
 
 def _variances(builder: PaddleLegalizer, shape: list[Expr | int]) -> list[TensorValue] | None:
@@ -142,12 +142,8 @@ def legalize_anchors(builder: PaddleLegalizer) -> Results:
     """Boxes of several areas and shapes around every place, [rows, columns, boxes, 4]."""
     space = dims_of(builder.input("input"))[2:]
     stride, offset = builder.numbers("stride"), _real(builder, "offset")
-    sizes: list[tuple[float, float]] = []
-    for ratio in builder.numbers("aspect_ratios"):
-        width = math.floor(math.sqrt(stride[0] * stride[1] / ratio) + 0.5)
-        height = math.floor(width * ratio + 0.5)
-        for size in builder.numbers("anchor_sizes"):
-            sizes.append((size / stride[0] * width, size / stride[1] * height))
+    ratios, scales = (builder.numbers(name) for name in ("aspect_ratios", "anchor_sizes"))
+    sizes = anchor_sizes(stride, ratios, scales)
     middles = [
         places_along(builder, space[1 - k]) * stride[k] + offset * (stride[k] - 1) for k in (0, 1)
     ]

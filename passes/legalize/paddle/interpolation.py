@@ -8,11 +8,10 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
+from lowerdeck.passes.legalize.common.interpolation import interpolated, sampled_places, scaled_size
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import sizes_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 _KINDS = {"nearest": "nearest", "bicubic": "cubic"}
 _RANKS = {"linear": 1, "bilinear": 2, "nearest": 0, "bicubic": 2, "trilinear": 3}
@@ -77,23 +76,14 @@ def _resized(
     kind: str,
 ) -> SSAValue:
     """One dimension: where each new element lies among the old ones, in single precision."""
-    dim = dims_of(x)[axis]
+    is_half = kind == "bicubic" or (kind != "nearest" and builder.integer("align_mode") == 0)
     corners = builder.flag("align_corners")
-    number = TensorValue.iota(builder, size).cast(f32)
-    old, new = (TensorValue.dim(builder, d).cast(f32) for d in (dim, size))
-    if corners:
-        ratio = new.gt(1).where((old - 1.0) / (new - 1.0).maximum(1.0), 0)
-    elif scale is not None:
-        ratio = TensorValue.number(builder, 1 / scale, f32)
-    else:
-        ratio = old / new
-    ratio = new.gt(1).where(ratio, 0)  # one element is taken from the beginning
+    place = sampled_places(
+        builder, dims_of(x)[axis], size, scale, "corners" if corners else "half" if is_half else ""
+    )
     if kind == "nearest":
-        place = number * ratio + 0.5 if corners else number * ratio
-    elif kind == "bicubic":
-        place = number * ratio if corners else (number + 0.5) * ratio - 0.5
-    else:
-        is_half = not corners and builder.integer("align_mode") == 0
-        place = ((number + 0.5) * ratio - 0.5).maximum(0.0) if is_half else number * ratio
+        place = place + 0.5 if corners else place
+    elif kind != "bicubic" and is_half:
+        place = place.maximum(0.0)
     wide = f64 if element_type(x) == f64 else f32
     return interpolated(builder, x, axis, place, _KINDS.get(kind, "linear"), wide)
