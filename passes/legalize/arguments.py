@@ -91,6 +91,10 @@ class ArgumentsLegalizer(Legalizer):
             self.refuse(f"'{name}' is {found}", "a number")
         return found
 
+    def real(self, name: str) -> float:
+        """A plain number as a float."""
+        return float(self.number(name))
+
     def integer(self, name: str, default: int | None = None) -> int:
         """A plain integer."""
         return int(self.number(name, default))

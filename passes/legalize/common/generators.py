@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float
@@ -67,16 +64,3 @@ def diagonals(builder: Legalizer, x: SSAValue) -> TensorValue:
     """The i64 matrix column - row for the last two dimensions of `x`."""
     rows, columns = (TensorValue.iota(builder, dim) for dim in dims_of(x)[-2:])
     return columns.column(2, 1) - rows.column(2, 0)
-
-
-def spaced(
-    first: float, last: float, count: int, dtype: np.dtype[Any], base: float | None = None
-) -> np.ndarray:
-    """Evenly spaced numbers between two, from both ends, or powers of a base by them."""
-    wide = np.dtype(np.float64) if dtype.kind in "iu" else dtype
-    step = wide.type((last - first) / max(count - 1, 1))
-    number = np.arange(count)
-    low = wide.type(first) + step * number.astype(wide)
-    high = wide.type(last) - step * (count - 1 - number).astype(wide)
-    found = np.where(number < count // 2, low, high) if count > 1 else low
-    return (found if base is None else np.power(wide.type(base), found)).astype(dtype)

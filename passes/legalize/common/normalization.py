@@ -52,6 +52,19 @@ def sum_of_squares(
     return builder.reshape(builder.add(pool), dims)
 
 
+def local_response(
+    builder: CoreBuilder,
+    x: SSAValue,
+    axis: int,
+    reach: tuple[int, int],
+    alpha: float,
+    bias: float,
+    beta: float,
+) -> SSAValue:
+    """x / (bias + alpha * s)^beta, where s sums the squares of so many neighbors on either side."""
+    return by_neighbors(builder, x, sum_of_squares(builder, x, axis, *reach), alpha, bias, beta)
+
+
 def by_neighbors(
     builder: CoreBuilder, x: SSAValue, total: SSAValue, alpha: float, bias: float, beta: float
 ) -> SSAValue:

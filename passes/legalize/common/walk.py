@@ -67,7 +67,16 @@ def _listed(found: Results) -> list[SSAValue | None]:
 
 
 class TableWalk(StructuredWalk):
-    """A walk in which a table has a handler for each operator, which gets a builder."""
+    """
+    A walk in which a table has a handler for each operator.
+
+    A handler sees one op whose operands are `core` values with exact types already, builds `core`
+    ops before it, and returns a value for each of its results, or the only one:
+
+        @legalizes("relu")
+        def legalize_relu(builder: MxnetLegalizer) -> Results:
+            return builder.value().maximum(0)
+    """
 
     table: ClassVar[HandlerTable[Callable[[Any], Results]]]
     next_step: ClassVar[Callable[[str], str]]

@@ -1,13 +1,4 @@
-"""
-`legalize-mindir`: the walk over a function.
-
-A handler sees one op whose operands are `core` values with exact types already, builds `core` ops
-before it, and returns a value for each of its results:
-
-    @legalizes("ReLU")
-    def legalize_relu(builder: MindirLegalizer) -> Results:
-        return [builder.value().maximum(0).value]
-"""
+"""`legalize-mindir`: the walk over a function."""
 
 from __future__ import annotations
 

@@ -380,7 +380,7 @@ def legalize_crop(builder: MindirLegalizer) -> Results:
         *operands,
         size,
         method=builder.text("method"),
-        extrapolation_value=float(builder.number("extrapolation_value")),
+        extrapolation_value=builder.real("extrapolation_value"),
     )
 
 
@@ -458,6 +458,6 @@ def legalize_eye(builder: MindirLegalizer) -> Results:
 @legalizes("Dropout")
 def legalize_dropout(builder: MindirLegalizer) -> Results:
     """Nothing is dropped, or it is random."""
-    if float(builder.number("keep_prob")) != 1.0:
+    if builder.real("keep_prob") != 1.0:
         builder.refuse("random numbers", "keep_prob 1", "export it for inference")
     return [builder.input(), None]

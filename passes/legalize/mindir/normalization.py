@@ -11,8 +11,7 @@ from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.normalization import (
-    by_neighbors,
-    sum_of_squares,
+    local_response,
     wide_element,
 )
 from lowerdeck.passes.legalize.common.special import apply
@@ -29,7 +28,7 @@ def legalize_batch_norm(builder: MindirLegalizer) -> Results:
     wide = builder.cast(x, wide_element(x))
     names = ("scale", "bias", "mean", "variance")
     scale, bias, mean, variance = (builder.cast(builder.input(name), wide) for name in names)
-    op = BatchNormOp(wide, scale, bias, mean, variance, float(builder.number("epsilon")))
+    op = BatchNormOp(wide, scale, bias, mean, variance, builder.real("epsilon"))
     return [builder.back(builder.cast(builder.add(op), x))]
 
 
@@ -94,16 +93,15 @@ def legalize_unit_length(builder: MindirLegalizer) -> Results:
     x = builder.value()
     axes = builder.axes_in("axis", len(x.dims))
     total = (x * x).reduce("sum", axes, keep_dims=True)
-    return [(x / apply(SqrtOp, total.maximum(float(builder.number("epsilon"))))).value]
+    return [(x / apply(SqrtOp, total.maximum(builder.real("epsilon")))).value]
 
 
 @legalizes("LRN")
 def legalize_by_neighbors(builder: MindirLegalizer) -> Results:
     """By the squares of neighboring channels."""
     x, radius = builder.input(), builder.integer("depth_radius")
-    total = sum_of_squares(builder, x, 1, radius, radius)
-    alpha, bias, beta = (float(builder.number(name)) for name in ("alpha", "bias", "beta"))
-    return [by_neighbors(builder, x, total, alpha, bias, beta)]
+    alpha, bias, beta = (builder.real(name) for name in ("alpha", "bias", "beta"))
+    return local_response(builder, x, 1, (radius, radius), alpha, bias, beta)
 
 
 # Recurrent layers

@@ -154,9 +154,7 @@ def legalize_suppression(builder: MxnetLegalizer) -> Results:
     labels = None
     if label is not None and not builder.flag("force_suppress"):
         labels = picked(label, order)
-    kept = suppressed(
-        builder, corners, alive, float(builder.number("overlap_thresh")), labels=labels
-    )
+    kept = suppressed(builder, corners, alive, builder.real("overlap_thresh"), labels=labels)
     found, source, is_kept = kept_first(rows, order, kept)
     found = is_kept.reshape([*is_kept.dims, 1]).where(_in_format(builder, found, in_format), -1.0)
     number = is_kept.where(source, -1).cast(x.element).reshape([*is_kept.dims, 1])
@@ -204,7 +202,7 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     rule = ProposalRule(
         before=min(before, total) if before > 0 else total,
         after=after,
-        threshold=float(builder.number("threshold")),
+        threshold=builder.real("threshold"),
         least=float(builder.integer("rpn_min_size")),
         border=1,
     )
@@ -250,7 +248,7 @@ def legalize_roi_align(builder: MxnetLegalizer) -> Results:
         number.maximum(0.0).cast(i64).value,
         size=builder.spatial("pooled_size", 2, 1),
         samples=builder.integer("sample_ratio"),
-        scale=float(builder.number("spatial_scale")),
+        scale=builder.real("spatial_scale"),
         is_aligned=builder.flag("aligned"),
     )
     pooled = TensorValue(builder, found)

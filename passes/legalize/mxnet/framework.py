@@ -1,13 +1,4 @@
-"""
-`legalize-mxnet`: the walk over a function.
-
-A handler sees one op whose operands are `core` values with exact types already, builds `core` ops
-before it, and returns a value for each of its results:
-
-    @legalizes("relu")
-    def legalize_relu(builder: MxnetLegalizer) -> Results:
-        return [builder.value().maximum(0).value]
-"""
+"""`legalize-mxnet`: the walk over a function."""
 
 from __future__ import annotations
 

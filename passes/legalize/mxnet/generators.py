@@ -41,7 +41,7 @@ def _numbers(builder: MxnetLegalizer, array: np.ndarray, name: str = "dtype") ->
 @legalizes("_arange", "_npi_arange")
 def legalize_range(builder: MxnetLegalizer) -> Results:
     """start, start + step, ... below stop, each several times."""
-    start, step = float(builder.number("start")), float(builder.number("step"))
+    start, step = builder.real("start"), builder.real("step")
     stop = builder.get("stop")
     if builder.flag("infer_range"):
         builder.refuse("'infer_range'", "'stop', or arange_like")
@@ -87,12 +87,12 @@ def _named_size(builder: MxnetLegalizer) -> int:
 @legalizes("_linspace", "_npi_logspace")
 def legalize_spaced(builder: MxnetLegalizer) -> Results:
     """Numbers at equal distances, or powers by them."""
-    bounds = float(builder.number("start")), float(builder.number("stop"))
+    bounds = builder.real("start"), builder.real("stop")
     count = _counted(builder, builder.integer("num"))
     found = np.linspace(*bounds, count, builder.flag("endpoint"))
     if builder.has("base"):
         with np.errstate(all="ignore"):
-            found = np.power(float(builder.number("base")), found)
+            found = np.power(builder.real("base"), found)
     return _numbers(builder, found)
 
 

@@ -10,10 +10,9 @@ from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, rank_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.normalization import (
-    by_neighbors,
     deviation,
+    local_response,
     moments,
-    sum_of_squares,
 )
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
@@ -117,9 +116,8 @@ def legalize_lrn(builder: MxnetLegalizer) -> Results:
     x, size = builder.input(), builder.integer("nsize")
     if size < 1 or size % 2 == 0:
         builder.refuse(f"'nsize' is {size}", "an odd number")
-    total = sum_of_squares(builder, x, builder.axis(1, rank_of(x)), size // 2, size // 2)
     alpha, bias, beta = (builder.number(name) for name in ("alpha", "knorm", "beta"))
-    return by_neighbors(builder, x, total, alpha / size, bias, beta)
+    return local_response(builder, x, 1, (size // 2, size // 2), alpha / size, bias, beta)
 
 
 @legalizes("_contrib_count_sketch")

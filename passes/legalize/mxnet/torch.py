@@ -5,7 +5,7 @@ from __future__ import annotations
 from lowerdeck.dialects.core.types import element_type, i1
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import as_torch, overloads
+from lowerdeck.passes.legalize.pt2.applied import as_torch
 
 _OPERATORS = """
     Concat: cat.default tensors=data dim
@@ -44,14 +44,7 @@ _TESTS = """
 """Truth values."""
 
 
-legalizes.rows(as_torch(_OPERATORS))
-
-
-@legalizes(*overloads(_TESTS))
-def legalize_test(builder: MxnetLegalizer) -> Results:
-    """Truth values."""
-    overload = overloads(_TESTS)[builder.name]
-    return [builder.torch(overload.target, i1, **overload.arguments(builder))]
+legalizes.rows(as_torch(_OPERATORS) | as_torch(_TESTS, i1))
 
 
 @legalizes("_np_atleast_1d", "_np_atleast_2d", "_np_atleast_3d")

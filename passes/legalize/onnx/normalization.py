@@ -19,10 +19,9 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, i1, 
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.common.normalization import (
-    by_neighbors,
     deviation,
+    local_response,
     moments,
-    sum_of_squares,
     wide_element,
 )
 from lowerdeck.passes.legalize.common.reduction import mean
@@ -207,10 +206,9 @@ def legalize_mean_variance_norm(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 def legalize_lrn(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around."""
     x, size = builder.operand("X"), builder.attrs.int("size")
-    before, after = (size - 1) // 2, size // 2
-    total = sum_of_squares(builder, x, 1, before, after)
+    reach = (size - 1) // 2, size // 2
     alpha, bias, beta = (builder.attrs.float(name) for name in ("alpha", "bias", "beta"))
-    return [by_neighbors(builder, x, total, alpha / size, bias, beta)]
+    return [local_response(builder, x, 1, reach, alpha / size, bias, beta)]
 
 
 @legalizes("LpNormalization")

@@ -48,16 +48,12 @@ def legalize_write(builder: PaddleLegalizer) -> Results:
     return array.with_last(x) if is_first else array.with_element(index, x)
 
 
-@legalizes("array_read")
-def legalize_read(builder: PaddleLegalizer) -> Results:
-    """An element."""
-    return _array(builder, "array").at(_index(builder))
-
-
-@legalizes("array_length")
-def legalize_length(builder: PaddleLegalizer) -> Results:
-    """The number of elements, as a vector."""
-    return builder.cast(builder.dims([_array(builder, "x").size], [1]), builder.element())
+legalizes.rows(
+    {
+        "array_length": lambda b: b.cast(b.dims([_array(b, "x").size], [1]), b.element()),
+        "array_read": lambda b: _array(b, "array").at(_index(b)),
+    }
+)
 
 
 @legalizes("array_pop")

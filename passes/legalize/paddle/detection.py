@@ -43,10 +43,6 @@ from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
-def _real(builder: PaddleLegalizer, name: str) -> float:
-    return float(builder.number(name))
-
-
 def _border(builder: PaddleLegalizer, name: str, is_whole: bool = False) -> float:
     """What is added to widths and heights: 1 where corners are elements."""
     return 1.0 if builder.flag(name) == is_whole else 0.0
@@ -63,9 +59,9 @@ def legalize_yolo_box(builder: PaddleLegalizer) -> Results:
         anchors=np.array(builder.numbers("anchors"), np.float32).reshape(-1, 2),
         classes=builder.integer("class_num"),
         ratio=builder.integer("downsample_ratio"),
-        scale=_real(builder, "scale_x_y"),
-        threshold=_real(builder, "conf_thresh"),
-        aware=_real(builder, "iou_aware_factor") if builder.flag("iou_aware") else None,
+        scale=builder.real("scale_x_y"),
+        threshold=builder.real("conf_thresh"),
+        aware=builder.real("iou_aware_factor") if builder.flag("iou_aware") else None,
         clips=builder.flag("clip_bbox"),
     )
     boxes, scores = yolo_boxes(x, builder.value("img_size").cast(x.element), head)
@@ -123,11 +119,11 @@ def legalize_prior_box(builder: PaddleLegalizer) -> Results:
         *(builder.numbers(name) for name in names), flip=builder.flag("flip"), largest_first=first
     )
     space, image = (dims_of(builder.input(name))[2:] for name in ("input", "image"))
-    offset = _real(builder, "offset")
+    offset = builder.real("offset")
     lengths = [TensorValue.dim(builder, image[axis]).cast(f32) for axis in (1, 0)]
     middles: list[TensorValue] = []
     for length, axis, name in zip(lengths, (1, 0), ("step_w", "step_h"), strict=True):
-        given = _real(builder, name)
+        given = builder.real(name)
         step = length / TensorValue.dim(builder, space[axis]).cast(f32)
         step = step if given == 0 else TensorValue.number(builder, given, f32)
         middles.append((places_along(builder, space[axis]) + offset) * step)
@@ -141,7 +137,7 @@ def legalize_prior_box(builder: PaddleLegalizer) -> Results:
 def legalize_anchors(builder: PaddleLegalizer) -> Results:
     """Boxes of several areas and shapes around every place, [rows, columns, boxes, 4]."""
     space = dims_of(builder.input("input"))[2:]
-    stride, offset = builder.numbers("stride"), _real(builder, "offset")
+    stride, offset = builder.numbers("stride"), builder.real("offset")
     ratios, scales = (builder.numbers(name) for name in ("aspect_ratios", "anchor_sizes"))
     sizes = anchor_sizes(stride, ratios, scales)
     middles = [
@@ -182,7 +178,7 @@ def _candidates(builder: PaddleLegalizer) -> tuple[Candidates, Expr]:
     found = candidates_of(
         boxes,
         scores,
-        _real(builder, "score_threshold"),
+        builder.real("score_threshold"),
         builder.integer("background_label"),
         builder.integer("nms_top_k"),
     )
@@ -197,9 +193,9 @@ def legalize_multiclass_nms(builder: PaddleLegalizer) -> Results:
         builder,
         found,
         count,
-        _real(builder, "nms_threshold"),
+        builder.real("nms_threshold"),
         _border(builder, "normalized"),
-        _real(builder, "nms_eta"),
+        builder.real("nms_eta"),
         builder.integer("keep_top_k"),
         by_place=len(dims_of(builder.input("scores"))) == 2,
     )
@@ -216,9 +212,9 @@ def legalize_matrix_nms(builder: PaddleLegalizer) -> Results:
         builder,
         found,
         count,
-        _real(builder, "post_threshold"),
+        builder.real("post_threshold"),
         _border(builder, "normalized"),
-        _real(builder, "gaussian_sigma") if builder.flag("use_gaussian") else None,
+        builder.real("gaussian_sigma") if builder.flag("use_gaussian") else None,
         builder.integer("keep_top_k"),
     )
     return builder.results(out=left.rows, index=left.places, roisnum=left.counts)
@@ -231,7 +227,7 @@ def legalize_nms(builder: PaddleLegalizer) -> Results:
     count = boxes.dims[0]
     corners = [side.reshape([1, count]) for side in columns_of(boxes)]
     alive = corners[0].eq(corners[0]) | corners[0].ne(corners[0])
-    kept = suppressed(builder, corners, alive, _real(builder, "threshold"))
+    kept = suppressed(builder, corners, alive, builder.real("threshold"))
     return nonzero_places(builder, kept.reshape([count]).value)
 
 
@@ -252,7 +248,7 @@ def legalize_roi_align(builder: PaddleLegalizer) -> Results:
         images.value,
         size=(builder.integer("pooled_height"), builder.integer("pooled_width")),
         samples=builder.integer("sampling_ratio"),
-        scale=_real(builder, "spatial_scale"),
+        scale=builder.real("spatial_scale"),
         is_aligned=builder.flag("aligned"),
     )
     return found
@@ -267,7 +263,7 @@ def legalize_roi_pool(builder: PaddleLegalizer) -> Results:
     images = images_of(builder, numbers, boxes.dims[0]).cast(boxes.element)
     rois = stack([images, *columns_of(boxes)], 1).value
     size = [builder.integer(f"pooled_{name}") for name in ("height", "width")]
-    x, scale = builder.input("x"), _real(builder, "spatial_scale")
+    x, scale = builder.input("x"), builder.real("spatial_scale")
     if builder.name == "roi_pool":
         return builder.results(out=largest_of_bins(builder, x, rois, scale, size))
     if size[0] != size[1]:
@@ -303,10 +299,10 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
     rule = ProposalRule(
         before=most[0] if most[0] > 0 else -1,
         after=most[1] if most[1] > 0 else -1,
-        threshold=_real(builder, "nms_thresh"),
-        least=max(_real(builder, "min_size"), 1.0),
+        threshold=builder.real("nms_thresh"),
+        least=max(builder.real("min_size"), 1.0),
         border=_border(builder, "pixel_offset", True),
-        decay=_real(builder, "eta"),
+        decay=builder.real("eta"),
     )
     sizes = builder.value("im_shape")
     boxes, likely, number = proposals(

@@ -315,7 +315,7 @@ _BY_NAME = {key.split()[0]: (key.split()[1:], made) for key, made in _ACTIVATION
 def legalize_activation(builder: PaddleLegalizer) -> Results:
     """Functions of floats with a few numbers; those of half precision are computed in f32."""
     names, function = _BY_NAME[builder.name]
-    x, numbers = builder.wide(), [float(builder.number(name)) for name in names]
+    x, numbers = builder.wide(), [builder.real(name) for name in names]
     if builder.name == "thresholded_relu" and builder.is_old:  # which keeps signs of zero
         return builder.narrow(x * x.gt(numbers[0]).cast(x.element))
     return builder.narrow(function(x, numbers))

@@ -1,13 +1,4 @@
-"""
-`legalize-paddle`: the walk over a function.
-
-A handler sees one op whose operands are `core` values with exact types already, builds `core` ops
-before it, and returns a value for each of its results:
-
-    @legalizes("relu")
-    def legalize_relu(builder: PaddleLegalizer) -> Results:
-        return [builder.value("x").maximum(0).value]
-"""
+"""`legalize-paddle`: the walk over a function."""
 
 from __future__ import annotations
 

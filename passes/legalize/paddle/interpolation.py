@@ -76,8 +76,9 @@ def _resized(
     kind: str,
 ) -> SSAValue:
     """One dimension: where each new element lies among the old ones, in single precision."""
-    is_half = kind == "bicubic" or (kind != "nearest" and builder.integer("align_mode") == 0)
     corners = builder.flag("align_corners")
+    is_half = kind == "bicubic" or (kind != "nearest" and builder.integer("align_mode") == 0)
+    is_half = is_half and not corners
     place = sampled_places(
         builder, dims_of(x)[axis], size, scale, "corners" if corners else "half" if is_half else ""
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -161,14 +160,6 @@ def legalize_flat_matmul(builder: PaddleLegalizer) -> Results:
     return found.value
 
 
-def _sum_of_product(builder: PaddleLegalizer) -> TensorValue:
-    """beta * input + alpha * x y"""
-    found = TensorValue(builder, matmul(builder, builder.input("x"), builder.input("y")))
-    alpha, beta = builder.number("alpha"), builder.number("beta")
-    found, x = found if alpha == 1 else found * alpha, builder.value("input")
-    return found + (x if beta == 1 else x * beta)
-
-
 def _dot(builder: PaddleLegalizer) -> TensorValue:
     a, b = builder.pair("x", "y")
     return (a * b).reduce("sum", [len(a.dims) - 1])
@@ -184,13 +175,6 @@ def _cross(builder: PaddleLegalizer) -> TensorValue:
     return TensorValue(builder, found)
 
 
-def _bilinear(builder: PaddleLegalizer) -> TensorValue:
-    values = [builder.input(name) for name in ("x", "weight", "y")]
-    found = TensorValue(builder, einsum(builder, "ni,oij,nj->no", values))
-    bias = builder.optional("bias")
-    return found if bias is None else found + TensorValue.of(builder, bias)
-
-
 def _channels(builder: PaddleLegalizer) -> TensorValue:
     """The mean of products of channels."""
     x, y = builder.input("x"), builder.input("y")
@@ -199,14 +183,10 @@ def _channels(builder: PaddleLegalizer) -> TensorValue:
 
 
 _PRODUCTS: Mapping[str, Callable[[PaddleLegalizer], TensorValue]] = {
-    "addmm": _sum_of_product,
-    "baddbmm": _sum_of_product,
-    "bilinear": _bilinear,
     "cross": _cross,
     "dot": _dot,
     "einsum": lambda b: TensorValue(b, einsum(b, b.text("equation"), b.inputs("x"))),
     "fsp": _channels,
-    "multi_dot": lambda b: TensorValue(b, reduce(partial(matmul, b), b.inputs("x"))),
 }
 
 
@@ -217,24 +197,28 @@ def legalize_products(builder: PaddleLegalizer) -> Results:
     return builder.results(**{first: _PRODUCTS[builder.name](builder).value})
 
 
-@legalizes("inverse", "cholesky", "det", "solve")
-def legalize_factors(builder: PaddleLegalizer) -> Results:
-    """Of matrices, as in TensorFlow."""
-    x = builder.input(builder.only)
-    match builder.name:
-        case "inverse":
-            return tf1(builder, "MatrixInverse", x, adjoint=False)
-        case "solve":
-            y = builder.input("y")
-            if rank_of(y) != 1:
-                return tf1(builder, "MatrixSolve", x, y, adjoint=False)
-            (found,) = tf1(builder, "MatrixSolve", x, builder.unsqueeze(y, [1]), adjoint=False)
-            return builder.squeeze(found, [rank_of(found) - 1])
-        case "cholesky":
-            found = tf1(builder, "Cholesky", x)[0]
-            return swapped(builder, found) if builder.flag("upper") else found
-        case _:
-            return tf1(builder, "MatrixDeterminant", x)
+@legalizes("solve")
+def legalize_solve(builder: PaddleLegalizer) -> Results:
+    """Solutions of linear equations, as in TensorFlow, for a matrix or a vector."""
+    x, y = builder.input("x"), builder.input("y")
+    is_vector = rank_of(y) == 1
+    y = builder.unsqueeze(y, [1]) if is_vector else y
+    (found,) = tf1(builder, "MatrixSolve", x, y, adjoint=False)
+    return builder.squeeze(found, [rank_of(found) - 1]) if is_vector else found
+
+
+def _cholesky(builder: PaddleLegalizer) -> SSAValue:
+    found = tf1(builder, "Cholesky", builder.input("x"))[0]
+    return swapped(builder, found) if builder.flag("upper") else found
+
+
+legalizes.rows(
+    {
+        "cholesky": _cholesky,
+        "det": lambda b: tf1(b, "MatrixDeterminant", b.input("x")),
+        "inverse": lambda b: tf1(b, "MatrixInverse", b.input("x"), adjoint=False),
+    }
+)
 
 
 @legalizes("svd", "svdvals")

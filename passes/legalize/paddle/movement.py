@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.generators import diagonals, range_of, spaced
+from lowerdeck.passes.legalize.common.generators import diagonals, range_of
 from lowerdeck.passes.legalize.common.movement import (
     Bounds,
     concat,
@@ -323,9 +323,8 @@ def legalize_diag(builder: PaddleLegalizer) -> Results:
     (found,) = builder.torch("diag.default", self=x, diagonal=offset)
     if rank_of(x) != 1 or not builder.number("padding_value"):
         return found
-    on = diagonals(builder, found).eq(offset)
     fill = builder.scalar_of("padding_value", element_type(x))
-    return builder.select(on.value, found, fill.value)
+    return diagonals(builder, found).eq(offset).where(TensorValue(builder, found), fill)
 
 
 @legalizes("fill_diagonal")
@@ -392,18 +391,6 @@ def _eye(builder: PaddleLegalizer) -> SSAValue:
     columns = rows if columns == -1 else columns
     on = index_vector(builder, rows, 2, 0).eq(index_vector(builder, columns, 2, 1))
     return builder.cast(on.value, builder.element())
-
-
-@legalizes("linspace", "logspace")
-def legalize_linspace(builder: PaddleLegalizer) -> Results:
-    """Evenly spaced numbers between two, from both ends, or powers by them."""
-    is_log = builder.name == "logspace"
-    first, last = (builder.number(name) for name in ("start", "stop"))
-    count = builder.expr("num" if is_log else "number").value
-    if count is None:
-        builder.refuse("an open number of steps", "a number")
-    base = builder.number("base") if is_log else None
-    return builder.tensor(spaced(first, last, count, numpy_dtype(builder.element()), base))
 
 
 @legalizes("sequence_mask")

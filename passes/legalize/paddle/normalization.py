@@ -8,12 +8,11 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.passes.legalize.common.normalization import (
-    by_neighbors,
     deviation,
+    local_response,
     moments,
-    sum_of_squares,
     wide_element,
 )
 from lowerdeck.passes.legalize.common.reduction import mean
@@ -44,7 +43,7 @@ def legalize_batch_norm(builder: PaddleLegalizer) -> Results:
     scale, bias, center, variance = (
         _vector(builder, name, fill, wide, channels) for name, fill in names.items()
     )
-    epsilon = float(builder.number("epsilon"))
+    epsilon = builder.real("epsilon")
     found = builder.add(BatchNormOp(wide, scale, bias, center, variance, epsilon))
     return builder.results(out=builder.back(builder.cast(found, x)))
 
@@ -62,7 +61,7 @@ def legalize_layer_norm(builder: PaddleLegalizer) -> Results:
     bias = None
     if builder.optional("bias") is not None:
         bias = _vector(builder, "bias", 0.0, wide, shape)
-    op = LayerNormOp(wide, scale, bias, float(builder.number("epsilon")), axis)
+    op = LayerNormOp(wide, scale, bias, builder.real("epsilon"), axis)
     return builder.results(out=builder.cast(builder.add(op), x))
 
 
@@ -76,7 +75,7 @@ def legalize_group_norm(builder: PaddleLegalizer) -> Results:
     wide = builder.cast(x, wide_element(x))
     split = builder.reshape(wide, [batch, groups, channels // groups, *space])
     _, rest, variance = moments(builder, split, list(range(2, rank_of(split))))
-    size = deviation(builder, variance, float(builder.number("epsilon")))
+    size = deviation(builder, variance, builder.real("epsilon"))
     y = (TensorValue(builder, rest) / TensorValue(builder, size)).reshape(dims_of(x))
     y = _affine(builder, y, [channels, *[1] * len(space)])
     found = builder.cast(y.value, x)
@@ -109,10 +108,9 @@ def legalize_lrn(builder: PaddleLegalizer) -> Results:
     """By the squares of neighboring channels."""
     x = builder.first(builder.input("x"))
     size = builder.integer("n")
-    before = (size - 1) // 2
-    total = sum_of_squares(builder, x, 1, before, size - 1 - before)
-    alpha, k, beta = (float(builder.number(name)) for name in ("alpha", "k", "beta"))
-    found = by_neighbors(builder, x, total, alpha, k, beta)
+    reach = (size - 1) // 2, size // 2
+    alpha, k, beta = (builder.real(name) for name in ("alpha", "k", "beta"))
+    found = local_response(builder, x, 1, reach, alpha, k, beta)
     return builder.results(out=builder.back(found))
 
 
@@ -121,8 +119,4 @@ def legalize_affine_channel(builder: PaddleLegalizer) -> Results:
     """x * scale + bias, of each channel."""
     x = builder.value("x")
     axis = len(x.dims) - 1 if builder.text("data_layout") == "NHWC" else 1
-    scale, bias = (
-        part.reshape([product(part.dims)]).column(len(x.dims), axis)
-        for part in (builder.value("scale"), builder.value("bias"))
-    )
-    return (x * scale + bias).value
+    return _affine(builder, x, [dim if k == axis else 1 for k, dim in enumerate(x.dims)])

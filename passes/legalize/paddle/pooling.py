@@ -21,12 +21,10 @@ from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-@legalizes("pool2d", "pool3d", "lp_pool2d")
+@legalizes("pool2d", "pool3d")
 def legalize_pool(builder: PaddleLegalizer) -> Results:
     """The largest or the mean of each window; padding counts or not."""
     x = builder.first(builder.input("x"))
-    if builder.name == "lp_pool2d":
-        builder.refuse("lp_pool2d", "pool2d")
     is_max = builder.text("pooling_type") == "max"
     sizes = builder.exprs_of("kernel_size")
     if builder.flag("global_pooling"):
@@ -170,17 +168,11 @@ def legalize_columns(builder: PaddleLegalizer) -> Results:
             builder.refuse(f"paddings {amounts}", "equal ones on both sides")
         size = builder.ints_of("output_sizes")
         return builder.torch("col2im.default", **given, padding=amounts[:2], output_size=size)
-    # One window, where the image is smaller than it by less than a stride.
-    for axis, (dim, size, apart, stride) in enumerate(
-        zip(dims_of(x)[2:], kernel, dilations, strides, strict=True)
-    ):
-        missing = (size - 1) * apart + 1 - dim - amounts[axis] - amounts[axis + 2]
-        if missing.value is not None and 0 < missing.value < stride:
-            amounts[axis + 2] += missing.value
-    begin, end = (
-        [Expr.const(0)] * 2 + [Expr.const(n) for n in part] for part in (amounts[:2], amounts[2:])
-    )
-    given["self"] = pad(builder, x, begin, end)
+    begin, end = ([Expr.const(n) for n in part] for part in (amounts[:2], amounts[2:]))
+    none = [Expr.const(0)] * 2
+    window = Window(tuple(map(Expr.const, kernel)), strides, dilations, begin, end, none)
+    ends = with_a_place(window, dims_of(x)[2:]).end
+    given["self"] = pad(builder, x, [*none, *begin], [*none, *ends])
     return builder.torch("im2col.default", **given, padding=[0, 0])
 
 

@@ -64,7 +64,7 @@ def legalize_dequantize(builder: PaddleLegalizer) -> Results:
     if builder.name == "moving_average_abs_max_scale":
         return builder.results(out=x.value)
     scale = builder.value("scale").reshape([])
-    return (x.cast(scale.element) * scale / float(builder.number("max_range"))).value
+    return (x.cast(scale.element) * scale / builder.real("max_range")).value
 
 
 @legalizes("fake_channel_wise_dequantize_max_abs")

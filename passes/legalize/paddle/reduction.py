@@ -43,9 +43,7 @@ def legalize_reduction(builder: PaddleLegalizer) -> Results:
         return mean(builder, x, axes, keep)
     wide = TensorValue.of(builder, builder.cast(x, wide_element(x)))
     if builder.name == "nansum":
-        zero = builder.scalar(0, wide.element)
-        is_nan = wide.ne(wide)
-        wide = TensorValue(builder, builder.select(is_nan.value, zero, wide.value))
+        wide = wide.eq(wide).where(wide, 0)
     kind = "prod" if builder.name == "prod" else "sum"
     return builder.cast(wide.reduce(kind, axes, keep).value, x)
 
@@ -90,10 +88,10 @@ def legalize_norm(builder: PaddleLegalizer) -> Results:
     if builder.name == "dist":
         a, b = builder.pair("x", "y")
         x, axes, keep = (a - b).abs(), None, False
-        order = float(builder.number("p"))
+        order = builder.real("p")
     else:
         x, keep = builder.wide().abs(), builder.flag("keepdim")
-        order = float(builder.number("porder"))
+        order = builder.real("porder")
         is_all = builder.flag("asvector") or not x.dims
         axes = None if is_all else [builder.along(x.value)]
     axes = list(range(len(x.dims))) if axes is None else axes
@@ -117,7 +115,7 @@ def legalize_normalize(builder: PaddleLegalizer) -> Results:
 def legalize_variance(builder: PaddleLegalizer) -> Results:
     """The sum of squares by the count less a correction."""
     x, keep = builder.input("x"), builder.flag("keepdim")
-    less = float(builder.number("correction")) if builder.flag("unbiased") else 0.0
+    less = builder.real("correction") if builder.flag("unbiased") else 0.0
     given = {"dim": builder.reduced(x), "correction": less, "keepdim": keep}
     return builder.torch(f"{builder.name}.correction", self=x, **given)
 
@@ -144,8 +142,7 @@ def legalize_arg(builder: PaddleLegalizer) -> Results:
     if x.element == i1:
         x = x.cast(i32)
     if is_float(x.element):
-        last = builder.scalar(-math.inf if kind == "max" else math.inf, x.element)
-        x = TensorValue(builder, builder.select(x.ne(x).value, last, x.value))
+        x = x.ne(x).where(builder.known(-math.inf if kind == "max" else math.inf, x.element), x)
     if builder.flag("flatten") or not rank:
         found = builder.add(ArgReduceOp(kind, x.reshape([product(x.dims)]).value, 0))
         found = builder.reshape(found, [Expr.const(1)] * rank) if keep else found
@@ -214,11 +211,9 @@ def legalize_histogram(builder: PaddleLegalizer) -> Results:
     return builder.cast(found, builder.element())
 
 
-@legalizes("unique", "unique_consecutive", "unique_with_counts")
+@legalizes("unique")
 def legalize_unique(builder: PaddleLegalizer) -> Results:
     """The different elements in order, where they are first, their places, and how many each is."""
-    if builder.name != "unique":
-        builder.refuse(builder.name, "unique")
     x = builder.value("x")
     axes = builder.ints_of("axis") if builder.get("axis") else []
     if axes:
@@ -305,8 +300,6 @@ def legalize_masked_softmax(builder: PaddleLegalizer) -> Results:
         scores = x + builder.wide("mask")
     else:
         x = builder.wide("X")
-        hidden = diagonals(builder, x.value).gt(0)
-        low = builder.scalar(-math.inf, x.element)
-        scores = TensorValue(builder, builder.select(hidden.value, low, x.value))
+        scores = diagonals(builder, x.value).le(0).where(x, -math.inf)
     found = TensorValue(builder, builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1)))
     return builder.narrow(found)

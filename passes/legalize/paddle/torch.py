@@ -6,8 +6,11 @@ from lowerdeck.passes.legalize.paddle.registry import legalizes
 from lowerdeck.passes.legalize.pt2.applied import as_torch
 
 _OPERATORS = """
+    addmm: addmm.default self=input mat1=x mat2=y beta alpha
     as_strided: as_strided.default self=input size=dims stride storage_offset=offset
     atan2: atan2.default self=x other=y
+    baddbmm: baddbmm.default self=input batch1=x batch2=y beta alpha
+    bilinear: bilinear.default input1=x input2=y weight bias
     bincount: bincount.default self=x weights minlength
     broadcast_tensors: broadcast_tensors.default tensors=input
     copysign: copysign.Tensor self=x other=y
@@ -20,10 +23,13 @@ _OPERATORS = """
     index_sample: gather.default self=x index dim:1
     kron: kron.default self=x other=y
     lerp: lerp.Tensor self=x end=y weight
+    linspace: linspace.default start end=stop steps=number
+    logspace: logspace.default start end=stop steps=num base
     masked_fill: masked_fill.Tensor self=x mask value
     masked_select: masked_select.default self=x mask
     matrix_power: matrix_power.default self=x n
     meshgrid: meshgrid.default tensors=inputs
+    multi_dot: linalg_multi_dot.default tensors=x
     nextafter: nextafter.default self=x other=y
     renorm: renorm.default self=x p dim=axis maxnorm=max_norm
     repeat_interleave: repeat_interleave.self_int self=x repeats dim=axis

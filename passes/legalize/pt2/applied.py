@@ -120,18 +120,20 @@ _LISTS = ("dims", "shifts", "size", "stride")
 """Arguments that are lists of numbers, which some operators have as tensors."""
 
 
-def as_torch(table: str) -> dict[str, Callable[[Any], Results]]:
-    """The handlers of a table as `overloads` reads it, in the types of the results."""
-    return {name: _handler(overload) for name, overload in overloads(table).items()}
+def as_torch(table: str, *elements: Attribute) -> dict[str, Callable[[Any], Results]]:
+    """The handlers of a table as `overloads` reads it, in the types of the results or in others."""
+    return {name: _handler(overload, elements) for name, overload in overloads(table).items()}
 
 
-def _handler(overload: Overload) -> Callable[[ArgumentsLegalizer], Results]:
+def _handler(
+    overload: Overload, elements: Sequence[Attribute]
+) -> Callable[[ArgumentsLegalizer], Results]:
     def handler(builder: ArgumentsLegalizer) -> Results:
         given = overload.arguments(builder)
         for name in _LISTS:
             if name in given and not overload.is_plain(name):
                 given[name] = builder.ints_of(overload.sources[name])
-        return aten(builder, overload.target, builder.elements(), **given)
+        return aten(builder, overload.target, elements or builder.elements(), **given)
 
     return handler
 

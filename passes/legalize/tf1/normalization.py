@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.elementwise import AddOp, MulOp
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.normalization import by_neighbors, moments, sum_of_squares
+from lowerdeck.passes.legalize.common.normalization import local_response, moments
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.fusion import activation
@@ -106,6 +106,6 @@ def legalize_global_batch_norm(builder: Tf1Legalizer) -> Results:
 def legalize_lrn(builder: Tf1Legalizer) -> Results:
     """x / (bias + alpha * s)^beta, where s sums the squares of `depth_radius` channels around."""
     x, radius = number(builder, "input"), builder.attrs.int("depth_radius")
-    total = sum_of_squares(builder, x, rank_of(x) - 1, radius, radius)
     alpha, bias, beta = (builder.attrs.float(name) for name in ("alpha", "bias", "beta"))
-    return [by_neighbors(builder, x, total, alpha, bias, beta)]
+    reach, axis = (radius, radius), rank_of(x) - 1
+    return [local_response(builder, x, axis, reach, alpha, bias, beta)]
