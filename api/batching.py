@@ -8,10 +8,10 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from lowerdeck.calibration import (
 from lowerdeck.compiler import Model
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import replacing
+from lowerdeck.engines import Engine, InProcess, LostTask
 from lowerdeck.metadata import TensorInfo
 
 __all__ = [
@@ -114,9 +115,6 @@ class Done:
         return Done(task, task.stop - task.start, _count(task.errors))
 
 
-Engine: TypeAlias = Callable[[Model, Sequence[Task], Settings], Iterable[Done]]
-
-
 def batch(
     model: Model,
     inputs: str | os.PathLike[str],
@@ -151,19 +149,18 @@ def batch(
     if progress is not None:
         progress(None, rows, total)
     _check_errors(folder, tasks, failed, settings)
-    for done in (engine or local)(model, left, settings):
+    work = partial(_computed, model, settings)
+    for task, future in (engine or InProcess()).deal(work, map(_absolute, left)):
+        try:
+            done = future.result()
+        except LostTask as error:
+            raise BatchError(f"{task.file}, rows from {task.start}: {error}") from None
         rows, failed = rows + done.rows, failed + done.errors
         if progress is not None:
             progress(done, rows, total)
         _check_errors(folder, tasks, failed, settings)
     _gather(folder, tasks)
     return rows, failed
-
-
-def local(model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
-    """The tasks, one after the other, in this process."""
-    for task in tasks:
-        yield compute(model, task, settings)
 
 
 def _check_model(model: Model, settings: Settings) -> None:
@@ -315,6 +312,16 @@ def _claim(folder: str, model: Model, tasks: Sequence[Task], settings: Settings)
 
 
 # One task
+
+
+def _absolute(task: Task) -> Task:
+    """The task for processes in other folders."""
+    return replace(task, file=os.path.abspath(task.file), output=os.path.abspath(task.output))
+
+
+def _computed(model: Model, settings: Settings, task: Task) -> Done:
+    """What has become of a task; a file that another process has written is not written again."""
+    return Done.found(task) if task.is_done() else compute(model, task, settings)
 
 
 def compute(model: Model, task: Task, settings: Settings) -> Done:

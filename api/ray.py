@@ -1,31 +1,28 @@
-"""Models on Ray: `map_batches` over a data set, and the engine of `lowerdeck batch`."""
+"""Models on Ray: `map_batches` over a data set, and a cluster as an engine of tasks."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import lru_cache
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 
-from lowerdeck.batching import (
-    BatchError,
-    Done,
-    Engine,
-    Rows,
-    Settings,
-    Task,
-    checked_rows,
-    compute,
-)
+from lowerdeck.batching import BatchError, Rows, checked_rows
 from lowerdeck.calibration import Array, by_name
 from lowerdeck.compiler import Model, Source, compile
 from lowerdeck.dialects.errors import LowerdeckError
+from lowerdeck.engines import limited, lost
 
-__all__ = ["RayError", "engine_at", "map_batches"]
+__all__ = ["Cluster", "RayError", "map_batches"]
+
+T = TypeVar("T")
+Result = TypeVar("Result")
 
 _PATIENCE = 30.0
 """Seconds in which a cluster has to answer."""
@@ -112,17 +109,46 @@ def _dense(name: str, array: Array) -> Array:
         raise BatchError(f"the data set: column '{name}': {error}") from None
 
 
-def engine_at(address: str | None = None) -> Engine:
+class Cluster:
     """
-    What computes the tasks of `lowerdeck.batching.batch` on the cluster at `address`, or that of
-    `RAY_ADDRESS`, or one that it starts on this machine. Files lie where all nodes see them.
+    The cluster at `address`, or that of `RAY_ADDRESS`, or one that is started on this machine: an
+    engine (`lowerdeck.engines.Engine`). Files that tasks name lie where all nodes see them, and
+    nodes have the same packages.
 
     RayError without Ray, or if the cluster does not answer within 30 s.
     """
-    ray = _ray()
-    if not ray.is_initialized():
-        _connect(ray, address or os.environ.get("RAY_ADDRESS"))
-    return partial(_on_ray, ray)
+
+    def __init__(self, address: str | None = None) -> None:
+        self._ray = _ray()
+        if not self._ray.is_initialized():
+            _connect(self._ray, address or os.environ.get("RAY_ADDRESS"))
+
+    def deal(
+        self,
+        work: Callable[[T], Result],
+        tasks: Iterable[T],
+        *,
+        seconds: float | None = None,
+    ) -> Iterator[tuple[T, Future[Result]]]:
+        """
+        See `Engine.deal`. No more tasks are under way than twice the processors. Those of a lost
+        worker or node run again, three times at most; once if they may take `seconds` each time.
+        """
+        ray = self._ray
+        shared = ray.put(work)
+        retries = _RETRIES if seconds is None else 1
+        remote = ray.remote(num_cpus=1, max_retries=retries)(_run)
+        waiting = iter(tasks)
+        running: dict[Any, T] = {}
+        while True:
+            most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+            for task in islice(waiting, most - len(running)):
+                running[remote.remote([shared], seconds, task)] = task
+            if not running:
+                return
+            ready, _ = ray.wait([*running], num_returns=1)
+            for reference in ready:
+                yield running.pop(reference), _result(ray, reference)
 
 
 def _ray() -> Any:
@@ -164,50 +190,23 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-def _on_ray(ray: Any, model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
-    """
-    The tasks in the order in which they end. No more are under way than twice the processors; those
-    of a lost worker run again: a file that it wrote has appeared whole, or not at all.
-    """
-    shared = ray.put(model)
-    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_compute)
-    absolute = [
-        Task(os.path.abspath(t.file), t.start, t.stop, os.path.abspath(t.output)) for t in tasks
-    ]
-    waiting = iter(absolute)
-    running: dict[Any, Task] = {}
-    while True:
-        most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        while len(running) < most and (task := next(waiting, None)) is not None:
-            running[remote.remote([shared], task, settings)] = task
-        if not running:
-            return
-        ready, _ = ray.wait([*running], num_returns=1)
-        for reference in ready:
-            task = running.pop(reference)
-            yield _result(ray, reference, task)
-
-
-def _result(ray: Any, reference: Any, task: Task) -> Done:
+def _result(ray: Any, reference: Any) -> Future[Any]:
+    future: Future[Any] = Future()
     try:
-        return ray.get(reference)
+        future.set_result(ray.get(reference))
     except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, LowerdeckError | OSError):
-            raise error.cause from None
-        raise
+        future.set_exception(error.cause if isinstance(error.cause, Exception) else error)
     except ray.exceptions.RayError as error:
-        text = f"{task.file}, rows from {task.start}: {_first_line(error)}"
-        raise BatchError(text) from None
+        return lost(_first_line(error))
+    return future
 
 
-def _compute(shared: Sequence[Any], task: Task, settings: Settings) -> Done:
-    """What a worker does; a file that another worker has written is not written again."""
-    if task.is_done():
-        return Done.found(task)
-    return compute(_model_at(shared[0]), task, settings)
+def _run(shared: Sequence[Any], seconds: float | None, task: Any) -> Any:
+    """What a worker does."""
+    return limited(_work_at(shared[0]), seconds, task)
 
 
 @lru_cache(maxsize=1)
-def _model_at(reference: Any) -> Model:
-    """The model, once in each worker; those of a node share its files in the cache."""
+def _work_at(reference: Any) -> Callable[[Any], Any]:
+    """The work of a campaign, with what belongs to it, such as a model: once in each worker."""
     return _ray().get(reference)

@@ -21,11 +21,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,7 +36,9 @@ from bench.peer_runs import load_onnxruntime
 from bench.reference import recorded_inputs, recorded_outputs
 from lowerdeck.compiler import CompileOptions
 from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter, NetParameter
+from lowerdeck.engines import LostTask
 from lowerdeck.exporting import export_with
+from models.campaign import add_options, engine_of, main_of
 from models.corpus import REFUSALS, corpus_folder, load_cases
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
@@ -210,15 +209,6 @@ def _apart(found: Arrays, expected: Arrays) -> str:
     return ""
 
 
-def _alone(source: Source) -> Outcome:
-    """In a process of its own, which OpenCV may end."""
-    with ProcessPoolExecutor(1, get_context("fork")) as pool:
-        try:
-            return pool.submit(_outcome, source).result()
-        except BrokenProcessPool:
-            return Outcome(source.kind, source.name, ours="the process died")
-
-
 # All of them
 
 
@@ -229,6 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--filter", default="", help="only models whose name matches")
     parser.add_argument("--json", type=Path, metavar="F")
+    add_options(parser)
     options = parser.parse_args(arguments)
     try:
         import_module("cv2")
@@ -236,8 +227,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(MISSING, file=sys.stderr)
         return 1
     found: list[Outcome] = []
-    for source in sources(options.models, corpus_folder(options.corpus), options.filter):
-        found.append(_alone(source))
+    chosen = sources(options.models, corpus_folder(options.corpus), options.filter)
+    for source, future in engine_of(options).deal(_outcome, chosen):
+        try:
+            found.append(future.result())
+        except LostTask:  # OpenCV may end it
+            found.append(Outcome(source.kind, source.name, ours="the process died"))
         print(found[-1].line, flush=True)
     print(totals(found))
     if options.json is not None:
@@ -261,4 +256,4 @@ def totals(outcomes: Sequence[Outcome]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

@@ -25,7 +25,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -44,6 +43,7 @@ from bench.measuring import (
     timed,
 )
 from bench.peer_runs import Loaded, load_onnxruntime, load_ours
+from lowerdeck.engines import Processes
 from models.operator_forms import Form, forms, opened
 from models.random_forms import random_forms
 
@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(options.folder or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
-        with ProcessPoolExecutor(options.jobs) as pool:
-            jobs = [(str(folder), name, way, source) for name in chosen]
-            failures = dict(zip(chosen, pool.map(_compile, jobs), strict=True))
+        jobs = [(str(folder), name, way, source) for name in chosen]
+        done = Processes(options.jobs).deal(_compile, jobs)
+        failures = {name: future.result() for (_, name, _, _), future in done}
         compiled = time.perf_counter() - start
         measured: list[Measured] = []
         failed = [Failed(n, "lowerdeck", reason) for n, reason in failures.items() if reason]
@@ -131,7 +131,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--open", action="store_true", help="inputs of unknown dimensions")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.2, help="for each form")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at a time")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="compilations at a time"
+    )
     parser.add_argument("--folder", metavar="DIR", help="keep models and C there")
     parser.add_argument("--json", metavar="F")
     parser.add_argument("--markdown", metavar="F")

@@ -7,8 +7,9 @@ Models that others made, or that exporters make, compared with onnxruntime.
 
 `install` makes a virtual environment with the packages below, `export` writes NAME.onnx and sets of
 inputs NAME.npz, NAME.1.npz, ... (arrays "input:<tensor>", later sets in other sizes) with it,
-`run` compiles each model in a process of its own and runs it and onnxruntime on all sets. All is in
-one folder, by default build/real_models.
+`run` compiles each model in a process of its own and runs it and onnxruntime on all sets, several
+at a time with `--jobs` or on a cluster with `--ray`, where times are those of shared machines. All
+is in one folder, by default build/real_models.
 
 The error of an output is the largest difference by the largest |value|, and may be 1e-3; integers
 have to be equal, angles are compared by their cosine. Where both have no number, or the same
@@ -34,6 +35,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,6 +48,7 @@ from bench.peer_runs import ORT, OURS, compile_model, load_ours
 from bench.processes import command_of, environment_for
 from bench.reference import recorded_inputs
 from bench.rounding import cut, rounded_names, steps_apart, with_outputs
+from models.campaign import add_options, engine_of, main_of
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -384,14 +387,16 @@ def run(options: argparse.Namespace) -> int:
     if options.only:
         paths = [folder / f"{name}.onnx" for name in options.only]
     results: list[Result] = []
-    for path in paths:
-        result = run_one(path, options.seconds if options.time else 0, options.timeout)
+    seconds = options.seconds if options.time else 0
+    work = partial(run_one, seconds=seconds, timeout=options.timeout)
+    for _, future in engine_of(options).deal(work, [path.resolve() for path in paths]):
+        result = future.result()
         line = f"{result.name}: {result.verdict} {_number(result.error, '.1e')}"
         print(f"{line} {_number(result.speed, '.2f')} {_short(result.reason)}", file=sys.stderr)
         results.append(result)
         if options.json is not None:
             options.json.write_text(json.dumps([asdict(one) for one in results], indent=1))
-    print(table(results))
+    print(table(sorted(results, key=lambda one: one.name)))
     return int(any(one.verdict != "passed" for one in results))
 
 
@@ -409,6 +414,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command.add_argument("--seconds", type=float, default=1.0, help="for times, each model")
             command.add_argument("--timeout", type=float, default=900.0, help="for each model")
             command.add_argument("--json", type=Path, metavar="FILE")
+            add_options(command)
     command = commands.add_parser("one", help="what `run` does with a model; prints JSON")
     command.add_argument("path", type=Path)
     command.add_argument("--seconds", type=float, default=0.0)
@@ -426,4 +432,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

@@ -1,8 +1,8 @@
 """
 Hostile inputs for the generated C, under sanitizers.
 
-    python -m fuzz.fuzz_c [--models N] [--runs 200] [--seed S] [--compilers gcc clang] [--jobs 2]
-        [--out FOLDER] [--only REGEX] [--corpus [FOLDER]]
+    python -m fuzz.fuzz_c [--models N] [--runs 200] [--seed S] [--compilers gcc clang]
+        [--jobs N | --ray [ADDRESS]] [--out FOLDER] [--only REGEX] [--corpus [FOLDER]]
 
 Each model of `c_models` is built twice by each compiler: with AddressSanitizer and
 UndefinedBehaviorSanitizer, and for threads with ThreadSanitizer. Targets (c99 and native) and
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import re
 import shutil
 import sys
@@ -33,10 +32,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from fuzz.c_harness import (
@@ -51,7 +48,9 @@ from fuzz.c_harness import (
 )
 from fuzz.c_models import MODELS, Made, Maker
 from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.engines import LostTask
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from models.campaign import add_options, engine_of, every_processor, main_of
 from models.corpus import Case, corpus_folder, load_cases
 
 TARGETS = ("c99", "native")
@@ -132,15 +131,20 @@ def _from_case(case: Case, folder: Path) -> Made:
     return Made(Path(case.model), limits, CompileOptions(outputs=case.outputs))
 
 
-def check(
-    name: str,
-    builds: Sequence[Variant],
-    corpus: Path | None,
-    seed: int,
-    runs: int,
-    out: Path | None,
-) -> Report:
+@dataclass(frozen=True)
+class Settings:
+    """How models are run."""
+
+    corpus: Path | None
+    seed: int
+    runs: int
+    out: Path | None
+
+
+def check(settings: Settings, task: tuple[str, Sequence[Variant]]) -> Report:
     """Build and run one model in all its variants."""
+    name, builds = task
+    corpus, seed, runs, out = settings.corpus, settings.seed, settings.runs, settings.out
     make = makers_of(corpus)[name]
     report, start = Report(name), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="fuzz-c-") as scratch:
@@ -236,34 +240,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [name for name in makers_of(corpus) if re.search(options.only, name)]
     count = min(options.models or len(names), len(names))
     chosen = [names[k * len(names) // count] for k in range(count)]
+    tasks = [
+        (
+            name,
+            [
+                variant
+                for variant in variants(
+                    number, options.seed, options.compilers, every=options.all_variants
+                )
+                if (variant.compiler, variant.sanitizer) not in absent
+            ],
+        )
+        for number, name in enumerate(chosen)
+    ]
+    out = None if options.out is None else options.out.resolve()
+    work = partial(check, Settings(corpus, options.seed, options.runs, out))
     reports: list[Report] = []
-    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        jobs = [
-            pool.submit(
-                check,
-                name,
-                [
-                    variant
-                    for variant in variants(
-                        number, options.seed, options.compilers, every=options.all_variants
-                    )
-                    if (variant.compiler, variant.sanitizer) not in absent
-                ],
-                corpus,
-                options.seed,
-                options.runs,
-                options.out,
-            )
-            for number, name in enumerate(chosen)
-        ]
-        for job in as_completed(jobs):
-            reports.append(report := job.result())
-            kinds = Counter(found.finding.key for found in report.found)
-            lines = [f"{report.model}: {report.well} of {report.runs} runs computed something, "]
-            lines[0] += f"{len(report.found)} findings, {report.seconds:.0f} s"
-            lines += [f"    {count} {kind}" for kind, count in kinds.most_common()]
-            lines += [f.finding.text for f in report.found if f.variant is None]
-            print("\n".join(lines), flush=True)
+    for (name, _), future in engine_of(options).deal(work, tasks):
+        try:
+            report = future.result()
+        except LostTask as error:
+            finding = Finding("compile", name, "", -1, str(error))
+            report = Report(name, [Found(name, None, finding, None)])
+        reports.append(report)
+        kinds = Counter(found.finding.key for found in report.found)
+        lines = [f"{report.model}: {report.well} of {report.runs} runs computed something, "]
+        lines[0] += f"{len(report.found)} findings, {report.seconds:.0f} s"
+        lines += [f"    {count} {kind}" for kind, count in kinds.most_common()]
+        lines += [f.finding.text for f in report.found if f.variant is None]
+        print("\n".join(lines), flush=True)
     print("\n".join(summary(reports)))
     return int(any(report.found for report in reports))
 
@@ -274,7 +279,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200, help="of each build")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--compilers", nargs="+", default=["gcc", "clang"])
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    add_options(parser, min(2, every_processor()))
     parser.add_argument("--out", type=Path, help="the folder for what reproduces findings")
     parser.add_argument("--only", default="", help="only models whose name matches")
     parser.add_argument("--all-variants", action="store_true", help="all targets and threads")
@@ -283,4 +288,4 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

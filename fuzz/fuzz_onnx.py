@@ -1,7 +1,7 @@
 """
 Random ONNX graphs, computed by the interpreter and as C, beside onnx.reference and onnxruntime.
 
-    python -m fuzz.fuzz_onnx --graphs 20000 --seed S --jobs 2 [--out FOLDER]
+    python -m fuzz.fuzz_onnx --graphs 20000 --seed S [--jobs N | --ray [ADDRESS]] [--out FOLDER]
 
 Each graph of `onnx_graphs` is legalized and run in the interpreter of core, and compiled to C, of
 which one run of gcc compiles many; the C runs in a process of its own. Where sizes are symbols it
@@ -9,8 +9,8 @@ runs on other sizes, too. The interpreter and C agree always; what differs from 
 node by node (`onnx_witnesses`): who is right where witnesses differ is written down in
 `onnx_differences`, and how much rounding explains is found by trial.
 
-A graph with which something is wrong is shrunk as long as the same thing is wrong with it, and
-written to `--out` as .onnx beside .npz with its inputs, one of each kind.
+The first graph of each kind with which something is wrong is shrunk as long as the same thing is
+wrong with it, told, and written to `--out` as .onnx beside .npz with its inputs.
 
 The exit status is 1 if a graph is computed wrong, crashes the compiler or itself, ends the process
 while no witness does so, or if its C does not compile.
@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import os
 import re
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,7 +39,20 @@ import onnx
 from xdsl.dialects.builtin import ModuleOp
 
 from fuzz import onnx_shrinking
-from fuzz.fuzzing import BATCH, Mismatch, Outcome, Way, build, flags_of, outcome_of, way_of
+from fuzz.fuzzing import (
+    BAD,
+    Batch,
+    Mismatch,
+    Outcome,
+    Tally,
+    Way,
+    batches_of,
+    build,
+    deal,
+    flags_of,
+    outcome_of,
+    way_of,
+)
 from fuzz.onnx_differences import NOBODY, UNPROMISED, doubt, is_array
 from fuzz.onnx_graphs import Program, random_program
 from fuzz.onnx_witnesses import (
@@ -61,14 +74,11 @@ from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
+from models.campaign import add_options, engine_of, main_of
 
 _MAX_STEPS = 100_000
 _RUN_SECONDS = 20
 _STEP_SECONDS = 300
-_SHRUNK_PER_BATCH = 2
-
-BAD = ("wrong", "crashed", "uncompilable", "hangs", "lost")
-"""Statuses that are faults of the compiler."""
 
 Results = Mapping[str, Any]
 
@@ -256,20 +266,16 @@ def prepare(seed: int, program: Program, way: Way) -> Ready | Outcome:
     return outcome_of(seed, run) or found[0]
 
 
-def check(programs: Mapping[int, Program], way: Way, notes: Any = None) -> list[Outcome]:
+def check(programs: Mapping[int, Program], way: Way) -> list[Outcome]:
     """What becomes of graphs, by seed."""
     outcomes: list[Outcome] = []
     ready: list[Ready] = []
     for seed, program in programs.items():
-        if notes is not None:
-            notes.send(("at", seed))
         found = prepare(seed, program, way)
         if isinstance(found, Outcome):
             outcomes.append(found)
         else:
             ready.append(found)
-    if notes is not None:
-        notes.send(("at", None))
     return outcomes + _built_and_run(ready, way)
 
 
@@ -366,115 +372,93 @@ def _judged(item: Ready, kind: str, value: Any) -> Outcome:
 # Batches
 
 
-def _batch(seeds: Sequence[int], out: Path | None, notes: Any) -> None:
-    """Check the graphs of seeds, in a process of its own."""
+def check_batch(batch: Batch) -> list[Outcome]:
+    """Check the graphs of seeds."""
     sys.setrecursionlimit(10_000)
     gc.disable()
     # What is there before is not to be looked through after each graph.
     gc.freeze()
-    programs: dict[int, Program] = {}
-    for seed in seeds:
-        notes.send(("at", seed))
-        programs[seed] = random_program(seed)
-    way = way_of(seeds[0])
-    outcomes = check(programs, way, notes)
-    for outcome in outcomes:
-        notes.send(("outcome", outcome, operators(programs[outcome.seed])))
-    kept = [o for o in outcomes if o.status in BAD or o.status == "refused"]
-    kept += [o for o in outcomes if "undecided" in o.message and o.status == "differs"]
-    for number, outcome in enumerate(kept if out is not None else ()):
+    programs = {seed: random_program(seed) for seed in batch.seeds}
+    way = way_of(batch.seeds[0])
+    known, outcomes = set(batch.known), list[Outcome]()
+    for outcome in check(programs, way):
         program = programs[outcome.seed]
-        if outcome.status in BAD and number < _SHRUNK_PER_BATCH:
-            program, outcome = onnx_shrinking.shrink(program, outcome, _checker(way, notes))
-        write(program, outcome, cast(Path, out))
-    notes.send(("done",))
+        if _is_told(outcome):
+            outcome = replace(outcome, about=operators(program))
+            if outcome.kind not in known:
+                outcome = replace(outcome, shrunk=_shrunk(program, outcome, way))
+            known.add(outcome.kind)
+        outcomes.append(outcome)
+    return outcomes
 
 
-def _checker(way: Way, notes: Any) -> Any:
-    def run(program: Program, seed: int) -> Outcome:
-        notes.send(("at", None))
-        return check({seed: program}, way)[0]
-
-    return run
+def _is_told(outcome: Outcome) -> bool:
+    """True if a graph is to be looked at."""
+    return outcome.status in (*BAD, "refused") or "undecided" in outcome.message
 
 
-def operators(program: Program) -> list[str]:
+def _shrunk(program: Program, outcome: Outcome, way: Way) -> Outcome:
+    """The outcome of the smallest graph, with its files; refusals are as good as they are."""
+    if outcome.status in BAD:
+
+        def run(candidate: Program, seed: int) -> Outcome:
+            return check({seed: candidate}, way)[0]
+
+        program, outcome = onnx_shrinking.shrink(program, outcome, run)
+    return replace(outcome, about=operators(program), files=files_of(program))
+
+
+def operators(program: Program) -> str:
     """The operators of a graph."""
-    return sorted({node.op_type for node in program.model.graph.node} - {"Constant"})
+    return " ".join(sorted({node.op_type for node in program.model.graph.node} - {"Constant"}))
 
 
-def write(program: Program, outcome: Outcome, folder: Path) -> None:
-    """The graph and its inputs, unless there is one of the kind."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ops = "_".join(operators(program)[:4])
-    kind = re.sub(r"[^A-Za-z0-9]+", "-", outcome.kind)[:60]
-    base = folder / f"{outcome.status}-{ops}-{kind.partition('-')[2][:40]}"
-    if base.with_suffix(".onnx").exists():
-        return
-    cast(Any, onnx).save(program.model, base.with_suffix(".onnx"))
-    np.savez(base.with_suffix(".npz"), **cast(Any, dict(program.feed)))
+def files_of(program: Program) -> dict[str, bytes]:
+    """The graph and its inputs."""
+    files = {".onnx": program.model.SerializeToString(), ".npz": _npz(program.feed)}
     if program.other is not None:
-        np.savez(base.with_suffix(".other.npz"), **cast(Any, dict(program.other)))
-    text = f"seed {outcome.seed}\n{outcome.message}\n\n{onnx.printer.to_text(program.model)}\n"
-    base.with_suffix(".txt").write_text(text)
+        files[".other.npz"] = _npz(program.other)
+    return {**files, ".graph.txt": onnx.printer.to_text(program.model).encode()}
 
 
-class Pool:
-    """Processes that each check a batch; one that ends early takes one graph with it."""
+def _npz(arrays: Results) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **cast(Any, dict(arrays)))
+    return file.getvalue()
 
-    def __init__(self, jobs: int, out: Path | None) -> None:
-        self.jobs, self.out = jobs, out
-        self.context = get_context("fork")
-        self.running: dict[Any, tuple[Any, list[int], float]] = {}
 
-    def outcomes(self, batches: list[list[int]]) -> Iterator[tuple[Outcome, list[str]]]:
-        """What becomes of all graphs, as it is found."""
-        waiting = batches[::-1]
-        at: dict[Any, int | None] = {}
-        while waiting or self.running:
-            while waiting and len(self.running) < self.jobs:
-                at[self._start(waiting.pop())] = None
-            for pipe in cast("list[Any]", connection.wait(list(self.running), 5)):
-                try:
-                    note: tuple[Any, ...] = pipe.recv()
-                except EOFError:
-                    note = ("gone",)
-                child, left, _ = self.running[pipe]
-                self.running[pipe] = child, left, time.monotonic()
-                if note[0] == "at":
-                    at[pipe] = note[1]
-                elif note[0] == "outcome":
-                    left.remove(note[1].seed)
-                    yield note[1], note[2]
-                else:
-                    if note[0] == "gone" and left:
-                        yield from self._lost(left, at[pipe], waiting)
-                    self._end(pipe)
-            for pipe, (child, _, last) in list(self.running.items()):
-                if time.monotonic() - last > _STEP_SECONDS:
-                    child.kill()
+class OnnxTally(Tally):
+    """Knows beside that what explains differences from witnesses."""
 
-    def _start(self, seeds: list[int]) -> Any:
-        ours, theirs = self.context.Pipe()
-        child = self.context.Process(target=_batch, args=(seeds, self.out, theirs))
-        child.start()
-        theirs.close()
-        self.running[ours] = child, list(seeds), time.monotonic()
-        return ours
+    def __init__(self, out: Path | None) -> None:
+        super().__init__(("ok", "differs"), out)
+        self._explained: Counter[str] = Counter()
+        self._unnamed = 0
 
-    def _end(self, pipe: Any) -> None:
-        child, _, _ = self.running.pop(pipe)
-        pipe.close()
-        child.join()
+    def add(self, outcome: Outcome) -> None:
+        """One more outcome."""
+        super().add(outcome)
+        if outcome.status == "differs":
+            self._explained.update(outcome.message.split("; "))
+            if "undecided" in outcome.message:
+                print(outcome.line, flush=True)
+        self._unnamed += outcome.status == "refused" and not names_nodes(outcome)
+        if not self.counts.total() % 400:
+            print(f"{self.counts.total()} graphs", file=sys.stderr, flush=True)
 
-    def _lost(
-        self, left: list[int], seed: int | None, waiting: list[list[int]]
-    ) -> Iterator[tuple[Outcome, list[str]]]:
-        """Each graph is tried alone, but the one that is known to end a process."""
-        alone = left[0] if len(left) == 1 else seed
-        if alone in left:
-            yield Outcome(alone, *cause_of_death(alone)), []
-        waiting += [[other] for other in left if other != alone]
+    def conclude(self) -> int:
+        """Print numbers; the exit status."""
+        print("Differences from a witness, by cause:")
+        for cause, count in self._explained.most_common():
+            print(f"{count:6} {cause}")
+        share = 100 * self.counts["refused"] / max(self.counts.total(), 1)
+        print(f"{share:.2f} % refused, {self._unnamed} of these name no node")
+        return super().conclude()
+
+
+def died(seed: int) -> Outcome:
+    """What becomes of a graph whose process ends."""
+    return Outcome(seed, *cause_of_death(seed))
 
 
 def cause_of_death(seed: int) -> tuple[str, str]:
@@ -502,35 +486,16 @@ def _ask_witnesses(seed: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check graphs and print a line for each with which something is wrong."""
+    """Check graphs, and tell those with which something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--graphs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
+    add_options(parser)
     options = parser.parse_args(arguments)
-    batches: dict[int, list[int]] = {}
-    for seed in range(options.seed, options.seed + options.graphs):
-        batches.setdefault(seed // BATCH, []).append(seed)
-    counts: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    causes: Counter[str] = Counter()
-    unnamed = 0
-    for outcome, ops in Pool(options.jobs, options.out).outcomes(list(batches.values())):
-        counts[outcome.status] += 1
-        if outcome.status == "differs":
-            causes.update(outcome.message.split("; "))
-            if "undecided" in outcome.message:
-                print(f"{outcome.seed}: {outcome.message} ({' '.join(ops)})", flush=True)
-        elif outcome.status != "ok":
-            kinds[outcome.kind] += 1
-            unnamed += outcome.status == "refused" and not names_nodes(outcome)
-            message = outcome.message.rstrip().replace("\n", "\n    ")
-            print(f"{outcome.seed}: {outcome.status} ({' '.join(ops)}): {message}", flush=True)
-        if not counts.total() % 400:
-            print(f"{counts.total()} of {options.graphs}", file=sys.stderr, flush=True)
-    _summarize(counts, kinds, causes, unnamed)
-    return int(any(counts[status] for status in BAD))
+    tally = OnnxTally(options.out)
+    deal(engine_of(options), check_batch, batches_of(options.seed, options.graphs), tally, died)
+    return tally.conclude()
 
 
 def names_nodes(outcome: Outcome) -> bool:
@@ -538,19 +503,5 @@ def names_nodes(outcome: Outcome) -> bool:
     return all("node '" in line for line in outcome.message.splitlines())
 
 
-def _summarize(
-    counts: Counter[str], kinds: Counter[str], causes: Counter[str], unnamed: int
-) -> None:
-    print()
-    for kind, count in kinds.most_common():
-        print(f"{count:6} {kind}")
-    print("Differences from a witness, by cause:")
-    for cause, count in causes.most_common():
-        print(f"{count:6} {cause}")
-    print(", ".join(f"{count} {status}" for status, count in counts.most_common()), end="; ")
-    share = 100 * counts["refused"] / max(counts.total(), 1)
-    print(f"{share:.2f} % refused, {unnamed} of these name no node")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

@@ -1,16 +1,18 @@
 """
 Random graphs of TensorFlow 1, every one computed in three ways.
 
-    python -m fuzz.fuzz_tf1 --graphs 5000 --seed S --jobs 2 [--out FOLDER] [--record FOLDER]
+    python -m fuzz.fuzz_tf1 --graphs 5000 --seed S [--jobs N | --ray [ADDRESS]]
+        [--out FOLDER] [--record FOLDER]
 
 Each graph of `tf1_graphs` runs as the executor of TensorFlow runs it, cycles included; raised and
 legalized, in the interpreter of core; and as C, of which one run of gcc compiles many. Every
 `--onnx`th runs in onnxruntime, too, as exported. All results have to be equal, bit for bit.
 
-A graph with which something is wrong is shrunk as long as the same thing is wrong with it, and
-written to `--out` as .pbtxt with its fetches and what was found in its first lines. A refusal has
-to name node, frame and predicate; its graph is kept, too. `--record` writes every graph with its
-inputs and results, for `run_in_tensorflow.py` to compare with TensorFlow itself.
+The first graph of each kind with which something is wrong is shrunk as long as the same thing is
+wrong with it, and written to `--out` as .pbtxt with its fetches and what was found in its first
+lines. A refusal has to name node, frame and predicate; its graph is kept, too. `--record` writes
+every graph with its inputs and results, for `run_in_tensorflow.py` to compare with TensorFlow
+itself.
 
 The exit status is 1 if a graph is computed wrong or something crashes.
 """
@@ -23,11 +25,9 @@ import os
 import re
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ import numpy as np
 from google.protobuf import text_format
 from xdsl.dialects.builtin import ModuleOp
 
-from fuzz.fuzzing import Mismatch, Outcome, build, outcome_of
+from fuzz.fuzzing import Batch, Mismatch, Outcome, Tally, batches_of, build, deal, outcome_of
 from fuzz.tf1_graphs import Array, Program, Size, random_program
 from lowerdeck.binding import Binding
 from lowerdeck.dialects.interpret import InterpretError, run_module
@@ -48,10 +48,9 @@ from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
+from models.campaign import add_options, engine_of, main_of
 
 _MAX_STEPS = 100_000
-_BATCH = 40
-"""Graphs that are compiled together."""
 
 _PLACES = re.compile(r"in (no frame|frame '[^']*'( > '[^']*')*)|fetch '")
 """What a refusal by control flow has to say beside the node."""
@@ -252,15 +251,12 @@ def _needed(program: Program) -> Program:
 # Files
 
 
-def write(program: Program, outcome: Outcome, folder: Path) -> Path:
+def as_text(program: Program, outcome: Outcome) -> str:
     """The graph as text, with what was found in comments."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{outcome.status}-{outcome.seed}.pbtxt"
     lines = [outcome.status, *outcome.message.splitlines(), f"fetches: {list(program.fetches)}"]
     lines += [f"feed: { {k: v.tolist() for k, v in feed.items()} }" for feed in program.feeds]
     comment = "".join(f"# {line}\n" for line in lines)
-    path.write_text(comment + text_format.MessageToString(program.graph))
-    return path
+    return comment + text_format.MessageToString(program.graph)
 
 
 def record(seeds: Iterable[int], folder: Path) -> None:
@@ -276,17 +272,25 @@ def record(seeds: Iterable[int], folder: Path) -> None:
         np.savez(folder / f"{seed}.npz", **cast(Any, arrays))
 
 
-def _batch(seeds: Sequence[int], onnx: int, out: Path | None) -> list[Outcome]:
+def _batch(batch: Batch, onnx: int) -> list[Outcome]:
     sys.setrecursionlimit(10_000)
     gc.disable()
     # What is there before is not to be looked through after each graph.
     gc.freeze()
-    programs = {seed: random_program(seed) for seed in seeds}
-    outcomes = check(programs, onnx)
-    for outcome in outcomes:
-        if outcome.status != "ok" and out is not None:
-            write(shrink(programs[outcome.seed], outcome, onnx), outcome, out)
-    return outcomes
+    programs = {seed: random_program(seed) for seed in batch.seeds}
+    return [
+        outcome
+        if outcome.status == "ok" or outcome.kind in batch.known
+        else _shrunk(programs[outcome.seed], outcome, onnx)
+        for outcome in check(programs, onnx)
+    ]
+
+
+def _shrunk(program: Program, outcome: Outcome, onnx: int) -> Outcome:
+    text = as_text(shrink(program, outcome, onnx), outcome)
+    if outcome.status == "refused" and not names_place(outcome):
+        outcome = replace(outcome, about="no node, frame and predicate")
+    return replace(outcome, shrunk=replace(outcome, files={".pbtxt": text.encode()}))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -294,37 +298,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--graphs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
-    parser.add_argument("--jobs", type=int, default=1)
+    add_options(parser)
     parser.add_argument("--onnx", type=int, default=20, help="export every Nth graph; 0 for none")
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
     parser.add_argument("--record", type=Path, help="write graphs and results, check nothing")
     options = parser.parse_args(arguments)
-    seeds = range(options.seed, options.seed + options.graphs)
     if options.record is not None:
-        record(seeds, options.record)
+        record(range(options.seed, options.seed + options.graphs), options.record)
         return 0
-    batches = [seeds[start : start + _BATCH] for start in range(0, len(seeds), _BATCH)]
-    counts: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    unplaced = 0
-    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        jobs = [pool.submit(_batch, batch, options.onnx, options.out) for batch in batches]
-        for outcome in (outcome for job in as_completed(jobs) for outcome in job.result()):
-            counts[outcome.status] += 1
-            if outcome.status != "ok":
-                kinds[outcome.kind] += 1
-                unplaced += outcome.status == "refused" and not names_place(outcome)
-                message = outcome.message.rstrip().replace("\n", "\n    ")
-                print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
-            if not counts.total() % _BATCH:
-                print(f"{counts.total()} of {len(seeds)}", file=sys.stderr, flush=True)
-    for kind, count in kinds.most_common():
-        print(f"{count:6} {kind}")
-    statuses = ("ok", "refused", "wrong", "crashed")
-    print(", ".join(f"{counts[status]} {status}" for status in statuses), end="; ")
-    print(f"{unplaced} refusals without node, frame and predicate")
-    return int(bool(counts["wrong"] or counts["crashed"]))
+    tally = Tally(out=options.out)
+    batches = batches_of(options.seed, options.graphs)
+    deal(engine_of(options), partial(_batch, onnx=options.onnx), batches, tally)
+    return tally.conclude()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

@@ -1,18 +1,19 @@
 """
 Random TensorFlow Lite models, by the interpreter and as C, beside LiteRT's reference kernels.
 
-    python -m fuzz.fuzz_tflite --graphs 2000 --seed S [--litert PYTHON] [--out FOLDER] [--interpret]
+    python -m fuzz.fuzz_tflite --graphs 2000 --seed S [--jobs N | --ray [ADDRESS]]
+        [--litert PYTHON] [--out FOLDER] [--interpret]
 
 Each graph of `tflite_graphs` is written as a file, read, legalized and run in the interpreter of
 core, and compiled to C, of which one run of gcc compiles many (not with `--interpret`); models that
 remember are called several times. `--litert` names a Python that has ai-edge-litert
 (`run_in_litert`). Integers have to be equal, floats to be close to one another. Where the reference
 kernels alone differ, and the optimized ones give what the C gives, the graph is counted as
-`disputed`. Several processes share the work with `--jobs`.
+`disputed`.
 
-A graph with which something is wrong is run with all its tensors as outputs, to say which operator
-differs first; `--out` is the folder for its file and inputs. The exit status is 1 if a graph is
-computed wrong or something crashes.
+The first graph of each kind with which something is wrong is run with all its tensors as outputs,
+to say which operator differs first; `--out` is the folder for its file. The exit status is 1 if a
+graph is computed wrong or something crashes.
 """
 
 from __future__ import annotations
@@ -23,17 +24,27 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from fuzz.fuzzing import BATCH, Mismatch, Outcome, Tally, Way, build, flags_of, outcome_of, way_of
+from fuzz.fuzzing import (
+    Batch,
+    Mismatch,
+    Outcome,
+    Tally,
+    Way,
+    batches_of,
+    build,
+    deal,
+    flags_of,
+    outcome_of,
+    way_of,
+)
 from fuzz.tflite_graphs import Array, Program, random_program
 from fuzz.tflite_nodes import RECIPES
 from lowerdeck.binding import Binding
@@ -45,6 +56,7 @@ from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
+from models.campaign import add_options, engine_of, main_of
 
 _RELATIVE, _ABSOLUTE = 2e-4, 1e-5
 """How far floats may be apart, of the largest of a tensor, and in any case."""
@@ -275,22 +287,18 @@ def first_difference(seed: int, litert: str) -> str:
     return "not with all its tensors"
 
 
-def _batch(
-    seeds: Sequence[int], litert: str | None, out: Path | None, *, as_c: bool
-) -> list[Outcome]:
+def _batch(batch: Batch, litert: str | None, *, as_c: bool) -> list[Outcome]:
     gc.disable()
     gc.freeze()
-    programs = {seed: random_program(seed, RECIPES) for seed in seeds}
+    programs = {seed: random_program(seed, RECIPES) for seed in batch.seeds}
     outcomes: list[Outcome] = []
-    for found in check(programs, way_of(seeds[0]), litert, as_c=as_c):
-        outcome, program = found, programs[found.seed]
-        if outcome.status == "wrong" and litert is not None:
-            text = f"{first_difference(outcome.seed, litert)}\n{outcome.message}"
-            outcome = Outcome(outcome.seed, outcome.status, text)
-        if outcome.status in ("wrong", "crashed") and out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            (out / f"{outcome.seed}.tflite").write_bytes(program.data)
-            (out / f"{outcome.seed}.txt").write_text(outcome.message)
+    for outcome in check(programs, way_of(batch.seeds[0]), litert, as_c=as_c):
+        if outcome.status not in _FINE and outcome.kind not in batch.known:
+            text = outcome.message
+            if outcome.status == "wrong" and litert is not None:
+                text = f"{first_difference(outcome.seed, litert)}\n{text}"
+            files = {".tflite": programs[outcome.seed].data}
+            outcome = replace(outcome, shrunk=replace(outcome, message=text, files=files))
         outcomes.append(outcome)
     return outcomes
 
@@ -300,21 +308,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--graphs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
-    parser.add_argument("--jobs", type=int, default=1)
+    add_options(parser)
     parser.add_argument("--litert", help="a Python that has ai-edge-litert")
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
     parser.add_argument("--interpret", action="store_true", help="do not compile C")
     options = parser.parse_args(arguments)
-    seeds = range(options.seed, options.seed + options.graphs)
-    batches = [seeds[start : start + BATCH] for start in range(0, len(seeds), BATCH)]
-    tally = Tally(_FINE)
-    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        batch = partial(_batch, litert=options.litert, out=options.out, as_c=not options.interpret)
-        jobs = [pool.submit(batch, seeds) for seeds in batches]
-        for outcome in (outcome for job in as_completed(jobs) for outcome in job.result()):
-            tally.add(outcome)
+    tally = Tally(_FINE, options.out)
+    batches = batches_of(options.seed, options.graphs)
+    work = partial(_batch, litert=options.litert, as_c=not options.interpret)
+    deal(engine_of(options), work, batches, tally)
     return tally.conclude()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

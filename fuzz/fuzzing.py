@@ -1,4 +1,7 @@
-"""What the fuzzers share: outcomes of graphs, and the C of many in one library."""
+"""
+What the fuzzers share: batches of graphs that are dealt out, their outcomes told once for each
+cause, and the C of many in one library.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import gc
 import re
 import subprocess
 import traceback
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.binding import SHIM
+from lowerdeck.engines import Engine, LostTask
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.emit_c.module import CArtifact
@@ -26,6 +31,12 @@ REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
 
 BATCH = 40
 """Graphs that are compiled together."""
+
+BAD = ("wrong", "crashed", "uncompilable", "hangs", "lost")
+"""Statuses that are faults of the compiler."""
+
+BATCH_SECONDS = 1200.0
+"""After which a batch counts as one that does not end: many times what it takes."""
 
 QUICK_FLAGS = ("-std=c99", "-O0", "-ffp-contract=off", "-fno-math-errno")
 
@@ -73,6 +84,12 @@ class Outcome:
     status: str
     """ok, refused, wrong, crashed, or what a fuzzer has beside these."""
     message: str = ""
+    about: str = ""
+    """What the graph is made of, in a line."""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """What reproduces it, by the ends of the names of files; shrunk, where that is said."""
+    shrunk: Outcome | None = None
+    """The same of the smallest graph."""
 
     @property
     def kind(self) -> str:
@@ -81,29 +98,112 @@ class Outcome:
         line = re.sub(r"'[^']*'", "_", line)
         return f"{self.status}: {re.sub(r'[(].*?[)]|if .*', '', line)[:100]}"
 
+    @property
+    def line(self) -> str:
+        """It, and what it is about, with a message of several lines set in."""
+        about = f" ({self.about})" if self.about else ""
+        message = self.message.rstrip().replace("\n", "\n    ")
+        return f"{self.seed}: {self.status}{about}: {message}"
+
 
 class Tally:
-    """What became of graphs: a line for each that is not fine, and at the end how many of each."""
+    """
+    What became of graphs: a line for the first of each cause that is not fine, its files in the
+    folder `out`, and at the end how many there are of each.
+    """
 
-    def __init__(self, fine: Sequence[str] = ("ok",)) -> None:
+    def __init__(self, fine: Sequence[str] = ("ok",), out: Path | None = None) -> None:
+        self.counts: Counter[str] = Counter()
         self._fine = fine
-        self._counts: Counter[str] = Counter()
-        self._kinds: Counter[str] = Counter()
+        self._out = out
+        self._causes: dict[str, str] = {}
+        """By kind that of the smallest graph: what several graphs show may be one fault."""
+        self._seeds: defaultdict[str, list[int]] = defaultdict(list)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The kinds of which one was told: they need not be shrunk again."""
+        return frozenset(self._causes)
 
     def add(self, outcome: Outcome) -> None:
         """One more outcome."""
-        self._counts[outcome.status] += 1
-        if outcome.status not in self._fine:
-            self._kinds[outcome.kind] += 1
-            message = outcome.message.rstrip().replace("\n", "\n    ")
-            print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
+        self.counts[outcome.status] += 1
+        if outcome.status in self._fine:
+            return
+        least = outcome.shrunk or outcome
+        cause = self._causes.setdefault(outcome.kind, least.kind)
+        if cause not in self._seeds:
+            print(least.line, flush=True)
+            self._write(least)
+        self._seeds[cause].append(outcome.seed)
+
+    def _write(self, outcome: Outcome) -> None:
+        if self._out is None or not outcome.files:
+            return
+        self._out.mkdir(parents=True, exist_ok=True)
+        kind = re.sub(r"[^A-Za-z0-9]+", "-", outcome.kind)[:60].strip("-")
+        for suffix, data in {**outcome.files, ".txt": f"{outcome.line}\n".encode()}.items():
+            (self._out / f"{kind}-{outcome.seed}{suffix}").write_bytes(data)
 
     def conclude(self) -> int:
-        """Print the numbers; the exit status, 1 if a result is wrong or something crashed."""
-        for kind, count in self._kinds.most_common():
-            print(f"{count:6} {kind}")
-        print(", ".join(f"{count} {status}" for status, count in self._counts.most_common()))
-        return int(bool(self._counts["wrong"] or self._counts["crashed"]))
+        """Print causes and numbers; the exit status, 1 if there is one of `BAD`."""
+        causes = sorted(self._seeds.items(), key=lambda item: (-len(item[1]), item[0]))
+        for cause, seeds in causes:
+            print(f"{len(seeds):6} {cause} (first {min(seeds)})")
+        print(", ".join(f"{count} {status}" for status, count in self.counts.most_common()))
+        return int(any(self.counts[status] for status in BAD))
+
+
+# Batches
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Graphs that one task is about."""
+
+    seeds: Sequence[int]
+    known: frozenset[str] = frozenset()
+    """Kinds of outcomes that need not be shrunk."""
+
+
+def batches_of(first: int, count: int) -> list[Sequence[int]]:
+    """The seeds of graphs that are compiled alike, and together."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for seed in range(first, first + count):
+        found[seed // BATCH].append(seed)
+    return list(found.values())
+
+
+def deal(
+    engine: Engine,
+    work: Callable[[Batch], Sequence[Outcome]],
+    batches: Sequence[Sequence[int]],
+    tally: Tally,
+    died: Callable[[int], Outcome] = lambda seed: Outcome(seed, "lost", "the process ends"),
+) -> None:
+    """
+    Add what becomes of all graphs to `tally`. A batch whose process ends is halved until it is
+    known which graph it is; `died` says what of that one is.
+    """
+    while batches:
+        halves: list[Sequence[int]] = []
+        tasks = (Batch(seeds, tally.known) for seeds in batches)
+        for batch, future in engine.deal(work, tasks, seconds=BATCH_SECONDS):
+            for outcome in _outcomes(batch.seeds, future, died):
+                tally.add(outcome)
+            if isinstance(future.exception(), LostTask) and (half := len(batch.seeds) // 2):
+                halves += [batch.seeds[:half], batch.seeds[half:]]
+        batches = halves
+
+
+def _outcomes(
+    seeds: Sequence[int], future: Future[Sequence[Outcome]], died: Callable[[int], Outcome]
+) -> Iterator[Outcome]:
+    try:
+        yield from future.result()
+    except LostTask:
+        if len(seeds) == 1:
+            yield died(seeds[0])
 
 
 class Mismatch(Exception):

@@ -1,9 +1,10 @@
 """
 Would the tests notice? Small mistakes are put into the sources, one at a time; a test has to fail.
 
-    python -m fuzz.mutants --jobs 2 --filter plan-memory
+    python -m fuzz.mutants [--jobs N | --ray [ADDRESS]] --filter plan-memory
 
-`mutants.toml` lists the mutants: a line, what it becomes, the mistake, and the tests that are
+Copies of the tree are made in the folder for temporary files (TMPDIR), which all nodes of a cluster
+see. `mutants.toml` lists the mutants: a line, what it becomes, the mistake, and the tests that are
 expected to find it. Each mutant runs in a copy of the tree of its own. The tests have to pass
 without it first. Exits with 1 if a mutant survives, or if its tests could not decide.
 """
@@ -21,10 +22,13 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from lowerdeck.engines import Engine
+from models.campaign import add_options, engine_of, every_processor, main_of
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
@@ -37,6 +41,9 @@ SETTINGS = "pyproject.toml"
 
 TIME_LIMIT = 180
 """Seconds for the tests of one mutant; they take a few."""
+
+_PART = 40
+"""Selections of tests that run together without a mutant."""
 
 UNUSABLE = 70
 """The exit status of `RUNNER` if the module cannot be imported; pytest has none above 5."""
@@ -186,7 +193,7 @@ class Verdict:
     detail: str = ""
 
 
-def failing(selections: Sequence[tuple[str, ...]], pristine: Path) -> dict[tuple[str, ...], str]:
+def failing(pristine: Path, selections: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
     """The selections of tests that fail without a mutant, and what they say."""
     # One run for all is faster; each is looked at alone only if that fails.
     every = sorted({test for tests in selections for test in tests})
@@ -196,7 +203,7 @@ def failing(selections: Sequence[tuple[str, ...]], pristine: Path) -> dict[tuple
     return {}
 
 
-def judge(mutant: Mutant, pristine: Path, scratch: Path) -> Verdict:
+def judge(pristine: Path, scratch: Path, mutant: Mutant) -> Verdict:
     """Run the tests of a mutant in a copy with it."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -222,27 +229,28 @@ def describe(verdict: Verdict, verbose: bool) -> str:
     return f"{line}\n    {mutant.file}: {mutant.becomes}\n{verdict.detail[-2000:]}"
 
 
-def run(mutants: Sequence[Mutant], jobs: int, verbose: bool) -> int:
+def run(mutants: Sequence[Mutant], engine: Engine, verbose: bool) -> int:
     """Judge mutants and print the table; 1 if one was not killed."""
     for mutant in mutants:
         mutant.apply((ROOT / mutant.file).read_text())
-    with tempfile.TemporaryDirectory(prefix="mutants-") as name, ThreadPoolExecutor(jobs) as pool:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         scratch = Path(name).resolve()
         pristine = Tree.of(ROOT, scratch / "pristine").folder
         require_noticed_mistakes(pristine, scratch / "noticed")
         selections = list(dict.fromkeys(mutant.tests for mutant in mutants))
-        parts = [selections[k::jobs] for k in range(min(jobs, len(selections)))]
+        parts = [selections[k : k + _PART] for k in range(0, len(selections), _PART)]
         broken: dict[tuple[str, ...], str] = {}
-        for found in pool.map(failing, parts, [pristine] * len(parts)):
-            broken.update(found)
-
-        def verdict_on(mutant: Mutant) -> Verdict:
-            if mutant.tests in broken:
-                return Verdict(mutant, UNDECIDED, 0, f"without it:\n{broken[mutant.tests]}")
-            return judge(mutant, pristine, scratch)
-
+        for _, found in engine.deal(partial(failing, pristine), parts):
+            broken.update(found.result())
         outcomes: Counter[str] = Counter()
-        for verdict in pool.map(verdict_on, mutants):
+        judged = [mutant for mutant in mutants if mutant.tests not in broken]
+        for mutant in mutants:
+            if mutant.tests in broken:
+                verdict = Verdict(mutant, UNDECIDED, 0, f"without it:\n{broken[mutant.tests]}")
+                outcomes[UNDECIDED] += 1
+                print(describe(verdict, verbose), flush=True)
+        for _, future in engine.deal(partial(judge, pristine, scratch), judged):
+            verdict = future.result()
             outcomes[verdict.outcome] += 1
             print(describe(verdict, verbose), flush=True)
     print(
@@ -255,7 +263,7 @@ def run(mutants: Sequence[Mutant], jobs: int, verbose: bool) -> int:
 def main() -> int:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description="Check that the tests find mistakes.")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    add_options(parser, every_processor())
     parser.add_argument("--filter", default="", metavar="RE", help="mutants by name or file")
     parser.add_argument("-v", "--verbose", action="store_true", help="show what the tests said")
     arguments = parser.parse_args()
@@ -265,11 +273,11 @@ def main() -> int:
         if re.search(arguments.filter, f"{mutant.name} {mutant.file}")
     ]
     try:
-        return run(mutants, arguments.jobs, arguments.verbose)
+        return run(mutants, engine_of(arguments), arguments.verbose)
     except MutantError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

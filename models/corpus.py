@@ -4,6 +4,7 @@ Models of other frameworks, with the answers that the frameworks gave, through C
     python -m models.corpus tf1|caffe|tflite|keras|pt2|paddle|mindir|mxnet
                            [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
+                           [--jobs N | --ray [ADDRESS]]
 
 The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite` and so on: `case.json`,
 the model, and samples of inputs and expected outputs. It is the one that
@@ -28,10 +29,8 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -39,9 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.utils.exceptions import PassFailedException
 
+from lowerdeck.engines import Engine
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.errors import LoweringError
+from models.campaign import add_options, engine_of, every_processor, main_of
 from models.equal_elements import without_equal_orders
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
@@ -383,9 +384,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         way = "interpret" if options.interpret else options.export or "compile"
         ways = [(way, optional_passes() if options.disable_optional else options.disable)]
     totals: list[str] = []
-    status = 0
+    status, engine = 0, engine_of(options)
     for way, disable in ways:
-        counts = _run_all(cases, partial(_run, way=way, disable=disable), options.jobs)
+        counts = _run_all(cases, partial(_run, way=way, disable=disable), engine)
         how = f" ({_NAMES[way]}{', fewer passes' * bool(disable)})" if options.every_way else ""
         total = ", ".join(f"{counts[kind]} {kind}" for kind in ("refused", "wrong", "error"))
         totals.append(f"{options.kind}{how}: {counts['pass']} of {len(cases)} cases pass, {total}")
@@ -394,15 +395,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -> Counter[str]:
+def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], engine: Engine) -> Counter[str]:
     """Run cases, print a line for each, and count what became of them."""
     counts: Counter[str] = Counter()
-    with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
-        for case, future in [(case, pool.submit(run, case)) for case in cases]:
-            outcome = _crash(case, error) if (error := future.exception()) else future.result()
-            counts[outcome.status] += 1
-            message = outcome.message.rstrip().replace("\n", "\n    ")
-            print(f"{outcome.status:8} {outcome.name:28} {message}".rstrip(), flush=True)
+    for case, future in engine.deal(run, cases):
+        outcome = _crash(case, error) if (error := future.exception()) else future.result()
+        counts[outcome.status] += 1
+        message = outcome.message.rstrip().replace("\n", "\n    ")
+        print(f"{outcome.status:8} {outcome.name:28} {message}".rstrip(), flush=True)
     return counts
 
 
@@ -428,9 +428,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     passes.add_argument(
         "--disable-optional", action="store_true", help="leave out every pass that can be"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    add_options(parser, every_processor())
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

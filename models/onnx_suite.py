@@ -17,11 +17,9 @@ import re
 import sys
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from typing import Any, TypeAlias, cast
 
 import ml_dtypes
@@ -42,6 +40,7 @@ from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.passes.legalize.walk import LegalizationError
 from lowerdeck.passes.machinery.contracts import ContractError
+from models.campaign import add_options, engine_of, every_processor, main_of
 
 RANDOM = ("Bernoulli", "RandomNormalLike", "RandomUniformLike")
 """Operators of which only the shape and type can be compared."""
@@ -85,15 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     # The C compiler takes most of the time, and these programs run once.
     os.environ.setdefault("CFLAGS", "-O1")
-    cases = [case for case in load_cases() if re.search(options.filter, case.name)]
-    groups = _operators(cases)
-    operators = [groups[case.name] for case in cases]
-    runner = _Runner(options.form, options.interpret)
-    if options.jobs == 1:
-        outcomes = list(map(runner, cases, operators))
-    else:
-        with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-            outcomes = list(pool.map(runner, cases, operators, chunksize=16))
+    numbers = range(len(_chosen(options.filter)))
+    run = _Runner(options.form, options.interpret, options.filter)
+    found: dict[int, Outcome] = {}
+    for number, future in engine_of(options).deal(run, numbers):
+        error = future.exception()
+        found[number] = future.result() if error is None else run.failed(number, error)
+    outcomes = [found[number] for number in numbers]
     _report(outcomes, verbose=options.verbose)
     return int(any(outcome.status in ("wrong", "error") for outcome in outcomes))
 
@@ -103,7 +100,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--interpret", action="store_true", help="do not compile")
     parser.add_argument("--form", choices=("as-is", "dynamic", "constant"), default="as-is")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    add_options(parser, every_processor())
     parser.add_argument("--verbose", action="store_true", help="list refusals too")
     return parser.parse_args(arguments)
 
@@ -118,25 +115,35 @@ def load_cases() -> list[Any]:
         return load_model_tests(kind="node")
 
 
-def _operators(cases: Iterable[Any]) -> dict[str, str]:
-    """The operator of each case; expanded cases belong to the operator that they expand."""
+@cache
+def _chosen(pattern: str) -> list[tuple[Any, str]]:
+    """Cases by name, each with its operator; an expanded case has that which it expands."""
+    cases = [case for case in load_cases() if re.search(pattern, case.name)]
     first = {case.name: case.model.graph.node[0].op_type for case in cases}
-    return {name: first.get(name.split("_expanded")[0], "expanded") for name in first}
+    return [(case, first.get(case.name.split("_expanded")[0], "expanded")) for case in cases]
 
 
+@dataclass(frozen=True)
 class _Runner:
-    """Runs one case in one form; a class, so that it can be sent to other processes."""
+    """Runs one case in one form."""
 
-    def __init__(self, form: str, interpret: bool) -> None:
-        self.form = form
-        self.run: Run = _interpret if interpret else _compile_and_run
+    form: str
+    interpret: bool
+    pattern: str
 
-    def __call__(self, case: Any, operator: str) -> Outcome:
+    def __call__(self, number: int) -> Outcome:
+        case, operator = _chosen(self.pattern)[number]
+        run = _interpret if self.interpret else _compile_and_run
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compare = operator not in RANDOM
-            status, message = run_case(case, self.form, self.run, compare=compare)
+            status, message = run_case(case, self.form, run, compare=compare)
         return Outcome(case.name, operator, status, message)
+
+    def failed(self, number: int, error: BaseException) -> Outcome:
+        """What became of a case that raised what no compiler does, or ended its process."""
+        case, operator = _chosen(self.pattern)[number]
+        return Outcome(case.name, operator, "error", f"{type(error).__name__}: {error}")
 
 
 def _interpret(model: onnx.ModelProto, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,4 +289,4 @@ def _report(outcomes: Sequence[Outcome], *, verbose: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

@@ -5,10 +5,12 @@ import os
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
+from lowerdeck.engines import Engine
 from lowerdeck.plugins import temporarily
 from models.corpus import PATH_VARIABLE, corpus_folder, load_cases
 
@@ -45,6 +47,16 @@ def own_plugins() -> Iterator[None]:
     """What a test loads is forgotten behind it."""
     with temporarily():
         yield
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Engine]:
+    """One Ray on this machine for all tests, where it is installed."""
+    ray: Any = pytest.importorskip("ray", reason="Ray is not installed")
+    from lowerdeck.ray import Cluster
+
+    yield Cluster()
+    ray.shutdown()
 
 
 @pytest.fixture

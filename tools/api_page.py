@@ -51,7 +51,7 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "batching.Task",
             "batching.Done",
             "ray.map_batches",
-            "ray.engine_at",
+            "ray.Cluster",
         ],
     ),
     "Plugins": (

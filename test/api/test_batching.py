@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck import batching
-from lowerdeck.batching import ROWS, BatchError, Done, Settings, Task, batch, local
+from lowerdeck.batching import ROWS, BatchError, Done, Settings, Task, batch
 from lowerdeck.compiler import Model
+from lowerdeck.engines import Engine, InProcess
 from lowerdeck.tools.lowerdeck import main
 
 Array = NDArray[Any]
@@ -106,24 +108,32 @@ def test_results_are_those_of_single_rows(digits: Model, rows: Path, tmp_path: P
             np.testing.assert_array_equal(arrays["logits"], found[name]["logits"])
 
 
-def test_a_killed_run_goes_on(digits: Model, rows: Path, tmp_path: Path) -> None:
-    def killed(model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
-        yield from local(model, tasks[:2], settings)
+class Killed(InProcess):
+    """Ends after two tasks, as a user may end it."""
+
+    def deal(self, work: Any, tasks: Any, *, seconds: float | None = None) -> Iterator[Any]:
+        yield from super().deal(work, islice(tasks, 2))
         raise KeyboardInterrupt
 
+
+class Counted(InProcess):
+    """Knows what it has computed."""
+
+    def deal(self, work: Any, tasks: Any, *, seconds: float | None = None) -> Iterator[Any]:
+        listed: list[Task] = list(tasks)
+        self.computed = [Path(task.output).name for task in listed]
+        yield from super().deal(work, listed)
+
+
+def test_a_killed_run_goes_on(digits: Model, rows: Path, tmp_path: Path) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "results"
     batch(digits, rows, whole)
     with pytest.raises(KeyboardInterrupt):
-        batch(digits, rows, folder, engine=killed)
+        batch(digits, rows, folder, engine=Killed())
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.npz")}
-    computed: list[str] = []
-
-    def counted(model: Model, tasks: Sequence[Task], settings: Settings) -> Iterator[Done]:
-        computed.extend(Path(task.output).name for task in tasks)
-        yield from local(model, tasks, settings)
-
+    counted = Counted()
     assert batch(digits, rows, folder, engine=counted) == (40, 0)
-    assert computed == ["b.npy.0000000000.npz"]
+    assert counted.computed == ["b.npy.0000000000.npz"]
     assert {name: (folder / name).stat().st_mtime_ns for name in before} == before
     assert hashes(folder) == hashes(whole)
     np.save(rows / "c.npy", images(1))
@@ -318,34 +328,20 @@ def test_parquet(tmp_path: Path) -> None:
 # Ray, where it is installed
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """One Ray on this machine for all tests, as the command starts it."""
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from lowerdeck.ray import engine_at
-
-    engine_at()
-    yield ray
-    ray.shutdown()
-
-
 def test_ray_gives_the_same_files(
-    cluster: Any, digits: Model, table: Model, rows: Path, tmp_path: Path
+    cluster: Engine, digits: Model, table: Model, rows: Path, tmp_path: Path
 ) -> None:
-    from lowerdeck.ray import engine_at
-
-    del cluster
     here, there = tmp_path / "here", tmp_path / "there"
     assert batch(digits, rows, here) == (40, 0)
-    assert batch(digits, rows, there, engine=engine_at()) == (40, 0)
+    assert batch(digits, rows, there, engine=cluster) == (40, 0)
     assert hashes(here) == hashes(there)
     np.save(tmp_path / "i.npy", np.array([0, 9, 3]))
     with pytest.raises(BatchError, match=r"the first one i\.npy:1"):
-        batch(table, tmp_path / "i.npy", tmp_path / "t", engine=engine_at())
+        batch(table, tmp_path / "i.npy", tmp_path / "t", engine=cluster)
     assert batch(table, tmp_path / "i.npy", tmp_path / "t", Settings(max_errors=1)) == (3, 1)
 
 
-def test_map_batches(cluster: Any, digits: Model) -> None:
+def test_map_batches(cluster: Engine, digits: Model) -> None:
     from lowerdeck.ray import map_batches
 
     data: Any = pytest.importorskip("ray.data")
@@ -365,4 +361,4 @@ def test_no_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         ray.shutdown()
     monkeypatch.setattr(own, "_PATIENCE", 5.0)
     with pytest.raises(own.RayError, match=r"no cluster at 127\.0\.0\.1:1: "):
-        own.engine_at("127.0.0.1:1")
+        own.Cluster("127.0.0.1:1")

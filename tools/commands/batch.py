@@ -83,10 +83,10 @@ def run(args: argparse.Namespace) -> int:
 
     engine = None
     if args.engine == "ray":
-        from lowerdeck.ray import RayError, engine_at
+        from lowerdeck.ray import Cluster, RayError
 
         try:
-            engine = engine_at(args.address)
+            engine = Cluster(args.address)
         except RayError as error:
             raise ToolError(f"lowerdeck: --engine ray: {error}") from error
     elif args.address is not None:
