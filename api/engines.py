@@ -6,7 +6,7 @@ is the same for a cluster.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from lowerdeck.dialects.errors import LowerdeckError
 
-__all__ = ["Engine", "InProcess", "LostTask", "Processes", "limited"]
+__all__ = ["Engine", "InProcess", "LostTask", "Machines", "Processes", "limited", "lost"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -43,6 +43,28 @@ class Engine(Protocol):
         become of earlier ones. A process that is still at a task after `seconds` is ended; the
         result is LostTask then, as after any other end of a process. Other processes import what
         `work` and `tasks` refer to by name.
+        """
+        ...
+
+
+HERE = "this machine"
+"""The name of the only machine of engines without a cluster."""
+
+
+class Machines(Protocol):
+    """An engine that knows on which machine a task runs."""
+
+    def each(self, look: Callable[[], Result]) -> dict[str, Result]:
+        """What `look` gives on each machine, by the name of the machine."""
+        ...
+
+    def deal_alone(
+        self, work: Callable[[Task], Result], queues: Mapping[str, Iterator[Task]]
+    ) -> Iterator[tuple[Task, Future[Result]]]:
+        """
+        As `Engine.deal`, with one task at a time on each machine and nothing else beside it. By
+        machine, what its tasks are drawn from; machines may share a queue. A task whose machine is
+        lost runs on another one of the same queue; it is LostTask if there is none.
         """
         ...
 
@@ -104,6 +126,16 @@ class Processes:
         finally:
             for process in [*idle, *(process for _, process in running.values())]:
                 process.shutdown(wait=False, cancel_futures=True)
+
+    def each(self, look: Callable[[], Result]) -> dict[str, Result]:
+        """See `Machines.each`."""
+        return {HERE: look()}
+
+    def deal_alone(
+        self, work: Callable[[Task], Result], queues: Mapping[str, Iterator[Task]]
+    ) -> Iterator[tuple[Task, Future[Result]]]:
+        """See `Machines.deal_alone`."""
+        return Processes(1).deal(work, queues[HERE])
 
 
 def _process() -> ProcessPoolExecutor:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ from lowerdeck.batching import BatchError, Rows, checked_rows
 from lowerdeck.calibration import Array, by_name
 from lowerdeck.compiler import Model, Source, compile
 from lowerdeck.dialects.errors import LowerdeckError
-from lowerdeck.engines import limited, lost
+from lowerdeck.engines import LostTask, limited, lost
 
 __all__ = ["Cluster", "RayError", "map_batches"]
 
@@ -149,6 +151,63 @@ class Cluster:
             ready, _ = ray.wait([*running], num_returns=1)
             for reference in ready:
                 yield running.pop(reference), _result(ray, reference)
+
+    def each(self, look: Callable[[], Result]) -> dict[str, Result]:
+        """See `Machines.each`; machines are nodes, by their ids."""
+        remote = self._ray.remote(num_cpus=0, max_retries=0)(look)
+        nodes = [node["NodeID"] for node in self._alive()]
+        calls = {node: remote.options(scheduling_strategy=_on(node)).remote() for node in nodes}
+        found: dict[str, Result] = {}
+        for node, reference in calls.items():
+            with suppress(self._ray.exceptions.RayError):  # lost meanwhile: then it is none of them
+                found[node] = self._ray.get(reference, timeout=_PATIENCE)
+        return found
+
+    def deal_alone(
+        self, work: Callable[[T], Result], queues: Mapping[str, Iterator[T]]
+    ) -> Iterator[tuple[T, Future[Result]]]:
+        """See `Machines.deal_alone`: a task takes all processors of its node."""
+        ray = self._ray
+        shared = ray.put(work)
+        again: defaultdict[int, list[T]] = defaultdict(list)
+        running: dict[Any, tuple[T, str]] = {}
+        idle = [*queues]
+        while True:
+            sizes = {node["NodeID"]: node["Resources"].get("CPU", 1) for node in self._alive()}
+            for machine in [machine for machine in idle if machine in sizes]:
+                queue = queues[machine]
+                for task in islice(chain(again[id(queue)], queue), 1):
+                    with suppress(ValueError):
+                        again[id(queue)].remove(task)
+                    idle.remove(machine)
+                    options = {"num_cpus": sizes[machine], "scheduling_strategy": _on(machine)}
+                    remote = ray.remote(max_retries=0, **options)(_run)
+                    running[remote.remote([shared], None, task)] = task, machine
+            if not running:
+                break
+            (reference,), _ = ray.wait([*running], num_returns=1)
+            task, machine = running.pop(reference)
+            future = _result(ray, reference)
+            if not isinstance(future.exception(), LostTask):
+                idle.append(machine)
+                yield task, future
+            elif any(node["NodeID"] == machine for node in self._alive()):
+                idle.append(machine)  # the task has ended its process, not the node
+                yield task, future
+            else:
+                again[id(queues[machine])].append(task)
+        for queue in {id(queue): queue for queue in queues.values()}.values():
+            for task in chain(again[id(queue)], queue):
+                yield task, lost("no machine is left that it could run on")
+
+    def _alive(self) -> list[dict[str, Any]]:
+        return [node for node in self._ray.nodes() if node["Alive"]]
+
+
+def _on(node: str) -> Any:
+    """That a task runs on a node, and nowhere else."""
+    strategies = importlib.import_module("ray.util.scheduling_strategies")
+    return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def _ray() -> Any:

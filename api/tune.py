@@ -6,41 +6,55 @@ its kernels, so that as many kernels are tried at once as there are, each on wei
 cold as in real use.
 The variants run in turns; then each kernel gets the schedule that was best for it. What was found
 can be written to a file (`write_schedules`) that goes wherever the model goes.
+
+Campaigns over many models (`kernels_of`, `measure`) measure each kernel once, known by its
+`kernel_key`, and keep all times in a `lowerdeck.schedules.Database`, from which `schedules_from`
+takes those of a model.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, cast
 
 from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from lowerdeck import cache as disk_cache
 from lowerdeck.compiler import CompileOptions, Model, compile_with, import_and_lower, key_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.files import replacing
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.buffers.coding import UncodableError, encode_region
 from lowerdeck.lowering.entry.compute_in_place import OVER
 from lowerdeck.lowering.entry.divide_functions import REST
-from lowerdeck.lowering.strategies.registry import described
+from lowerdeck.lowering.form.choose_strategies import ChooseStrategiesPass
+from lowerdeck.lowering.strategies.base import Setting as LoweringSetting
+from lowerdeck.lowering.strategies.registry import candidates, described
+from lowerdeck.lowering.targets import NATIVE, machine_key
+from lowerdeck.passes.machinery.context import options_of
+from lowerdeck.passes.machinery.structure import nameless_key
+from lowerdeck.schedules import GAIN, Database
 
 MAX_VARIANTS = 12
 
 _COMPILING = 0.6
 """The part of the time after which no more variants are compiled."""
 
-_GAIN = 0.02
-"""What a kernel must save to leave the best by rule: less is within the noise."""
-
 _VERSION_KEY, _VERSION = "lowerdeck_schedules", 1
 
 _MIN_ROUNDS = 5
+_MIN_SAMPLES = 7
 _RUNS = 3
 """Of a variant in a round; the first one finds another's data in the caches."""
 
@@ -101,7 +115,7 @@ def best_ranks(times: Mapping[int, Times]) -> dict[str, int]:
     for name, by_rule in times[0].items():
         others = {rank: known[name] for rank, known in times.items() if name in known}
         rank = min(others, key=lambda rank: others[rank])
-        if others[rank] < (1 - _GAIN) * by_rule:
+        if others[rank] < (1 - GAIN) * by_rule:
             found[name] = rank
     return found
 
@@ -190,6 +204,150 @@ def _timed(call: Callable[[], None]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+# Campaigns
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a model, before it has a schedule."""
+
+    name: str
+    """That of the first of equal kernels of the model."""
+    key: str
+    """Equal for equal kernels of all models; empty for one that only its own model has."""
+    candidates: Sequence[str]
+    """Its schedules, in the order in which they are tried: the best by estimate first."""
+    ranks: Mapping[str, int]
+    """Their places by estimate."""
+
+
+def kernel_key(kernel: KernelOp) -> str:
+    """
+    What identifies a kernel, its layouts and which of its inputs are constants, in any model and
+    process; empty if it holds constants itself, or operations from outside.
+    """
+    properties = {name: str(value) for name, value in kernel.properties.items()}
+    properties |= {name: str(value) for name, value in kernel.attributes.items()}
+    properties.pop("sym_name", None)
+    constants = [kernel.is_constant(position) for position in range(len(kernel.inputs))]
+    try:
+        body = encode_region(kernel.body)
+    except UncodableError:
+        return ""
+    facts = repr((sorted(properties.items()), constants)).encode()
+    return hashlib.sha256(facts + body).hexdigest()
+
+
+def kernels_of(model: str, options: CompileOptions) -> list[Kernel]:
+    """The kernels of a model that have a choice of schedules, each of equal ones once."""
+    found: list[Kernel] = []
+    instead = {ChooseStrategiesPass.name: _Listing(found)}
+    import_and_lower(model, "kernels", replace(options, rank=0, schedules={}), instead=instead)
+    return found
+
+
+class _Listing(ModulePass):
+    """`choose-strategies`, which tells what there is to choose from."""
+
+    name = ChooseStrategiesPass.name
+
+    def __init__(self, found: list[Kernel]) -> None:
+        self._found = found
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        setting = LoweringSetting.of(options_of(ctx))
+        seen: set[Hashable] = set()
+        for kernel in [k for k in all_ops(op) if isinstance(k, KernelOp)]:
+            if (nameless := nameless_key(kernel)) in seen:
+                continue
+            seen.add(nameless)
+            ways = sorted(candidates(kernel, setting), key=lambda way: way.cycles)
+            texts = dict.fromkeys(described(kernel, way.schedule) for way in ways)
+            if len(texts) > 1:
+                ranks = {text: rank for rank, text in enumerate(texts)}
+                name = kernel.sym_name.data
+                self._found.append(Kernel(name, kernel_key(kernel), [*texts], ranks))
+        ChooseStrategiesPass().apply(ctx, op)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a kernel took by one of its candidates."""
+
+    candidate: str
+    seconds: float
+    spread: float
+
+
+def measure(
+    model: str,
+    options: CompileOptions,
+    inputs: Inputs,
+    tried: Mapping[str, Sequence[str]],
+    seconds: float,
+) -> dict[str, list[Measured]]:
+    """
+    The times of kernels, by name, by the first of their candidates in `tried`; all others have the
+    best by estimate.
+
+    Variants of the whole model, each with one candidate of every kernel, run in turns, and stop
+    when the intervals of all kernels are small, or after `seconds`.
+    """
+    count = min(max(map(len, tried.values()), default=0), MAX_VARIANTS)
+    models: list[Model] = []
+    for place in range(count):
+        schedules = {name: own[place] for name, own in tried.items() if place < len(own)}
+        variant = replace(options, profile=True, schedules=schedules)
+        models.append(compile_with(model, variant, cache=False))
+    samples: dict[tuple[str, int], list[float]] = {}
+    end, rounds = time.perf_counter() + seconds, 0
+    while rounds < _MIN_SAMPLES or (
+        time.perf_counter() < end and not all(map(_is_narrow, samples.values()))
+    ):
+        rounds += 1
+        for place, compiled in enumerate(models):
+            for name, taken in _times(compiled, inputs, tried).items():
+                if place < len(tried[name]):
+                    samples.setdefault((name, place), []).append(taken)
+    found: dict[str, list[Measured]] = {}
+    for (name, place), taken in sorted(samples.items()):
+        measured = Measured(tried[name][place], median(taken), spread_of(taken))
+        found.setdefault(name, []).append(measured)
+    return found
+
+
+def _times(model: Model, inputs: Inputs, names: Collection[str]) -> Times:
+    """The least of some runs, by the names of kernels."""
+    found: Times = {}
+    for kernel in model.profile(inputs, seconds=0).kernels:
+        name = kernel_of(kernel.kernel, names) if kernel.schedule else None
+        if name is not None:
+            found[name] = found.get(name, 0.0) + kernel.seconds
+    return found
+
+
+def spread_of(samples: Sequence[float]) -> float:
+    """
+    Half of the interval of 95 % of the median, as a part of it: between order statistics, whatever
+    the distribution is (Conover, Practical Nonparametric Statistics, 3.2).
+    """
+    ordered, count = sorted(samples), len(samples)
+    below = max(math.floor((count - 1.96 * math.sqrt(count)) / 2), 0)
+    return (ordered[count - 1 - below] - ordered[below]) / 2 / max(median(ordered), 1e-12)
+
+
+def _is_narrow(samples: Sequence[float]) -> bool:
+    return spread_of(samples) < GAIN / 2
+
+
+def schedules_from(database: Database, model: str, options: CompileOptions) -> dict[str, str]:
+    """For `CompileOptions.schedules`, what a database knows to be faster for a model's kernels."""
+    kernels = kernels_of(model, options)
+    offered = {kernel.key: kernel.candidates for kernel in kernels if kernel.key}
+    best = database.best(offered, options.target, machine_key(NATIVE))
+    return {kernel.name: best[kernel.key] for kernel in kernels if kernel.key in best}
 
 
 # What is kept

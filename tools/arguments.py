@@ -50,7 +50,9 @@ class Arguments(Protocol):
         ...
 
 
-_TO_LOOPS = ("compile", "run", "batch", "bench", "report", "view", "explain", "check", "reduce")
+_TO_LOOPS = (
+    *("compile", "run", "batch", "bench", "tune", "report", "view", "explain", "check", "reduce"),
+)
 """The commands that lower a model."""
 
 _SWITCHES = frozenset(
@@ -64,7 +66,8 @@ _TAKEN_BY: Mapping[str, Sequence[str]] = {
         (*_TO_LOOPS, "export", "prune"),
     ),
     "--skip-nodes": (*_TO_LOOPS, "export", "prune", "quantize"),
-    **dict.fromkeys(("--state", "--target", "--threads", "--max-stack"), _TO_LOOPS),
+    **dict.fromkeys(("--state", "--threads", "--max-stack"), _TO_LOOPS),
+    "--target": tuple(name for name in _TO_LOOPS if name != "tune"),
     **dict.fromkeys(("--strategy", "--disable-strategy"), _TO_LOOPS),
     **dict.fromkeys(("--strict-accuracy", "--small-weights", "--weight-format"), _TO_LOOPS),
     **dict.fromkeys(("--precision", "--ranges"), (*_TO_LOOPS, "export")),

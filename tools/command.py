@@ -60,9 +60,15 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_command(
-    commands: Any, name: str, function: Command, text: str, *, example: str = ""
+    commands: Any,
+    name: str,
+    function: Command,
+    text: str,
+    *,
+    example: str = "",
+    takes_several: bool = False,
 ) -> argparse.ArgumentParser:
-    """The parser of a command on a model, with the arguments that all of them take."""
+    """The parser of a command on a model, or on several, with the arguments of all of them."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=text,
@@ -70,7 +76,8 @@ def add_command(
         epilog=f"{EXAMPLE}{example}" if example else None,
     )
     parser.set_defaults(command=function)
-    parser.add_argument("model", metavar="MODEL", help=f"model file: {known_formats()}")
+    number = {"dest": "models", "nargs": "*"} if takes_several else {"dest": "model"}
+    parser.add_argument(metavar="MODEL", help=f"model file: {known_formats()}", **number)
     group = parser.add_argument_group(HOW_TO_COMPILE)
     add_options(group, command=name)
     parser.add_argument(

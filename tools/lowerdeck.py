@@ -29,6 +29,7 @@ from lowerdeck.tools.commands import (
     quantize,
     report,
     run,
+    tune,
     view,
 )
 from lowerdeck.tools.common import EXIT_CODES, run_tool
@@ -41,6 +42,7 @@ COMMANDS = (
     run,
     batch,
     bench,
+    tune,
     export,
     quantize,
     prune,

@@ -73,7 +73,8 @@ def add_to(commands: Any) -> None:
     add(
         "--schedules",
         metavar="F",
-        help="with --tune write what was found to F; else compile with what F holds",
+        help="with --tune write what was found to F; else compile with what F holds: such a file, "
+        "or a database that lowerdeck tune has written",
     )
 
 
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         if args.tune is not None:
             options = _tuned(args, options)
         elif args.schedules is not None:
-            options = _with_schedules(args.schedules, options)
+            options = _with_schedules(args.schedules, args.model, options)
         generate(args.model, scratch, options)
         if not args.force:
             _refuse_to_replace(args.out, os.listdir(scratch))
@@ -196,12 +197,17 @@ def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
     return tuned
 
 
-def _with_schedules(path: str, options: CompileOptions) -> CompileOptions:
-    """The options with the schedules of a file."""
-    from lowerdeck.tune import read_schedules
+def _with_schedules(path: str, model: str, options: CompileOptions) -> CompileOptions:
+    """The options with the schedules of a file, or those that a database has for the model."""
+    from lowerdeck.schedules import Database, is_database
+    from lowerdeck.tune import read_schedules, schedules_from
 
     try:
-        return replace(options, schedules=read_schedules(path))
+        if is_database(path):
+            found = schedules_from(Database(path), model, options)
+        else:
+            found = read_schedules(path)
+        return replace(options, schedules=found)
     except ValueError as error:
         raise ToolError(str(error)) from error
 
