@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from lowerdeck.dialects.errors import LowerdeckError
 
@@ -120,7 +120,8 @@ class Processes:
                     task, process = running.pop(future)
                     if isinstance(future.exception(), BrokenProcessPool):
                         process.shutdown()
-                        process, future = _process(), lost("the process has ended")
+                        process = _process()
+                        future = lost("the process has ended")
                     idle.append(process)
                     yield task, future
         finally:
@@ -142,9 +143,9 @@ def _process() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, get_context("fork"))
 
 
-def lost(text: str) -> Future[Result]:
+def lost(text: str) -> Future[Any]:
     """What becomes of a task whose process has ended."""
-    future: Future[Result] = Future()
+    future: Future[Any] = Future()
     future.set_exception(LostTask(text))
     return future
 

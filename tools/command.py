@@ -76,8 +76,9 @@ def add_command(
         epilog=f"{EXAMPLE}{example}" if example else None,
     )
     parser.set_defaults(command=function)
-    number = {"dest": "models", "nargs": "*"} if takes_several else {"dest": "model"}
-    parser.add_argument(metavar="MODEL", help=f"model file: {known_formats()}", **number)
+    dest, number = ("models", "*") if takes_several else ("model", None)
+    formats = f"model file: {known_formats()}"
+    parser.add_argument(dest, nargs=number, metavar="MODEL", help=formats)
     group = parser.add_argument_group(HOW_TO_COMPILE)
     add_options(group, command=name)
     parser.add_argument(
