@@ -85,13 +85,17 @@ class Case:
         inputs: Sequence[tuple[str, Any]],
         outputs: Sequence[tuple[str, Any]],
         state: Sequence[tuple[str, Any]],
+        after: Sequence[tuple[str, Any]] = (),
     ) -> None:
-        """Add a call."""
+        """Add a call; `after` is what it has made of inputs."""
         self.data["outputs"] = [
             {"name": name, "dtype": array.dtype.name}
             for name, array in zip([n for n, _ in outputs], arrays([v for _, v in outputs]))
         ]
-        parts = {"inputs": inputs, "expected": outputs} | ({"state": state} if state else {})
+        self.data["mutated_inputs"] = [name for name, _ in after]
+        parts = {"inputs": inputs, "expected": outputs}
+        parts |= {"state": state} if state else {}
+        parts |= {"inputs_after": after} if after else {}
         number = len(self.data["samples"])
         entry = {}
         for key, pairs in parts.items():

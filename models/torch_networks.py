@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,12 +144,23 @@ def vision() -> Iterator[Network]:
     )
 
 
+def suppressed(boxes: Any, scores: Any, classes: Any, threshold: float) -> Any:
+    """Boxes that are kept of each class: those of others are far away."""
+    from torchvision.ops import nms
+
+    far = torch.cat([boxes.flatten(), boxes.new_zeros(1)]).max() + 1
+    return nms(boxes + (classes.to(boxes) * far)[:, None], scores, threshold)
+
+
 class Detector(nn.Module):
     """A detector with tensors in place of lists and dictionaries."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        # torchvision's own decides by the number of boxes, which export does not know.
+        boxes: Any = importlib.import_module("torchvision.ops.boxes")
+        boxes.batched_nms = suppressed
 
     def forward(self, image: torch.Tensor) -> Any:
         return tuple(self.model([image])[0].values())

@@ -11,30 +11,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.dialects.builtin import ComplexType, UnrankedTensorType
 from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.arguments import Given, plain_attribute
-from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.core.types import element_type, i64
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 
 _SAME_ELEMENTS = frozenset(
-    "view reshape flatten unflatten squeeze unsqueeze ravel "
+    "view reshape flatten unflatten squeeze unsqueeze ravel view_as reshape_as _reshape_alias "
     "atleast_1d atleast_2d atleast_3d".split()
 )
-_ITSELF = frozenset("transpose swapaxes t mT".split())
-_IDENTITY = frozenset("alias detach lift contiguous to type_as dropout".split())
+_ITSELF = frozenset("transpose swapaxes swapdims t mT conj _conj".split())
+_IDENTITY = frozenset(
+    "alias detach lift lift_fresh contiguous to type_as dropout alpha_dropout feature_dropout "
+    "positive pin_memory resolve_conj resolve_neg".split()
+)
+_COMPLEX = {"view_as_real": "view_as_complex", "view_as_complex": "view_as_real"}
 _SCATTERS = {
     "select": "select_scatter",
     "slice": "slice_scatter",
     "diagonal": "diagonal_scatter",
 }
-_READ_ONLY = frozenset(
+_BY_PLACES = frozenset(
     "expand expand_as broadcast_to split split_with_sizes chunk unbind tensor_split narrow movedim "
-    "unfold meshgrid view_as_real as_strided view_dtype".split()
+    "moveaxis hsplit vsplit dsplit unfold as_strided numpy_T adjoint mH matrix_H linalg_diagonal "
+    "real imag".split()
 )
 
-VIEWS = _SAME_ELEMENTS | _ITSELF | _IDENTITY | _SCATTERS.keys() | _READ_ONLY | {"permute"}
+VIEWS = (
+    _SAME_ELEMENTS
+    | _ITSELF
+    | _IDENTITY
+    | _SCATTERS.keys()
+    | _BY_PLACES
+    | {"permute", "view_as_real", "view_as_complex"}
+)
 """Operators of `aten`, without overloads, whose results show elements of their first operand."""
 
 
@@ -95,8 +108,8 @@ class Alias:
             raise AliasError("a write to elements of which another tensor may have a copy")
         before = self._chain(block) if self.steps else [self.storage.value]
         new = value
-        for (op, _), base in reversed(list(zip(self.steps, before, strict=False))):
-            new = _put(block, op, base, new)
+        for (op, index), base in reversed(list(zip(self.steps, before, strict=False))):
+            new = _put(block, op, index, base, new)
         self.storage.value = new
         self.storage.version += 1
         self.value, self.version = value, self.storage.version
@@ -107,10 +120,11 @@ def name_of(op: Pt2Op) -> str:
     return op.op_type.split(".")[1]
 
 
-def _put(block: Block, op: Pt2Op, base: SSAValue, new: SSAValue) -> SSAValue:
-    """What a view has been taken of, after `new` has been written into the view."""
+def _put(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> SSAValue:
+    """What a view has been taken of, after `new` has been written into one of its results."""
     name = name_of(op)
-    if op.op_type == "aten.view.dtype":
+    is_part = name in ("real", "imag") and isinstance(element_type(base), ComplexType)
+    if op.op_type == "aten.view.dtype" or is_part:
         raise AliasError("a write to the bytes of elements of another type")
     if name in _SCATTERS:
         target = f"aten.{_SCATTERS[name]}.default"
@@ -138,10 +152,28 @@ def _put(block: Block, op: Pt2Op, base: SSAValue, new: SSAValue) -> SSAValue:
         back = [order.index(k) for k in range(len(order))]
         given: dict[str, Given] = {"self": new, "dims": plain_attribute(back)}
         return _add(block, "aten.permute.default", given, base)
-    raise AliasError(f"a write through the result of {op.op_type}")
+    if name in _COMPLEX:
+        return _add(block, f"aten.{_COMPLEX[name]}.default", {"self": new}, base)
+    return _put_by_places(block, op, index, base, new)
 
 
-def _add(block: Block, target: str, given: dict[str, Given], like: SSAValue) -> SSAValue:
+def _put_by_places(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> SSAValue:
+    """As `_put`, for any view: it is taken of the places of all elements, too."""
+    whole = UnrankedTensorType(i64)
+    count = _add(block, "aten.sym_numel.default", {"self": base}, whole)
+    places = _add(block, "aten.arange.default", {"end": count}, whole)
+    copy = op.clone()
+    copy.operands[0] = _add(block, "aten.view_as.default", {"self": places, "other": base}, whole)
+    for result in copy.results:
+        Rewriter.replace_value_with_new_type(result, whole)
+    block.add_op(copy)
+    given: dict[str, Given] = {"self": base, "index": copy.results[index], "source": new}
+    return _add(block, "aten.put.default", given, base)
+
+
+def _add(
+    block: Block, target: str, given: dict[str, Given], like: SSAValue | Attribute
+) -> SSAValue:
     cls = op_class(target)
     assert cls is not None
     op = cls(given, [UnrankedTensorType(element_type(like))])

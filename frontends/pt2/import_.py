@@ -422,6 +422,8 @@ class _Importer:
             if source is not None and in_place and base not in VIEWS:
                 if index:
                     raise AliasError(f"result {index} of an operator in place")
+                if self._shows_twice(scope.graph["tensor_values"][_first_name(node)]):
+                    raise AliasError("a write to elements that the tensor shows several times")
                 source.write(scope.block, result)
                 scope.names[name] = source
             elif source is not None and base in VIEWS and self._is_view(node, op, base, scope):
@@ -445,7 +447,7 @@ class _Importer:
         if base in ("to", "type_as"):
             same = metas[_output_names(node)[0][1]]["dtype"] == meta["dtype"]
             return same and op.argument("copy") is not True if base == "to" else same
-        if base in ("reshape", "contiguous", "flatten", "ravel", "unflatten"):
+        if base in ("reshape", "reshape_as", "contiguous", "flatten", "ravel", "unflatten"):
             if self._lies_in_order(meta):
                 return True
             if base == "contiguous":
@@ -456,7 +458,7 @@ class _Importer:
                 scope.names[_first_name(node)].storage.unclear = True
                 return False
             return can_view(sizes, strides, new)
-        if base == "dropout":
+        if base.endswith("dropout"):
             return not op.argument("train")
         return True
 
@@ -465,6 +467,14 @@ class _Importer:
         found = [size_of(size, self.symbols).value for size in sizes]
         known = [number for number in found if number is not None]
         return known if len(known) == len(found) else None
+
+    def _shows_twice(self, meta: Mapping[str, Any]) -> bool:
+        """True if a dimension shows the same elements again and again."""
+        pairs = zip(meta["sizes"], meta["strides"], strict=True)
+        return any(
+            size_of(stride, self.symbols) == 0 and size_of(size, self.symbols) not in (0, 1)
+            for size, stride in pairs
+        )
 
     def _lies_in_order(self, meta: Mapping[str, Any]) -> bool:
         """True if the elements of a tensor lie in the order of their indices."""

@@ -27,6 +27,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     numpy_dtype,
 )
+from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import functional, overloads, positional, results_of
@@ -51,8 +52,9 @@ _MAY_COPY = frozenset("reshape flatten ravel unflatten contiguous reshape_as".sp
 """Operators whose results show the elements of the operand if these lie in order."""
 
 _OUT_OF_ORDER = frozenset(
-    "transpose permute t mT numpy_T swapaxes movedim moveaxis expand expand_as select slice narrow "
-    "diagonal unfold chunk split split_with_sizes unbind tensor_split broadcast_to".split()
+    "transpose permute t mT mH numpy_T adjoint matrix_H swapaxes swapdims movedim moveaxis expand "
+    "expand_as broadcast_to select slice narrow diagonal linalg_diagonal unfold chunk split "
+    "split_with_sizes unbind tensor_split hsplit vsplit dsplit real imag".split()
 )
 """Views whose elements lie apart, or in another order."""
 
@@ -312,10 +314,12 @@ class Operators:
             self.journal.storage(source.storage)
             source.storage.unclear = True
             return False
-        return base != "dropout" or not op.argument("train")
+        return not base.endswith("dropout") or not op.argument("train")
 
     def write(self, into: Tensor, value: SSAValue) -> None:
         """Let the elements of a tensor be those of a value."""
+        if any(self._shows_twice(op) for op, _ in into.steps):
+            raise ScriptError("a write to elements that the tensor shows several times")
         self.journal.storage(into.storage)
         self.journal.alias(into)
         before = self.block.last_op
@@ -328,6 +332,13 @@ class Operators:
         into.storage.version = into.version = version + 1
         if into.steps:
             self._follow_from(before)
+
+    def _shows_twice(self, op: Pt2Op) -> bool:
+        """True for a view that repeats elements."""
+        if op.op_type.split(".")[1] not in ("expand", "expand_as", "broadcast_to"):
+            return False
+        sizes = [product(self.follower.dims(v)) for v in (op.operands[0], op.results[0])]
+        return sizes[0] != sizes[1] and sizes[1] != 0
 
     def _given(self, formal: Argument, value: Any) -> Given | None:
         """An argument of an op; None for one without meaning."""
@@ -369,7 +380,7 @@ class Operators:
             return len(values[[*values][1]])
         if base in ("nonzero_numpy", "where"):
             return len(self.dims(cast(Tensor, first)))
-        if target == "aten.tensor_split.indices":
+        if "indices" in values:  # of *split
             return len(values["indices"]) + 1
         axis = values.get("dim", 0)
         dims = self.dims(cast(Tensor, first))
@@ -386,7 +397,7 @@ class Operators:
             return size
         if not isinstance(parts, int) or parts < 1:
             raise ScriptError(f"{parts} parts")
-        if base == "tensor_split":
+        if base in ("tensor_split", "hsplit", "vsplit", "dsplit"):
             return parts
         each = max(1, -(-size // parts)) if "chunk" in base else parts
         return max(1, -(-size // each))

@@ -20,7 +20,7 @@ _BOOLEAN = frozenset(
 _INDEX = frozenset(
     "argmax argmin argsort nonzero argwhere nonzero_numpy count_nonzero one_hot randperm "
     "tril_indices triu_indices bincount sym_size sym_numel sym_stride sym_storage_offset "
-    "nms".split()
+    "_shape_as_tensor nms".split()
 )
 _INDEX_SECOND = frozenset(
     "max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d adaptive_max_pool2d "
@@ -81,6 +81,7 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
         return ui8 if name in ("all", "any") and first == ui8 else i1
     if (
         name in _INDEX
+        or (name == "where" and not builder.has("self"))
         or (index and name in _INDEX_SECOND)
         or (index == 1 and _is_extremum(builder, name))
     ):

@@ -779,6 +779,12 @@ def legalize_size(builder: Pt2Legalizer) -> Results:
     return [TensorValue.dim(builder, dims_of(x)[builder.dim()]).value]
 
 
+@legalizes("_shape_as_tensor")
+def legalize_shape(builder: Pt2Legalizer) -> Results:
+    """All sizes, as a vector."""
+    return [builder.dims(dims_of(builder.input()))]
+
+
 @legalizes("_local_scalar_dense", "item")
 def legalize_item(builder: Pt2Legalizer) -> Results:
     """The only element."""

@@ -178,7 +178,7 @@ def legalize_index_put(builder: Pt2Legalizer) -> Results:
     updates = builder.transpose(wide, [order.index(k) for k in range(rank)])
     reduction = "add" if builder.flag("accumulate") else "none"
     if reduction == "add" and element_type(x) == i1:
-        builder.refuse("sums of truth values", "numbers")
+        reduction = "max"
     result = builder.add(ScatterNdOp(moved, places.index.value, updates, reduction))
     return [builder.transpose(result, [places.order.index(k) for k in range(rank_of(x))])]
 
@@ -272,7 +272,8 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
     flat = builder.reshape(x, [product(dims_of(x))])
     places = wrapped(builder, builder.reshape(index, [product(dims_of(index))]), dims_of(flat)[0])
     source = builder.reshape(builder.cast(builder.input("source"), x), places.dims)
-    reduction = "add" if builder.flag("accumulate") else "none"
+    add = "max" if element_type(x) == i1 else "add"
+    reduction = add if builder.flag("accumulate") else "none"
     result = builder.add(ScatterElementsOp(flat, places.value, source, 0, reduction))
     return [builder.reshape(result, dims_of(x))]
 

@@ -1,0 +1,68 @@
+"""Which tensors share elements: what a write through a view changes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.dialects.pt2 import schema
+from lowerdeck.frontends import load_model
+from lowerdeck.frontends.pt2.aliases import VIEWS
+
+from .pt2_archives import meta, node, write  # noqa: TID251
+
+
+def test_what_shares_elements_by_its_schema_is_a_view() -> None:
+    lines = (Path(schema.__file__).parent / "ops.txt").read_text().splitlines()
+    shown = [re.match(r"aten\.(\w+)\.\w+\(.*\) -> Tensor\(a( -> \*)?\)", line) for line in lines]
+    names = {found[1] for found in shown if found}
+    assert len(names) > 50
+    assert names <= VIEWS
+
+
+def _ints(*numbers: int) -> dict[str, Any]:
+    return {"as_ints": list(numbers)}
+
+
+def _int(number: int) -> dict[str, Any]:
+    return {"as_int": number}
+
+
+_CASES: dict[str, tuple[str, dict[str, Any], tuple[int, ...], tuple[Any, ...]]] = {
+    "narrow": ("narrow.default", {"dim": _int(1), "start": _int(1), "length": _int(2)}, (2, 2),
+               (slice(None), slice(1, 3))),
+    "numpy_T": ("numpy_T.default", {}, (3, 2), (...,)),
+    "swapdims": ("swapdims.default", {"dim0": _int(0), "dim1": _int(1)}, (3, 2), (...,)),
+    "view_as": ("view_as.default", {"other": "z"}, (3, 2), (...,)),
+    "positive": ("positive.default", {}, (2, 3), (...,)),
+    "unfold": ("unfold.default", {"dimension": _int(1), "size": _int(1), "step": _int(2)},
+               (2, 2, 1), (slice(None), slice(None, None, 2))),
+    "expand": ("expand.default", {"size": _ints(1, 2, 3)}, (1, 2, 3), (...,)),
+    "diagonal": ("linalg_diagonal.default", {"offset": _int(1)}, (2,), ([0, 1], [1, 2])),
+}  # fmt: skip
+"""The view, its arguments and shape, and which elements of `x` it shows."""
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_a_write_through_a_view_changes_what_it_shows(tmp_path: Path, name: str) -> None:
+    target, arguments, shape, places = _CASES[name]
+    first = "A" if name == "diagonal" else "self"
+    nodes = [
+        node(target, "v", **{first: "x"}, **arguments),
+        node("mul.Tensor", "w", self="v", other="v"),
+        node("copy_.default", "c", self="v", src="w"),
+    ]
+    tensors = {"x": meta("f4", [2, 3]), "z": meta("f4", [3, 2])}
+    tensors |= {one: meta("f4", shape) for one in ("v", "w", "c")}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "z"], ["x"], {})
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    found = Calls(load_model(path))({"x": x, "z": x.T})
+    expected = x.copy()
+    expected[places] *= expected[places]
+    assert np.asarray(found["x"]).tolist() == expected.tolist()
+    assert np.asarray(found["x_next"]).tolist() == expected.tolist()
