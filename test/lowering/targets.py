@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.targets import TARGETS, compiler_flags, obstacle, target_named
 
+from .forms import EVERY_FORM, is_lowered  # noqa: TID251  (as below)
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     FLAGS,
     VECTOR_FLAGS,
@@ -43,6 +44,13 @@ EVERY_TARGET = tuple(
 """
 Those that code can be made for, but for the ones whose loops differ in products of bytes alone, and
 but for all but one of a family.
+"""
+
+SOME_TARGETS = EVERY_TARGET if EVERY_FORM else ("x86-64-v4", "aarch64", "c99")
+OTHER_TARGETS = EVERY_TARGET if EVERY_FORM else ("x86-64-v3", "x86-64", "cortex-m4")
+"""
+Half of them each, with vectors of different widths and without: tests of forms that have little to
+do with the target are on one half, their neighbors on the other; `make test-slow` has all.
 """
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -123,28 +131,23 @@ def suite_for(target: str, folder: Path) -> Suite:
     return Suite(folder, flags=(*FLAGS, *target_named(target).flags))
 
 
-_TURNS = (
-    *("x86-64-v4", "x86-64", "x86-64-v3", "c99"),
-    *("x86-64-v4", "aarch64", "x86-64-v3", "cortex-m4"),
-)
-"""Those of EVERY_TARGET, with wide vectors every other time."""
-
-
 def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET) -> Suite:
     """
     A suite whose programs are spread over targets, of which a test makes a suite each: of many
-    modules, each is lowered for one; of few, for more than one, so that none of the targets has
-    nothing to do.
+    modules, each is lowered for one, and half of them by `make test-slow` alone; of few, for more
+    than one, so that none of the targets has nothing to do.
 
     So each form is tested, and each target, but not each form on each target. A module keeps all
     its inputs.
     """
     suite = suite_for(target, folder)
-    suite.is_turn = partial(_is_turn, target, _TURNS if among == EVERY_TARGET else among)
+    suite.is_turn = partial(_is_turn, target, among)
     return suite
 
 
 def _is_turn(target: str, turns: Sequence[str], number: int, count: int) -> bool:
+    if count >= 2 * len(turns) and not EVERY_FORM:
+        return is_lowered(number) and target == turns[_mixed(number // 2, len(turns))]
     if count > len(turns):
         return target == turns[_mixed(number, len(turns))]
     # Each time around, the modules begin with another one: it is not always the same that has all

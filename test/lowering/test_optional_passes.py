@@ -40,8 +40,10 @@ from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import check_contract
 from lowerdeck.passes.machinery.options import CompileOptions
 
+from .forms import EVERY_FORM  # noqa: TID251  (as below)
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     VECTOR_FLAGS,
+    Body,
     Program,
     Suite,
     module_of,
@@ -83,9 +85,8 @@ def convolution(
 
 def network(x: SSAValue) -> list[SSAValue]:
     """
-    A convolution whose result a depthwise one reads, a concatenation of which a part is used,
-    softmaxes, products of halves and of bytes, two filters for each channel, one of one tap, one
-    tap with a stride, a transposed convolution, a pool of deep windows, and mirrored borders.
+    A convolution whose result a depthwise one reads, a concatenation of which a part is used, and
+    softmaxes.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -95,10 +96,23 @@ def network(x: SSAValue) -> list[SSAValue]:
     soft = e.TanhOp(part).result
     for axis in (3, 2, 3):
         soft = SoftmaxOp(soft, axis).result
+    return [joined, soft]
+
+
+def narrow(x: SSAValue) -> list[SSAValue]:
+    """Products of halves and of bytes."""
     half = e.CastOp(x, f16).result
     square = e.CastOp(MatmulOp(half, half).result, f32).result
     ones = ConstantOp.of(np.ones((9, 4), np.int8)).result
     sums = MatmulOp(e.CastOp(x, i8).result, ones, accumulator=i32).result
+    return [square, sums]
+
+
+def filters(x: SSAValue) -> list[SSAValue]:
+    """
+    Two filters for each channel, one of one tap, one tap with a stride, and a transposed
+    convolution.
+    """
     larger = ConvTransposeOp(
         x,
         given(8, 2, 2, 2, seed=7),
@@ -112,6 +126,11 @@ def network(x: SSAValue) -> list[SSAValue]:
         convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1))
     )
     strided = convolution(x, (8, 128), 1, 9, stride=2)
+    return [repeated, scaled, strided, larger]
+
+
+def windows(x: SSAValue) -> list[SSAValue]:
+    """A pool of deep windows, and mirrored borders."""
     none, ones = [0] * 3, [1] * 3
     planes = ReshapeOp(x, [1, 2, 4, 9, 9]).result
     pool = PoolOp(
@@ -124,25 +143,27 @@ def network(x: SSAValue) -> list[SSAValue]:
         pads_end=none,
     ).result
     mirrored = PadOp(x, [0, 0, 0, 3], [0, 0, 0, 2], None, "reflect").result
-    return [joined, soft, square, sums, repeated, scaled, strided, larger, pool, mirrored]
+    return [pool, mirrored]
 
 
 def products(x: SSAValue) -> list[SSAValue]:
-    """
-    Products with long sums, maps behind one, few columns, elements that data and constants choose,
-    and maps that differ in a number.
-    """
+    """Products with long sums, maps behind one, and elements that data and constants choose."""
     product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
     places = e.CastOp(e.RoundOp(product).result, i64).result
     known, twice = (
         ConstantOp.of(i).result for i in (np.array([3, -1, 0, 7]), np.arange(24).repeat(2))
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
+    return [product, GatherElementsOp(x, places, 1).result, *chosen]
+
+
+def columns(x: SSAValue) -> list[SSAValue]:
+    """Products with few columns and with many, and maps that differ in a number."""
     wide = MatmulOp(x, given(2304, 98, seed=8)).result
     narrow = [MatmulOp(x, given(2304, count, seed=count)).result for count in (1, 3)]
     scales = (ConstantOp.of(np.asarray(number, np.float32)).result for number in (0.3, 0.7))
     scaled = [e.MulOp(x, scale).result for scale in scales]
-    return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *narrow, *scaled]
+    return [wide, *narrow, *scaled]
 
 
 def opened(x: SSAValue, y: SSAValue) -> list[SSAValue]:
@@ -160,6 +181,8 @@ class OptionProgram(Program):
 
     disable: Sequence[str] = ()
     is_scheduled: bool = False
+    form: int = 0
+    """Which of the programs, whatever passes it is lowered without."""
 
     def expect(self) -> None:
         """Once, while the module is core."""
@@ -206,19 +229,25 @@ def add(suite: Suite) -> None:
     """All programs."""
     rng = np.random.default_rng(0)
     sizes = [[3, symbol("m")], [symbol("n"), symbol("k")]]
-    for body, types, shapes in (
-        (network, [[1, 8, 9, 9]], [(1, 8, 9, 9)]),
-        (products, [[16, 2304]], [(16, 2304)]),
+    image, rows = ([[1, 8, 9, 9]], [(1, 8, 9, 9)]), ([[16, 2304]], [(16, 2304)])
+    forms: list[tuple[Body, list[Any], list[tuple[int, ...]]]] = [
+        *((body, *image) for body in (network, narrow, filters, windows)),
+        *((body, *rows) for body in (products, columns)),
         (opened, sizes, [(3, 37), (3, 37)]),
-    ):
+    ]
+    for number, (body, types, shapes) in enumerate(forms):
         arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
         module = module_of([typed(np.float32, *dims) for dims in types], body)
         name = f"p{len(suite.programs)}"
-        suite.programs.append(OptionProgram(name, module, arrays, ulps=64, scale=1))
+        program = OptionProgram(name, module, arrays, ulps=64, scale=1, form=number)
+        suite.programs.append(program)
 
 
 def suite_without_each(folder: Path) -> Suite:
-    """The programs with all passes, with none that is optional, and without each that matters."""
+    """
+    The programs with all passes, with none that is optional, and without each that matters: in
+    the first program that it changes, or in all.
+    """
     suite = Suite(folder, flags=VECTOR_FLAGS)
     add(suite)
     usual = list(suite.programs)
@@ -228,12 +257,14 @@ def suite_without_each(folder: Path) -> Suite:
     for program in suite.programs[len(usual) :]:
         assert isinstance(program, OptionProgram)
         program.disable = OPTIONAL
+    known = set[str]()
     for program in usual:
         assert isinstance(program, OptionProgram)
         copies, context = Copies(), LowerdeckContext(options=options([]))
         run_to_phase(context, program.module, "scheduled", copies, after="optimized")
         program.is_scheduled = True
-        for name in list(copies.before):
+        for name in sorted(copies.before.keys() - (set() if EVERY_FORM else known)):
+            known.add(name)
             suite.programs.append(
                 replace(
                     program,
@@ -248,13 +279,12 @@ def suite_without_each(folder: Path) -> Suite:
 def test_each_of_them_does_something_that_results_do_not_need(tmp_path: Path) -> None:
     suite = suite_without_each(tmp_path)
     programs = [one for one in suite.programs if isinstance(one, OptionProgram)]
-    usual = {one.inputs[0].shape: one.module for one in programs if not one.disable}
+    usual = {one.form: one.module for one in programs if not one.disable}
     useful = {
         name
         for one in programs
         for name in one.disable
-        if one.disable == [name]
-        and not one.module.is_structurally_equivalent(usual[one.inputs[0].shape])
+        if one.disable == [name] and not one.module.is_structurally_equivalent(usual[one.form])
     }
     assert useful == set(OPTIONAL)
     suite.check()
@@ -291,10 +321,10 @@ def test_decisions_are_written_down() -> None:
     assert missing == [], "\n".join(log)
     limited = log_of(limit=1)
     assert limited == [line for line in log if line.startswith("1 ")]
-    assert len(limited) == 2
+    assert len(limited) == 6
 
 
 def test_source_nodes_are_left_alone() -> None:
-    some = slice(1, None)
+    some = slice(4, None)
     assert log_of(skip="no such node", programs=some) == log_of(programs=some)
     assert log_of(skip="node_", programs=some) == []

@@ -10,6 +10,8 @@ import pytest
 
 from lowerdeck.lowering.emit_c.interface import RUNTIME
 
+from .forms import EVERY_FORM  # noqa: TID251  (these are tests, not the folder of sources)
+
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include "lowerdeck_pool.h"
@@ -19,7 +21,8 @@ PROGRAM = r"""
 #include <string.h>
 #include <time.h>
 
-enum { LOOPS = 300, MOST_PARTS = 64 };
+/* TIMES is 1, or 4 for as many runs as find what is rare. */
+enum { LOOPS = 75 * TIMES, MOST_PARTS = 64 };
 
 static int taken[LOOPS][MOST_PARTS], wrong;
 
@@ -79,7 +82,7 @@ static void hold(void *context, lowerdeck_team *team, int64_t thread) {
   __atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
 }
 
-enum { WIDTH = 64, STEPS = 2000 };
+enum { WIDTH = 64, STEPS = 500 * TIMES };
 
 static int64_t rows[STEPS + 1][WIDTH], bonus[STEPS + 1];
 static int done;
@@ -98,7 +101,7 @@ static void chain(void *context, lowerdeck_team *team, int64_t thread) {
     lowerdeck_parts parts = lowerdeck_team_loop(team, thread);
     while (lowerdeck_team_take(&parts)) {
       /* The first thread waits for who is slow with a part. */
-      if (late == 0 && k % 512 == 7 && thread != 0) rest(0.002);
+      if (late == 0 && k % 256 == 7 && thread != 0) rest(0.002);
       const int64_t begin = WIDTH * parts.number / parts.count;
       const int64_t end = WIDTH * (parts.number + 1) / parts.count;
       for (int64_t n = begin; n < end; n++) {
@@ -152,11 +155,11 @@ int main(void) {
       if (threads > 2 && late == 1) continue; /* others may have a part and no core */
       if (run_chain(pool, late) != expected) wrong = 3;
     }
-    for (int k = 0; k < 3000 && threads > 1; k++) lowerdeck_pool_run(pool, decide, NULL);
+    for (int k = 0; k < 750 * TIMES && threads > 1; k++) lowerdeck_pool_run(pool, decide, NULL);
     int runs = 0, inside = 0;
-    for (int k = 0; k < 20000; k++) lowerdeck_pool_run(pool, run_nothing, &runs);
-    if (runs != 20000) wrong = 5;
-    for (int k = 0; k < 50; k++) {
+    for (int k = 0; k < 5000 * TIMES; k++) lowerdeck_pool_run(pool, run_nothing, &runs);
+    if (runs != 5000 * TIMES) wrong = 5;
+    for (int k = 0; k < 12 * TIMES; k++) {
       lowerdeck_pool_run(pool, hold, &inside);
       if (inside != 0) wrong = 5;
       lowerdeck_pool_run(pool, look_where, &cores);
@@ -174,7 +177,7 @@ int main(void) {
     run(pool, 0); /* and to wake up */
     lowerdeck_pool_destroy(pool);
   }
-  for (int k = 0; k < 3000; k++) {
+  for (int k = 0; k < 750 * TIMES; k++) {
     /* Workers that come to no run end, too. */
     int runs = 0;
     lowerdeck_pool *const pool = lowerdeck_pool_create(3);
@@ -202,6 +205,7 @@ int main(void) {
 def test_pool(tmp_path: Path, sanitizer: str | None, one_core: bool) -> None:
     (tmp_path / "main.c").write_text(PROGRAM)
     flags = ["-std=c99", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{RUNTIME}"]
+    flags.append(f"-DTIMES={4 if EVERY_FORM else 1}")
     flags += [f"-fsanitize={sanitizer}"] if sanitizer else []
     sources = ["main.c", str(RUNTIME / "lowerdeck_pool.c")]
     command = ["gcc", *flags, *sources, "-o", "pool", "-lpthread"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.targets import obstacle
 from lowerdeck.passes.machinery.options import CompileOptions
+
+from .forms import some  # noqa: TID251  (these are tests, not the folder of sources)
 
 Array = NDArray[Any]
 
@@ -156,8 +159,10 @@ GROWING: list[Callable[[], Net]] = [
 """Those of which more is made unless something is said."""
 
 
-@pytest.mark.parametrize("target", ["native", "x86-64-v3", "c99"])
-@pytest.mark.parametrize("net", [*GROWING, products])
+@pytest.mark.parametrize(
+    ("net", "target"),
+    some(list(itertools.product([*GROWING, products], ["native", "x86-64-v3", "c99"]))),
+)
 def test_weights_are_those_of_the_model(
     net: Callable[[], Net], target: str, tmp_path: Path
 ) -> None:

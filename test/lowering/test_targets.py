@@ -71,8 +71,10 @@ def expected(inputs: Sequence[Array]) -> list[Array]:
     return [np.asarray(value) for value in Interpreter().call(function, list(inputs))]
 
 
-@pytest.mark.parametrize("target", ["native", *EVERY_TARGET])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("target", "threads"),
+    [("native", 1), ("native", 2), ("aarch64", 2), *((target, 1) for target in EVERY_TARGET)],
+)
 def test_network(tmp_path: Path, target: str, threads: int) -> None:
     if (reason := obstacle_to(target)) is not None:
         pytest.skip(reason)

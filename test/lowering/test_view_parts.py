@@ -15,6 +15,7 @@ from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of
 
+from .forms import some  # noqa: TID251  (these are tests, not the folder of sources)
 from .programs import Suite, symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
 
 
@@ -40,7 +41,7 @@ def grow(rng: Random, values: list[SSAValue], count: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_random_chains(tmp_path: Path, threads: int) -> None:
     suite = Suite(tmp_path)
-    for seed in range(40):
+    for seed in some(range(40)):
         rng = Random(seed)
 
         def body(*inputs: SSAValue, rng: Random = rng) -> list[SSAValue]:
@@ -61,7 +62,7 @@ def test_random_chains(tmp_path: Path, threads: int) -> None:
             op.callee.root_reference.data for op in entry.walk() if isinstance(op, entry_ops.CallOp)
         ]
         concats += sum("concat" in name for name in calls)
-    assert views > 100
+    assert views > 50
     assert concats < views
 
 

@@ -36,7 +36,7 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
     symbol,
     typed,
 )
-from ..targets import EVERY_TARGET, suite_in_turn  # noqa: TID251  (as above)
+from ..targets import OTHER_TARGETS, SOME_TARGETS, suite_in_turn  # noqa: TID251  (as above)
 from ..test_layouts import add  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -134,10 +134,10 @@ def test_unknown_sizes(suite: Suite) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("target", SOME_TARGETS)
 def test_sizes_that_may_be_one(tmp_path: Path, target: str) -> None:
     """Operands of other open sizes than each other: as long, or broadcast, both ways."""
-    suite = suite_in_turn(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
     m, n, k = symbol("m"), symbol("n"), symbol("k")
     ports = [typed(np.float32, 3, m), typed(np.float32, n, k)]
 
@@ -201,10 +201,10 @@ def resized(x: SSAValue, size: int) -> SSAValue:
     return e.AddOp(first, e.MulOp(right, ConstantOp.of(weight).result).result).result
 
 
-@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("target", OTHER_TARGETS)
 def test_every_target(tmp_path: Path, target: str) -> None:
     """What has no tiles: rows, columns, running sums, interpolation, maps and movements."""
-    suite = suite_in_turn(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path, OTHER_TARGETS)
     for rows, columns in ((1, 1), (3, 7), (5, 29), (2, 130)):
         x, scale, shift = values((2, rows, columns)), values((columns,), 1), values((columns,), 2)
         ports = [typed(np.float32, *array.shape) for array in (x, scale, shift)]

@@ -20,8 +20,9 @@ from lowerdeck.lowering.strategies.base import Candidate
 from lowerdeck.lowering.targets import target_named
 
 from ..choosing import with_numbers  # noqa: TID251  (these are tests, not the folder of sources)
+from ..forms import some  # noqa: TID251  (as above)
 from ..programs import Suite, module_of, symbol, typed  # noqa: TID251  (as above)
-from ..targets import EVERY_TARGET, suite_for, suite_in_turn  # noqa: TID251  (as above)
+from ..targets import OTHER_TARGETS, SOME_TARGETS, suite_for, suite_in_turn  # noqa: TID251  (as above)
 from .blocked import BlockedProgram, constant  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -146,9 +147,9 @@ def in_small_tiles(schedule: Schedule) -> Schedule:
     return with_numbers(schedule, rows=2, columns=schedule.parameter("vector"))
 
 
-@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("target", SOME_TARGETS)
 def test_every_form(tmp_path: Path, target: str) -> None:
-    suite = suite_in_turn(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
     for number, form in enumerate(FORMS):
         for kind in (KINDS[0], KINDS[1 + number % 3]):
             add(suite, target, form, np.float32, kind, threads=1 + number % 2)
@@ -168,7 +169,7 @@ def _way(program: Any) -> int | None:
 def test_every_way(tmp_path: Path, way: int) -> None:
     """Also in tiles so small that there are several of them along both axes."""
     suite = suite_for("x86-64-v3", tmp_path)
-    for number, form in enumerate(FORMS[:10]):
+    for number, form in some(list(enumerate(FORMS[:10]))):
         options = {"wanted": by_way(way), "change": in_small_tiles, "keeps_first": way == 2}
         kind = KINDS[0 if way == 2 else (number + way) % 4]
         add(suite, "x86-64-v3", form, np.float32, kind, **options)
@@ -179,7 +180,7 @@ def test_every_way(tmp_path: Path, way: int) -> None:
 def test_every_type(tmp_path: Path, dtype: Any) -> None:
     suite = suite_for("x86-64-v4", tmp_path)
     is_float = np.dtype(dtype).kind == "f"
-    for number, form in enumerate(FORMS[:10]):
+    for number, form in some(list(enumerate(FORMS[:10]))):
         add(suite, "x86-64-v4", form, dtype, KINDS[number % 4 if is_float else 0])
     suite.check()
 
@@ -245,7 +246,7 @@ def test_open_sizes(tmp_path: Path) -> None:
     """Rows and columns that make up whole tiles, less, and more."""
     suite = suite_for("x86-64-v3", tmp_path)
     for height, width in ((1, 1), (3, 5), (8, 17), (9, 37)):
-        for number, form in enumerate(FORMS[:3]):
+        for number, form in some(list(enumerate(FORMS[:3]))):
             shape = (2, 2, height + 2, width + 2)
             sized = Form(
                 shape,
@@ -262,9 +263,9 @@ def test_open_sizes(tmp_path: Path) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("target", OTHER_TARGETS)
 def test_blocks_of_channels(tmp_path: Path, target: str) -> None:
-    suite = suite_in_turn(target, tmp_path)
+    suite = suite_in_turn(target, tmp_path, OTHER_TARGETS)
     shape = (1, 17, 9, 11)
     for form in (
         Form(shape, (5, 5), (1, 1), (1, 1), (2, 2), (2, 2), (0, 0)),
