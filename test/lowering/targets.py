@@ -116,12 +116,19 @@ class EmulatedSuite(Suite):
         return run_together(self.target, models, self.folder, self.flags, capacity)
 
 
-def suite_for(target: str, folder: Path) -> Suite:
+def suite_for(target: str, folder: Path, share: int = 1) -> Suite:
     """
-    A suite that is compiled for a target. What the processor here does not have, gcc makes of what
-    it has; the test is skipped if the target is another kind of processor, and there is no
-    emulator.
+    A suite that is compiled for a target, of whose modules one of each `share` is lowered. What the
+    processor here does not have, gcc makes of what it has; the test is skipped if the target is
+    another kind of processor, and there is no emulator.
     """
+    suite = _suite_for(target, folder)
+    if share > 1:
+        suite.is_turn = lambda number, count: is_lowered(number, share)
+    return suite
+
+
+def _suite_for(target: str, folder: Path) -> Suite:
     if target == "aarch64" and not _is_native(target):
         if (reason := obstacle_to(target)) is not None:
             pytest.skip(reason)

@@ -228,7 +228,7 @@ def test_c(tmp_path: Path, target: str) -> None:
     """With everything from outside, and with weights and zero points known before."""
     make = suite_in_turn if target in EVERY_TARGET else suite_for
     suite = make(target, tmp_path)
-    for form in FORMS if target in EVERY_TARGET else some(FORMS):
+    for form in FORMS if target in EVERY_TARGET else some(FORMS, 3):
         inputs = form.inputs
         add(suite, target, _types(form, inputs), form.body, *inputs)
         if not form.is_open:
@@ -239,7 +239,7 @@ def test_c(tmp_path: Path, target: str) -> None:
 @pytest.mark.parametrize("target", ["x86-64-amx", "x86-64-vnni", "x86-64-v3", "c99"])
 def test_largest_sums(tmp_path: Path, target: str) -> None:
     """Nothing saturates: all factors are at the ends of their types, and zero points at others."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_for(target, tmp_path, share=2)
     cases = [
         (np.uint8, 255, 0, -128, 0),
         (np.uint8, 0, 255, 127, -128),
@@ -263,7 +263,7 @@ def test_largest_sums(tmp_path: Path, target: str) -> None:
 @pytest.mark.parametrize("target", ["x86-64-amx", "x86-64-vnni", "x86-64-v3", "c99"])
 def test_quantized_again(tmp_path: Path, target: str) -> None:
     """What is behind a product ends in bytes, also where it is one of few filters, or no vector."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_for(target, tmp_path, share=2)
     forms = [
         Product((5, 9), (9, 23)),
         Product((2, 1, 30), (30, 16)),

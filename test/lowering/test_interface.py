@@ -644,13 +644,13 @@ for build, threads in ((dense, 1), (found, 1), (hostile, 1), (dense, 4)):
 def test_equal_bytes_in_every_process() -> None:
     script = SCRIPT.format(tests=str(Path(__file__).parent.parent))
     outputs: set[str] = set()
-    for seed in ("0", "1", "4242"):
+    for seed in ("0", "4242"):
         environment = {
             **os.environ,
             "PYTHONHASHSEED": seed,
             "OMP_NUM_THREADS": seed[:1],
             "OPENBLAS_NUM_THREADS": "2",
-            "OPENBLAS_CORETYPE": "Prescott" if seed == "1" else "Haswell",
+            "OPENBLAS_CORETYPE": "Prescott" if seed == "0" else "Haswell",
         }
         done = subprocess.run(
             [sys.executable, "-c", script],

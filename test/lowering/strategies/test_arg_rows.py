@@ -40,7 +40,7 @@ def rows(dtype: Any, length: int) -> Array:
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
 def test_places(tmp_path: Path, target: str) -> None:
     """The first or the last of equal ones, with remainders; rows of unknown length may be short."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_for(target, tmp_path, share=2)
 
     def body(x: Any) -> list[Any]:
         ways = (("max", False), ("min", True), ("max", True), ("min", False))
@@ -59,7 +59,7 @@ def test_places(tmp_path: Path, target: str) -> None:
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
 def test_reductions(tmp_path: Path, target: str) -> None:
     """Along rows and across them; NaN in any lane is kept."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_for(target, tmp_path, share=2)
     for dtype in TYPES:
         for length in (21, 83):
             x = rows(dtype, length)

@@ -175,7 +175,7 @@ def test_bands(tmp_path: Path, threads: int) -> None:
 
 def test_open_sizes(tmp_path: Path) -> None:
     """Of images, and of how many there are; of rows that fill no vector, too."""
-    suite, target = suite_for("x86-64-v4", tmp_path), "x86-64-v4"
+    suite, target = suite_for("x86-64-v4", tmp_path, share=2), "x86-64-v4"
     for case in CASES[::2]:
         suite.programs.append(_program(len(suite.programs), case, target, is_open=True))
     shapes = [(1, 3, 1, 1), (2, 3, 21, 5), (1, 3, 9, 67), (1, 3, 2, 130)]

@@ -122,6 +122,7 @@ def test_images_larger_than_the_cache(
             ulps=32,
             scale=1,
             disabled=DIRECT,
+            runs_scheduled=False,
         )
     )
     suite.check()

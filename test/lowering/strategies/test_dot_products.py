@@ -35,7 +35,7 @@ def numbers(dtype: Any, *shape: int, seed: int = 0) -> Array:
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3", "x86-64"])
 def test_dot_products(tmp_path: Path, target: str) -> None:
     """By a constant, by a computed column, and in a batch, of known and unknown rows."""
-    suite = suite_for(target, tmp_path)
+    suite = suite_for(target, tmp_path, share=2)
     for dtype in (np.float32, np.float64):
         for rows, terms, columns in SHAPES:
             x, w = numbers(dtype, rows, terms), numbers(dtype, terms, columns, seed=1)

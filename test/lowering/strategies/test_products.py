@@ -69,6 +69,7 @@ def test_products(tmp_path: Path, target: str) -> None:
 def test_threads_share_few_columns(tmp_path: Path, threads: int) -> None:
     """Of one row, as many columns as one tile has: each thread has some of them, none twice."""
     suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    options: dict[str, Any] = {"threads": threads, "runs_scheduled": False}
     for columns in (64, 100):
         x, w = values(1, 9000), values(9000, columns, seed=1)
         types = types_of(x, w)
@@ -76,8 +77,8 @@ def test_threads_share_few_columns(tmp_path: Path, threads: int) -> None:
         def by_constant(x: Any, w: Any = w) -> MatmulOp:
             return MatmulOp(x, ConstantOp.of(w).result)
 
-        add(suite, "x86-64-v3", types[:1], by_constant, x, threads=threads)
-        add(suite, "x86-64-v3", types, MatmulOp, x, w, threads=threads)
+        add(suite, "x86-64-v3", types[:1], by_constant, x, **options)
+        add(suite, "x86-64-v3", types, MatmulOp, x, w, **options)
     for artifact in suite.artifacts:
         assert "part_number" in artifact.files[f"{artifact.name}.c"]
     suite.check()
