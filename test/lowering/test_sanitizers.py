@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +30,7 @@ from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.machinery.context import LowerdeckContext
 
-from .forms import some  # noqa: TID251  (these are tests, not the folder of sources)
+from .forms import EVERY_FORM  # noqa: TID251  (these are tests, not the folder of sources)
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     module_of,
     symbol,
@@ -190,6 +189,16 @@ MODELS: dict[str, tuple[Callable[[], ModuleOp], str]] = {
     "lstm": (lstm, ""),
 }
 
+POOLED = {
+    "cnn": "tsan",
+    "dynamic": "asan",
+    "loop": "tsan",
+    "allocating": "asan",
+    "changing": "asan",
+    "lstm": "tsan",
+}
+"""What the threads of a pool are watched by; `make test-slow` takes both."""
+
 LIMITS: dict[str, Limits] = {
     "loop": Limits({"x1": (-2, 8)}),
     "changing": Limits({"x1": (-2, 5)}),
@@ -244,7 +253,7 @@ def require(compiler: str, sanitizer: str | None = None) -> None:
         pytest.skip(reason)
 
 
-@pytest.mark.parametrize("name", ["dynamic", "loop", "changing"])
+@pytest.mark.parametrize("name", MODELS if EVERY_FORM else ["cnn", "loop", "lstm"])
 def test_sanitizers(tmp_path: Path, name: str) -> None:
     """Those of clang; `test_pool` has gcc's."""
     require("clang", "asan")
@@ -270,7 +279,11 @@ def test_two_callers(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "sanitizer"),
-    some(list(itertools.product(MODELS, ["asan", "tsan"]))),
+    [
+        (name, sanitizer)
+        for name, found in POOLED.items()
+        for sanitizer in (("asan", "tsan") if EVERY_FORM else (found,))
+    ],
 )
 def test_pool(tmp_path: Path, name: str, sanitizer: str) -> None:
     """The threads of a pool share one run."""
