@@ -14,15 +14,22 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects import arith
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.types import element_of, f16, f32
+from lowerdeck.dialects.core.types import bf16, element_of, f16, f32, f64
+from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.dialects.interpret.buffer import run_entry
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Suite,
+    module_of,
     symbol,
     typed,
 )
@@ -158,17 +165,32 @@ def test_cast(suite: Suite) -> None:
     suite.check()
 
 
+NEAR = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8 - 2**-40, 1 + 3 * 2**-8 + 2**-40, 1 + 2**-11])
+NEAR = np.concatenate([NEAR, NEAR + 2**-45, [65519.999999, 65520.0, 2**-25, 2**-25 + 2**-60]])
+
+
 def test_double_rounding(suite: Suite) -> None:
     """To half precision from what f32 cannot hold: rounding twice would move these."""
-    near = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8 - 2**-40, 1 + 3 * 2**-8 + 2**-40, 1 + 2**-11])
-    near = np.concatenate([near, near + 2**-45, [65519.999999, 65520.0, 2**-25, 2**-25 + 2**-60]])
     large = np.array([2**25 + 2**17 + 1, 2**25 + 2**17 - 1, -(2**25) - 2**17 - 1], np.int32)
     huge = np.array([2**60 + 2**52 + 1, 2**60 + 2**52, 2**60 + 2**52 - 1, -(2**62) - 2**54 - 1])
     for target in (np.float16, ml_dtypes.bfloat16):
         element = element_of(np.dtype(target))
-        for values in (near, -near, large, large.astype(np.uint32), huge, huge.astype(np.uint64)):
+        for values in (NEAR, -NEAR, large, large.astype(np.uint32), huge, huge.astype(np.uint64)):
             suite.on(lambda x, to=element: e.CastOp(x, to), values, ulps=0)
     suite.check()
+
+
+def test_double_rounding_in_one_step() -> None:
+    """Kernels round at once until `expand-math` has them round to odd before."""
+    x = np.concatenate([NEAR, -NEAR])
+    module = module_of([typed(np.float64, x.size)], lambda x: e.CastOp(x, bf16))
+    (expected,) = Interpreter().call(find_function(module, "main"), [x])
+    context = LowerdeckContext(options=CompileOptions(target="c99"))
+    run_to_phase(context, module, "buffer", after="optimized", instead={"expand-math": None})
+    roundings = [op for op in module.walk() if isinstance(op, arith.TruncFOp)]
+    assert [op.input.type for op in roundings] == [f64]
+    (found,) = run_entry(module, {"0": x}).values()
+    assert found.tobytes() == np.asarray(expected).tobytes()
 
 
 SHAPES = (

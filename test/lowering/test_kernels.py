@@ -29,7 +29,7 @@ from lowerdeck.dialects.core.linear import (
     MatmulOp,
 )
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.core.types import f32, f64, i32
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 
 from .forms import some  # noqa: TID251  (these are tests, not the folder of sources)
@@ -1011,6 +1011,14 @@ def test_epilogue_of_another_type(suite: Suite) -> None:
     suite.on(lambda x, y: e.CompareOp("gt", MatmulOp(x, y).result, scalar(0, f32).result), a, b)
     rule = window({}, 1)
     suite.on(lambda x, w: e.CastOp(ConvOp(x, w, **rule).result, f64), x, w)
+    # Of these, nothing but the type of the output says where the sums are.
+    rule |= {"output_padding": [0]}
+    for to in (f64, i32):
+        suite.on(
+            lambda x, w, to=to: e.CastOp(ConvTransposeOp(x, w, **rule).result, to),
+            x,
+            np.moveaxis(w, 0, 1).copy(),
+        )
     suite.check()
 
 
