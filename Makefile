@@ -53,6 +53,9 @@ check: $(VENV)/.installed-dev c-compiler
 test-slow: $(VENV)/.installed-dev c-compiler
 	@status=0; \
 	campaign() { echo "$$*"; $(BIN)/python -m "$$@" || { echo "error: $$* found something" >&2; status=1; }; }; \
+	export LOWERDECK_EVERY_FORM=1; \
+	campaign pytest $(PYTEST_FLAGS) test/lowering; \
+	unset LOWERDECK_EVERY_FORM; \
 	campaign fuzz.mutants --jobs 2; \
 	campaign models.onnx_suite --jobs 2; \
 	campaign fuzz.fuzz_passes --programs 10000 --graphs 2000 --out build/fuzz; \
