@@ -165,8 +165,9 @@ def test_cast(suite: Suite) -> None:
     suite.check()
 
 
-NEAR = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8 - 2**-40, 1 + 3 * 2**-8 + 2**-40, 1 + 2**-11])
-NEAR = np.concatenate([NEAR, NEAR + 2**-45, [65519.999999, 65520.0, 2**-25, 2**-25 + 2**-60]])
+TIES = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8 - 2**-40, 1 + 3 * 2**-8 + 2**-40, 1 + 2**-11])
+NEAR = np.concatenate([TIES, TIES + 2**-45, [65519.999999, 65520.0, 2**-25, 2**-25 + 2**-60]])
+"""What f32 has no room for is just above or below the middle of two halves."""
 
 
 def test_double_rounding(suite: Suite) -> None:
