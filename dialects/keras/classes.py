@@ -19,7 +19,8 @@ LAYERS = """
     RandomPerspective RandomPosterization RandomSaturation RandomSharpness RandomShear
     AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D
     AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D
-    Resizing SeparableConv1D SeparableConv2D SimpleRNN Softmax SpatialDropout1D SpatialDropout2D
+    MelSpectrogram Resizing STFTSpectrogram SeparableConv1D SeparableConv2D SimpleRNN Softmax
+    SpatialDropout1D SpatialDropout2D
     SpatialDropout3D Subtract ThresholdedReLU UnitNormalization UpSampling1D UpSampling2D
     UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
 """.split()
@@ -40,6 +41,10 @@ OPERATIONS = """
     Threshold HardTanh TanhShrink Sparsemax SparsePlus SparseSigmoid Glu Signbit
     Amax Amin Ptp CountNonzero Nansum Nanmax Nanmin Nanmean Nanprod Norm Normalize Moments Median
     Sort Argsort TopK Cumsum Cumprod Roll Diff TakeAlongAxis OneHot Unstack Hstack Vstack Append
+    CDist Cholesky Corrcoef Cross DepthToSpace Det Diag Diagflat Digitize Erfinv ExtractSequences
+    FFT FFT2 Fliplr Flipud Gcd I0 IFFT2 IRFFT Inv IsIn Isclose Kron Lcm Ldexp Logdet Nanmedian
+    Nanquantile Nextafter Quantile RFFT Rot90 SearchSorted Solve SolveTriangular SpaceToDepth STFT
+    Trapezoid Vander
     Ravel Moveaxis FullLike Tril Triu Diagonal Trace Outer Inner Vdot LayerNorm RMSNorm
 """.split()
 """What `keras.ops` has, beside the classes of the same name as a layer's."""

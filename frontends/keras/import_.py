@@ -99,6 +99,10 @@ class _State:
     after: SSAValue
 
 
+_PAIRS = frozenset({"FFT", "FFT2", "IFFT2", "Moments", "RFFT", "STFT", "TopK"})
+"""Operations with two results."""
+
+
 class _Importer:
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
@@ -106,7 +110,7 @@ class _Importer:
         self.location = FileLineColLoc(StringAttr(stored.path), IntAttr(0), IntAttr(0))
         self.problems: list[Problem] = []
         self.block = Block()
-        self.masks = Masks(self.add, stored.version)
+        self.masks = Masks(self.add, stored.version, stored.minor)
         self.states: dict[Layer, list[_State]] = {}
         self._weights: dict[Layer, dict[str, SSAValue]] = {}
         self._arrays: dict[Layer, list[Array]] = {}
@@ -358,7 +362,7 @@ class _Importer:
         return {"zero_masked": True} if is_late and layer.class_name in _MASKED else {}
 
     def _number_of_results(self, layer: Layer, kwargs: Mapping[str, Any]) -> int:
-        if kwargs.get("return_attention_scores") or layer.class_name in ("Moments", "TopK"):
+        if kwargs.get("return_attention_scores") or layer.class_name in _PAIRS:
             return 2
         if layer.class_name == "Unstack":
             return layer.config.get("num") or _used(self.stored.config, layer.name)

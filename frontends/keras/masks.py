@@ -23,14 +23,18 @@ _PASS = frozenset(
 _MASKED = frozenset({"GlobalAveragePooling1D", "Softmax"})
 """Layers that take a mask, beside the recurrent ones."""
 
+_WITHIN = frozenset({"Maximum", "Minimum", "Multiply"})
+"""Layers that leave out what a mask excludes; `Add` and the like do not (Keras pull 19685)."""
+
 _ATTENTION = dict.fromkeys(["MultiHeadAttention", "GroupQueryAttention"], ("query", "value", "key"))
 
 
 class Masks:
     """The masks of values."""
 
-    def __init__(self, add: Callable[..., list[SSAValue]], version: int) -> None:
+    def __init__(self, add: Callable[..., list[SSAValue]], version: int, minor: int) -> None:
         self.add, self.version = add, version
+        self._merge_within = (version, minor) >= (3, 4)
         self._masks: dict[SSAValue, SSAValue] = {}
 
     def of(self, value: Any) -> SSAValue | None:
@@ -67,6 +71,10 @@ class Masks:
             if f"{name}_mask" not in given and (mask := self.of(value)) is not None:
                 given[f"{name}_mask"] = mask
         if layer.class_name in ("Attention", "AdditiveAttention") and "mask" not in given:
+            masks = [self.of(value) for value in args[0]]
+            if any(mask is not None for mask in masks):
+                given["mask"] = masks
+        if layer.class_name in _WITHIN and self._merge_within and not layer.is_operation:
             masks = [self.of(value) for value in args[0]]
             if any(mask is not None for mask in masks):
                 given["mask"] = masks

@@ -83,6 +83,11 @@ def _normalization(config: Config) -> list[Variable]:
     return [Variable(name, False) for name in names]
 
 
+def _spectrogram(config: Config) -> list[Variable]:
+    other = {"real": "imag", "imag": "real"}.get(config.get("mode", "log"))
+    return [Variable(f"{part}_kernel") for part in ("real", "imag") if part != other]
+
+
 _QUANTIZED = frozenset({"Dense", "EinsumDense", "Embedding"})
 
 _KERNELS = """
@@ -108,6 +113,7 @@ _VARIABLES: Mapping[str, Callable[[Config], list[Variable]]] = {
     "Attention": _scaled,
     "AdditiveAttention": _additive,
     "Normalization": _normalization,
+    "STFTSpectrogram": _spectrogram,
 }
 
 

@@ -284,13 +284,88 @@ def test_masks_of_parts(tmp_path: Path) -> None:
     layers[0]["config"]["dtype"] = "int32"
     outputs = [["all", 0, 0], ["z", 0, 0], ["dropped", 0, 0]]
     one = np.ones((1, 1), np.float32)
-    values = {f"simple_rnn{k}/cell": [one, one] for k in ("", "_1", "_2")}
+    values: dict[str, Any] = {f"simple_rnn{k}/cell": [one, one] for k in ("", "_1", "_2")}
     values["embedding"] = [np.array([[7], [1], [2]], np.float32)]
     values["rms_normalization"] = [np.ones(1, np.float32)]
     path = _zip(tmp_path / "m.keras", _functional(layers, ["ids", "x"], outputs), values)
     ids = np.array([[1, 0, 2], [2, 1, 0]], np.int32)
     found = _run(path, ids=ids, x=np.array([[[10], [20]], [[10], [20]]], np.float32))
     np.testing.assert_array_equal(np.hstack(found), [[33, 3, 3], [33, 0, 3]])
+
+
+def test_masks_of_merges(tmp_path: Path) -> None:
+    """Extrema and products are of what masks do not exclude; a sum is of all."""
+    kinds = ("Maximum", "Multiply", "Minimum", "Add")
+    layers = [
+        _input("a", None, 4),
+        _input("b", None, 4),
+        _layer("Embedding", [_ref("a")], [_ref("b")], input_dim=3, output_dim=1, mask_zero=True),
+        _input("x", None, 4, 1),
+        *(
+            _layer(
+                kind, [[_ref("embedding"), _ref("embedding", 1)]], [[_ref("embedding"), _ref("x")]]
+            )
+            for kind in kinds
+        ),
+    ]
+    for layer in layers[:2]:
+        layer["config"]["dtype"] = "int32"
+    outputs = [[kind.lower(), node, 0] for node in (0, 1) for kind in kinds]
+    table = np.array([[-7], [2], [3]], np.float32)
+    config = _functional(layers, ["a", "b", "x"], outputs)
+    path = _zip(tmp_path / "m.keras", config, {"embedding": [table]})
+    a, b = np.array([[0, 0, 1, 1]], np.int32), np.array([[0, 2, 0, 2]], np.int32)
+    found = _run(path, a=a, b=b, x=np.array([[[-9], [-9], [-9], [9]]], np.float32))
+    # Where all is excluded, an extremum is the first value, and a product 0.
+    expected = [[-7, 3, 2, 3], [0, 3, 2, 6], [-7, 3, 2, 2], [-14, -4, -5, 5]]
+    # With a value that has no mask, that alone counts where the other one is excluded.
+    expected += [[-9, -9, 2, 9], [-9, -9, -18, 18], [-9, -9, -9, 2], [-16, -16, -7, 11]]
+    np.testing.assert_array_equal(np.concatenate(found)[..., 0], expected)
+
+
+def test_spectra(tmp_path: Path) -> None:
+    """Spectrograms by kernels that are variables, the mel scale, and transforms of pairs."""
+    names = {"module": "keras.src.ops.math"}
+    mel = {"fft_length": 16, "sequence_stride": 4, "sequence_length": 12, "window": "hann"}
+    mel |= {"sampling_rate": 8000, "num_mel_bins": 3, "min_freq": 20.0, "max_freq": 4000}
+    mel |= {"mag_exp": 2.0, "min_power": 1e-10, "ref_power": 1.0, "top_db": 80.0}
+    stft = {"mode": "psd", "frame_length": 8, "frame_step": 4, "padding": "valid"}
+    layers = [
+        _input("x", None, 20),
+        _layer("Reshape", [_ref("x")], target_shape=[20, 1]),
+        _layer("STFTSpectrogram", [_ref("reshape")], data_format="channels_last", **stft),
+        _layer("MelSpectrogram", [_ref("x")], power_to_db=False, **mel),
+        _layer("RFFT", [_ref("x")], fft_length=None, **names),
+        _layer("IRFFT", [[_ref("rfft"), _ref("rfft", 0, 1)]], fft_length=None, **names),
+        _layer("Logsumexp", [_ref("x")], axis=None, keepdims=False, **names),
+        _layer("Average", [_ref("x")], axis=1, module="keras.src.ops.numpy"),
+    ]
+    outputs = ["stftspectrogram", "melspectrogram", "rfft", "irfft", "logsumexp", "average"]
+    config = _functional(layers, ["x"], [[name, 0, 0] for name in outputs])
+    kernels = [_values(8, 1, 5, seed=k) for k in (1, 2)]
+    path = _zip(tmp_path / "m.keras", config, {"stft_spectrogram": kernels})
+    x = _values(2, 20)
+    frames = np.stack([x[:, k : k + 8] for k in range(0, 13, 4)], 1)
+    power = sum((frames @ kernel[:, 0]) ** 2 for kernel in kernels)
+    padded = np.pad(x, [(0, 0), (8, 8)], mode="reflect")
+    window = np.pad(0.5 - 0.5 * np.cos(np.arange(12) * np.pi / 6), 2)
+    parts = np.stack([padded[:, k : k + 16] * window for k in range(0, 21, 4)], 1)
+    place = 1127 * np.log(1 + np.arange(1, 9) * 500 / 700)
+    edges: NDArray[Any] = np.linspace(1127 * np.log(1 + 20 / 700), 1127 * np.log(1 + 4000 / 700), 5)
+    rising = place[:, None] - edges[:3]
+    falling = place[:, None] - edges[2:]
+    widths: NDArray[Any] = np.diff(edges)
+    bins = np.maximum(0, np.minimum(rising / widths[:3], -falling / widths[1:]))
+    expected: list[Any] = [
+        power * [1, 2, 2, 2, 1],
+        ((np.abs(np.fft.rfft(parts)) ** 2)[..., 1:] @ bins).swapaxes(1, 2),
+        np.fft.rfft(x).real,
+        x,
+        np.log(np.exp(x).sum()),
+        x.mean(1),
+    ]
+    for found, want in zip(_run(path, x=x), expected, strict=True):
+        np.testing.assert_allclose(found, want, 1e-4, 1e-5)
 
 
 def test_stateful(tmp_path: Path) -> None:

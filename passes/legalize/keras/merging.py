@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
@@ -11,9 +12,11 @@ from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
 from lowerdeck.passes.legalize.common.linear import einsum
+from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
-from lowerdeck.passes.legalize.keras.operands import common_type, pair
+from lowerdeck.passes.legalize.keras.operands import both, common_type, pair
+from lowerdeck.passes.legalize.keras.operations import as_float, axes_of
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -32,17 +35,63 @@ def legalize_merge(builder: KerasLegalizer) -> Results:
     """Inputs combined one after the other; those of fewer dimensions get more after the batch."""
     function = _MERGES[builder.op_type]
     if not isinstance(builder.argument(0, "x1"), list):
+        if builder.op_type == "Average":
+            return [_mean(builder).value]
         first, second = pair(builder)
         return [function(first, second).value]
     values = common_type(builder, builder.operands())
     rank = max(rank_of(value) for value in values)
     operands = [TensorValue(builder, _widened(builder, value, rank)) for value in values]
+    if masks := builder.keyword("mask"):
+        return [_within(builder, operands, masks).value]
     total = operands[0]
     for value in operands[1:]:
         total = function(total, value)
     if builder.op_type == "Average":
         total = total / len(operands)
     return [total.value]
+
+
+def _mean(builder: KerasLegalizer) -> TensorValue:
+    """That of the operation `Average`, whose elements may have weights of the same shape."""
+    x = as_float(builder.x())
+    axes = axes_of(builder, len(x.dims))
+    weights = builder.argument(1, "weights")
+    if weights is None:
+        return TensorValue(builder, mean(builder, x.value, axes, False))
+    x, shares = both(builder, x.value, weights)
+    if len(shares.dims) != len(x.dims):
+        builder.refuse(f"weights of {len(shares.dims)} dimensions", f"{len(x.dims)}")
+    shares = as_float(shares).broadcast(x.dims)
+    return (x * shares).reduce("sum", axes) / shares.reduce("sum", axes)
+
+
+def _within(
+    builder: KerasLegalizer, operands: Sequence[TensorValue], masks: Sequence[SSAValue | None]
+) -> TensorValue:
+    """Products and extrema of what masks do not exclude; the first where they exclude all."""
+    function = _MERGES[builder.op_type]
+    held = [_mask_of(builder, mask) for mask in masks]
+    known = [mask for mask in held if mask is not None]
+    total, mask = operands[0], held[0]
+    if builder.op_type == "Multiply":
+        factors = [x if m is None else m.where(x, 1) for x, m in zip(operands, held, strict=True)]
+        total = reduce(function, factors)
+        return (
+            total if len(known) < len(held) else reduce(TensorValue.__or__, known).where(total, 0)
+        )
+    for value, own in zip(operands[1:], held[1:], strict=True):
+        other = value if own is None else own.where(value, total)
+        total = function(total if mask is None else mask.where(total, other), other)
+        mask = mask | own if mask is not None and own is not None else None
+    return total
+
+
+def _mask_of(builder: KerasLegalizer, mask: SSAValue | None) -> TensorValue | None:
+    if mask is None:
+        return None
+    value = TensorValue.of(builder, mask)
+    return value.reshape([*value.dims, 1])
 
 
 def _widened(builder: KerasLegalizer, value: SSAValue, rank: int) -> SSAValue:
