@@ -350,12 +350,12 @@ def test_spectra(tmp_path: Path) -> None:
     padded = np.pad(x, [(0, 0), (8, 8)], mode="reflect")
     window = np.pad(0.5 - 0.5 * np.cos(np.arange(12) * np.pi / 6), 2)
     parts = np.stack([padded[:, k : k + 16] * window for k in range(0, 21, 4)], 1)
-    place = 1127 * np.log(1 + np.arange(1, 9) * 500 / 700)
+    place: NDArray[Any] = 1127 * np.log(1 + np.arange(1, 9) * 500 / 700)
     edges: NDArray[Any] = np.linspace(1127 * np.log(1 + 20 / 700), 1127 * np.log(1 + 4000 / 700), 5)
-    rising = place[:, None] - edges[:3]
-    falling = place[:, None] - edges[2:]
+    rising: NDArray[Any] = place[:, None] - edges[:3]
+    falling: NDArray[Any] = place[:, None] - edges[2:]
     widths: NDArray[Any] = np.diff(edges)
-    bins = np.maximum(0, np.minimum(rising / widths[:3], -falling / widths[1:]))
+    bins: NDArray[Any] = np.maximum(0, np.minimum(rising / widths[:3], -falling / widths[1:]))
     expected: list[Any] = [
         power * [1, 2, 2, 2, 1],
         ((np.abs(np.fft.rfft(parts)) ** 2)[..., 1:] @ bins).swapaxes(1, 2),

@@ -14,8 +14,9 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, numpy_dtyp
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.fourier import transformed
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS
+from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.special import apply
-from lowerdeck.passes.legalize.keras.convolution import convolved, first_kernel, window_of
+from lowerdeck.passes.legalize.keras.convolution import first_kernel, window_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.operations import as_float
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
@@ -44,7 +45,7 @@ def legalize_spectrogram(builder: KerasLegalizer) -> Results:
     def part(name: str) -> TensorValue:
         """[batch, channels, frequencies, time]"""
         kernel = first_kernel(builder, builder.require_weight(f"{name}_kernel"))
-        found = TensorValue(builder, convolved(builder, lines, kernel, 1, window))
+        found = TensorValue(builder, convolution(builder, lines, kernel, None, window, 1))
         return found.reshape([batch, channels, *found.dims[1:]])
 
     match mode:
