@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -31,33 +32,30 @@ PADS = [
 
 
 @pytest.mark.parametrize("target", SOME_TARGETS)
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
-def test_open_sizes(tmp_path: Path, target: str, mode: str) -> None:
+def test_open_sizes(tmp_path: Path, target: str) -> None:
     """After one map and before another, in whole vectors and beside them; also of nothing."""
     suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
     n, m, k = map(symbol, "nmk")
     shapes = [(2, 3, 5), (1, 1, 1), (3, 2, 37), (1, 4, 16)]
-    shapes += [(0, 2, 3), (2, 2, 0)] if mode == "constant" else []
-    for begin, end in PADS:
-        for shape in shapes:
+    for mode, (begin, end) in itertools.product(("constant", "edge", "reflect", "wrap"), PADS):
 
-            def body(x: Any, begin: Any = begin, end: Any = end) -> Any:
-                value = scalar(-1.5, f32).result if mode == "constant" else None
-                padded = PadOp(e.SqrtOp(x).result, begin, end, value, mode=mode).result
-                return e.MulOp(padded, padded)
+        def body(x: Any, begin: Any = begin, end: Any = end, mode: str = mode) -> Any:
+            value = scalar(-1.5, f32).result if mode == "constant" else None
+            padded = PadOp(e.SqrtOp(x).result, begin, end, value, mode=mode).result
+            return e.MulOp(padded, padded)
 
+        for shape in [*shapes, *([(0, 2, 3), (2, 2, 0)] if mode == "constant" else [])]:
             x = np.abs(values(*shape))
             add(suite, target, [typed(np.float32, n, m, k)], body, x)
     suite.check()
 
 
 @pytest.mark.parametrize("target", OTHER_TARGETS)
-@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16])
-def test_types_and_amounts(tmp_path: Path, target: str, dtype: Any) -> None:
+def test_types_and_amounts(tmp_path: Path, target: str) -> None:
     """Some sizes known, others not; as much padding as there is of the input."""
     suite = suite_in_turn(target, tmp_path, OTHER_TARGETS)
     n, m = map(symbol, "nm")
-    for mode in ("constant", "reflect"):
+    for dtype, mode in itertools.product((np.uint8, np.int64, np.float16), ("constant", "reflect")):
         x = values(3, 21).astype(dtype)
         for types in ([typed(dtype, 3, m)], [typed(dtype, n, 21)]):
             add(suite, target, types, lambda x, mode=mode: PadOp(x, [2, 1], [1, 2], mode=mode), x)

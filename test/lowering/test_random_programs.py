@@ -252,7 +252,7 @@ def _results(rng: Random, made: list[SSAValue]) -> list[SSAValue]:
 @pytest.mark.parametrize("block", some(range(4)))
 def test_straight_line(tmp_path: Path, block: int) -> None:
     suite = Suite(tmp_path)
-    for seed in range(block * 25, block * 25 + 25):
+    for seed in range(block * 20, block * 20 + 20):
         rng = Random(seed)
         types, arrays = _inputs(rng, rng.choice([1, 2, 5]))
 
@@ -379,7 +379,7 @@ class ControlFlow:
 @pytest.mark.parametrize("block", range(2))
 def test_control_flow(tmp_path: Path, block: int) -> None:
     suite = Suite(tmp_path)
-    for seed in range(block * 15, block * 15 + 15):
+    for seed in range(block * 10, block * 10 + 10):
         numbers = np.random.default_rng(seed)
         arrays = [
             np.asarray(numbers.integers(-5, 6, static_shape(type_) or ())).astype(

@@ -242,7 +242,7 @@ def test_long_chain(tmp_path: Path) -> None:
     suite = Suite(tmp_path)
     x = np.arange(24, dtype=np.float32).reshape(3, 8)
     for threads in (1, 2):
-        suite.on(lambda x: chain(x, 150), x, threads=threads, most_statements=60)
+        suite.on(lambda x: chain(x, 80), x, threads=threads, most_statements=60)
     suite.check()
     check_lengths(suite, 60)
     for _, artifact, _ in suite.lowered:

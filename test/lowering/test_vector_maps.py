@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +112,11 @@ def test_arithmetic(tmp_path: Path, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", SOME_TARGETS)
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_every_half(tmp_path: Path, target: str, dtype: Any) -> None:
+def test_every_half(tmp_path: Path, target: str) -> None:
     """Widened and rounded again, doubled on the way, in vectors of every width."""
     suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
-    every = np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    for lanes in (4, 8, 16):
+    for dtype, lanes in itertools.product((np.float16, ml_dtypes.bfloat16), (4, 8, 16)):
+        every = np.arange(1 << 16, dtype=np.uint16).view(dtype)
         # What lies between the rows keeps them from becoming one.
         x = np.pad(every.reshape(-1, lanes), [(0, 0), (0, 1)])
 
