@@ -26,6 +26,7 @@ from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.dialects.caffe.layers import layer_types
 from lowerdeck.dialects.onnx.ops import op_classes
 from lowerdeck.dialects.tf1.signatures import known_operators
+from lowerdeck.frontends.mindir.mind_ir_pb2 import ModelProto
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from lowerdeck.frontends.tf1.saved_model_pb2 import MetaGraphDef, SavedModel
 
@@ -99,6 +100,8 @@ def message_kind(seed: Seed, file: str) -> type[Message] | None:
         return SavedModel
     if file.endswith((".pb", ".pbtxt")) and seed.format == "tf1":
         return GraphDef
+    if file.endswith(".mindir"):
+        return ModelProto
     return NetParameter if file.endswith((".prototxt", ".caffemodel")) else None
 
 

@@ -36,6 +36,8 @@ FORMATS = (
     "darknet",
     "torchscript",
     "mxnet",
+    "paddle",
+    "mindir",
     "tflite",
     "keras",
     "mlir",
@@ -77,6 +79,8 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "darknet": _darknet_seeds,
         "torchscript": _torchscript_seeds,
         "mxnet": _mxnet_seeds,
+        "paddle": _paddle_seeds,
+        "mindir": _mindir_seeds,
         "tflite": _tflite_seeds,
         "keras": _keras_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
@@ -440,6 +444,37 @@ def _mxnet_seeds() -> Iterator[Seed]:
         for head in symbol["heads"]:
             data = json.dumps(_one_result(symbol, head)).encode()
             yield Seed(f"{path.stem}/{head}", "mxnet", {entry: data}, entry)
+
+
+def _paddle_seeds() -> Iterator[Seed]:
+    """A program with a loop, forms of single operators, and small cases of the corpus."""
+    folder = ROOT / "test/frontends/paddle_models"
+    loop = {path.name: path.read_bytes() for path in folder.glob("loop.*")}
+    yield Seed("loop", "paddle", loop, "loop.json")
+    with np.load(folder / "forms.npz") as held:
+        for key in (key for key in held.files if key.endswith(" model")):
+            entry = key.removesuffix(" model")
+            yield Seed(entry, "paddle", {entry: held[key].tobytes()}, entry)
+    yield from _corpus_seeds("paddle", ("model.json", "model.pdmodel"), "model.pdiparams")
+
+
+def _mindir_seeds() -> Iterator[Seed]:
+    """A program with a state, and small cases of the corpus."""
+    counter = ROOT / "test/frontends/mindir_models/counter.mindir"
+    yield Seed("counter", "mindir", {"model.mindir": counter.read_bytes()}, "model.mindir")
+    yield from _corpus_seeds("mindir", ("model.mindir",))
+
+
+def _corpus_seeds(kind: str, entries: Sequence[str], weights: str = "") -> Iterator[Seed]:
+    """Small cases of the corpus, with their weights."""
+    corpus = corpus_folder()
+    for path in [] if corpus is None else sorted((corpus / kind).glob("*/model.*")):
+        if path.name not in entries or path.stat().st_size > MAX_BYTES:
+            continue
+        files = {path.name: path.read_bytes()}
+        if weights and (beside := path.with_name(weights)).exists():
+            files[weights] = beside.read_bytes()
+        yield Seed(path.parent.name, kind, files, path.name)
 
 
 def _one_result(symbol: dict[str, Any], head: list[int]) -> dict[str, Any]:

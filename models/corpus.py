@@ -279,9 +279,19 @@ def exported(case: Case, disable: Sequence[str] = ()) -> Model:
         session = runtime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     used = [value.name for value in session.get_inputs()]
-    return lambda inputs: dict(
-        zip(names, session.run(names, {name: inputs[name] for name in used}), strict=True)
-    )
+    optional = [value.name for value in session.get_overridable_initializers()]
+    states: dict[str, NDArray[Any]] = {}
+
+    def run(inputs: Arrays) -> Arrays:
+        given = {**states, **case.named(inputs, used)}
+        values = session.run(names, {k: v for k, v in given.items() if k in (*used, *optional)})
+        found: dict[str, NDArray[Any]] = dict(zip(names, values, strict=True))
+        after = {name.removesuffix("_next"): value for name, value in found.items()}
+        if case.is_stateful:
+            states.update({name: value for name, value in after.items() if name in optional})
+        return {**found, **{f"state {name}": value for name, value in after.items()}}
+
+    return run
 
 
 def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.defaults import defaults_of
 from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.core.states import states_of
 from lowerdeck.dialects.core.types import COMPUTABLE
 from lowerdeck.dialects.onnx.nodes import Names, named_node
 from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp
@@ -76,10 +77,14 @@ class ModelWriter:
         names = Names(known, (*input_names, *result_names))
         graph = GraphProto(name=function.sym_name.data)
         defaults = defaults_of(function)
+        # A state that the first call leaves out is what it is before it.
+        states = {state.before: state.initial for state in states_of(function)}
         for name, argument, default in zip(input_names, block.args, defaults, strict=True):
             graph.input.add(name=name, type=type_to_proto(argument.type))
             if default is not None:
                 self._weights.append((name, TensorAttr(default.type, default.value)))
+            elif name in states:
+                self._weights.append((name, TensorAttr.of(states[name])))
         for op in block.ops:
             match op:
                 case InitializerOp():

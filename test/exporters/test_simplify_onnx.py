@@ -280,15 +280,21 @@ CASES: Mapping[str, Case] = {
         weights=NUMBERS,
     ),
     "mish by squares": Case(
-        """e = Exp (x) s = Add (e, one) q = Mul (s, s) a = Sub (q, one) b = Add (q, one)
-        r = Div (a, b) y = Mul (x, r)""",
+        """l = Min (x, twenty) e = Exp (l) s = Add (e, one) q = Mul (s, s) a = Sub (q, one)
+        b = Add (q, one) r = Div (a, b) y = Mul (x, r)""",
         ["Mish"],
-        weights=NUMBERS,
+        weights={**NUMBERS, "twenty": np.array(20, np.float32)},
     ),
     "mish of its exponential": Case(
+        """l = Min (x, twenty) e = Exp (l) s = Add (e, two) a = Mul (e, s) b = Add (a, two)
+        m = Mul (x, a) y = Div (m, b)""",
+        ["Mish"],
+        weights={**NUMBERS, "twenty": np.array(20, np.float32)},
+    ),
+    "a square that overflows": Case(
         """e = Exp (x) s = Add (e, two) a = Mul (e, s) b = Add (a, two) m = Mul (x, a)
         y = Div (m, b)""",
-        ["Mish"],
+        ["Exp", "Add", "Mul", "Add", "Mul", "Div"],
         weights=NUMBERS,
     ),
     "mish with a limit": Case(

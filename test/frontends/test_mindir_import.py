@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
+from lowerdeck.compiler import CompileOptions
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.exporting import export_with
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.mindir.mind_ir_pb2 import ModelProto
@@ -21,6 +24,8 @@ from lowerdeck.passes.legalize.mindir.framework import MindirWalk
 from lowerdeck.passes.legalize.walk import LegalizationError
 
 from .mindir_graphs import BOOL, FLOAT, INT, Graph, Type, counter, write  # noqa: TID251
+
+ort = cast(Any, onnxruntime)
 
 Array = NDArray[Any]
 
@@ -57,6 +62,20 @@ def test_what_is_assigned_lives_on_and_is_read_in_the_order_of_memory(tmp_path: 
     for call in _both(load_model(counter(tmp_path / "m.mindir"))):
         found = [np.asarray(next(iter(call({"main:x": X}).values()))).tolist() for _ in range(2)]
         assert found == [[1, 2, 3], [2, 4, 6]]
+
+
+def test_a_state_that_a_call_of_the_exported_model_leaves_out_is_what_it_was_first(
+    tmp_path: Path,
+) -> None:
+    export_with(str(counter(tmp_path / "m.mindir")), str(tmp_path / "m.onnx"), CompileOptions())
+    session: Any = ort.InferenceSession(str(tmp_path / "m.onnx"))
+    names = [output.name for output in session.get_outputs()]
+    (state,) = [given.name for given in session.get_overridable_initializers()]
+    found: dict[str, Array] = {}
+    for expected in ([1, 2, 3], [2, 4, 6]):
+        held = {state: found[f"{state}_next"]} if found else {}
+        found = dict(zip(names, session.run(names, {"main:x": X, **held}), strict=True))
+        assert found[names[0]].tolist() == expected
 
 
 def test_a_parameter_that_is_read_without_a_load_holds_what_it_does_there(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ class RecoverActivation(Recovery):
     - x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) -> Gelu(x) [approximate]
     - x clip(x + 3, 0, 6) / 6, x hard_sigmoid(x) -> HardSwish(x)
     - x tanh(softplus(x)), x tanh(log(1 + exp(x))) -> Mish(x)
-    - x (exp(x)^2 + 2 exp(x)) / (exp(x)^2 + 2 exp(x) + 2) -> Mish(x) [x in exp(x) at most 20, or
-      without a limit]
+    - x (exp(x)^2 + 2 exp(x)) / (exp(x)^2 + 2 exp(x) + 2) -> Mish(x) [x in exp(x) is limited to 20
+      or more: without a limit there is NaN where the square is infinite]
     """
 
     name = "recover-activation"
@@ -193,13 +193,10 @@ def _mish_by_exp(x: SSAValue, function: OnnxOp, value: Fraction | None) -> _Func
     if function.op_type != "Exp":
         return None
     limit = made_by(function.operands[0], "Min")
-    if limit is not None and not _is_limit(limit, x):
-        return None
-    if limit is None and function.operands[0] is not x:
+    if limit is None or not _is_limit(limit, x):
         return None
     ratio = {(1, 2): 1.0, (1, 1): 2.0}, {(0, 2): 1.0, (0, 1): 2.0, (0, 0): 2.0}
-    ops: list[Operation] = [] if limit is None else [limit]
-    return ("Mish", {}, ops) if is_fraction(value, *ratio) else None
+    return ("Mish", {}, [limit]) if is_fraction(value, *ratio) else None
 
 
 def _is_limit(op: OnnxOp, x: SSAValue) -> bool:
