@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import math
 import os
+import time
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
 from lowerdeck.binding import RunError
-from lowerdeck.calibration import (
-    Array,
-    CalibrationError,
-    Sample,
-    by_name,
-    division,
-    has_batch,
-    load_file,
-    part,
-)
+from lowerdeck.calibration import Array, CalibrationError, Sample, division, has_batch, part
 from lowerdeck.compiler import Model
-from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import replacing
 from lowerdeck.engines import Engine, InProcess, LostTask
 from lowerdeck.metadata import TensorInfo
+from lowerdeck.row_files import BatchError, files_in, heads_of, load
 
 __all__ = [
     "BatchError",
@@ -47,11 +37,12 @@ __all__ = [
 ROWS = "lowerdeck.rows"
 """What output files have beside the outputs: for each result the number of its row."""
 
+KEYS = "lowerdeck.keys"
+"""The names of the rows, where those have any: samples in a tar file, or images."""
+
 ERRORS = "errors.jsonl"
 """The file of rows that have failed."""
 
-_ENGINES = ("local", "ray")
-_SUFFIXES = (".npz", ".npy", ".parquet")
 _PARTS = ".errors"
 """The folder of errors by task, of which ERRORS is made."""
 
@@ -59,21 +50,23 @@ _RECORD = ".batch.json"
 _CHUNK = 8192
 """Rows of a task."""
 
-_BATCH = 64
+_FIRST, _MOST = 16, 4096
+"""The batch that is tried first, and the largest one, where it is chosen by what it gains."""
+_LONGEST = 0.25
+"""Seconds of a call after which a larger batch would only delay what is told."""
+_FASTER = 1.1
+
 _PROBE = 8
 """Rows of each task that are computed one by one, too, to see that a batch gives the same bits."""
-
-
-class BatchError(LowerdeckError, ValueError):
-    """Files that do not fit a model, or too many rows that fail."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """How rows are computed."""
 
-    batch: int = _BATCH
-    """The most rows of a call; 1 for a model without an open batch dimension."""
+    batch: int | None = None
+    """The most rows of a call; None finds out how many make rows fastest. A model without an open
+    batch dimension takes one at a time."""
     max_errors: int = 0
     allow_nan: bool = True
     """Whether NaN and infinities of inputs are computed with; they fail otherwise."""
@@ -125,7 +118,7 @@ def batch(
     progress: Callable[[Done | None, int, int], None] | None = None,
 ) -> tuple[int, int]:
     """
-    Run a model on all rows of `inputs`, an .npz, .npy or .parquet file or a folder of them, and
+    Run a model on all rows of `inputs`, a file or a folder of files that docs/scale.md lists, and
     write a file of results for each 8,192 rows of a file into the folder `output`. Returns how many
     rows there are, and how many of them have failed.
 
@@ -164,7 +157,7 @@ def batch(
 
 
 def _check_model(model: Model, settings: Settings) -> None:
-    if settings.batch < 1:
+    if settings.batch is not None and settings.batch < 1:
         raise BatchError(f"a batch of {settings.batch} rows; expected at least 1")
     if settings.max_errors < 0:
         raise BatchError(f"at most {settings.max_errors} errors; expected no less than 0")
@@ -189,59 +182,22 @@ def _check_errors(folder: str, tasks: Sequence[Task], failed: int, settings: Set
 
 def plan(model: Model, inputs: str, output: str) -> list[Task]:
     """The tasks for files of rows; BatchError lists all files that do not fit the model."""
-    files = _files(inputs)
+    files = files_in(inputs)
     tasks: list[Task] = []
     problems: list[str] = []
     for file in files:
         try:
-            count = checked_rows(model, file, _heads(file, model.inputs))
+            count = checked_rows(model, file, heads_of(file, model.inputs))
         except (BatchError, CalibrationError) as error:
             problems.append(str(error))
             continue
-        name = os.path.basename(file)
+        name = os.path.basename(os.path.normpath(file))
         for start in range(0, max(count, 1), _CHUNK):
             path = os.path.join(output, f"{name}.{start:010d}.npz")
             tasks.append(Task(file, start, min(start + _CHUNK, count), path))
     if problems:
         raise BatchError("\n".join(problems))
     return tasks
-
-
-def _files(inputs: str) -> list[str]:
-    if not os.path.isdir(inputs):
-        return [inputs]
-    names = sorted(name for name in os.listdir(inputs) if name.endswith(_SUFFIXES))
-    if not names:
-        raise BatchError(f"{inputs}: holds no file of {', '.join(_SUFFIXES)}")
-    return [os.path.join(inputs, name) for name in names]
-
-
-def _heads(path: str, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
-    """Arrays of the shapes and types that a file has, by input, without their elements."""
-    if path.endswith(".parquet"):
-        return by_name(path, _parquet(path, inputs), inputs)
-    try:
-        if not zipfile.is_zipfile(path):
-            return by_name(path, np.load(path, mmap_mode="r"), inputs)
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            heads: dict[str, Array] = {}
-            for name in names:
-                with archive.open(name) as file:
-                    heads[name.removesuffix(".npy")] = _head(file)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise BatchError(f"{path}: cannot be read: {error}") from None
-    return by_name(path, heads, inputs)
-
-
-def _head(file: IO[bytes]) -> Array:
-    """An array as an .npy file describes it, of zeros that take no memory."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):
-        read = np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return np.broadcast_to(np.zeros((), dtype), shape)
 
 
 def checked_rows(model: Model, where: str, arrays: Mapping[str, Array]) -> int:
@@ -329,17 +285,22 @@ def compute(model: Model, task: Task, settings: Settings) -> Done:
     Compute the rows of a task and write its file, after that of its errors; nothing if more rows
     fail than are allowed. BatchError if results cannot lie side by side in an array.
     """
-    rows = Rows(model, arrays_of(task.file, os.stat(task.file).st_mtime_ns, model.inputs))
+    loaded = load(task.file, model.inputs, task.start, task.stop)
+    rows = Rows(model, loaded.arrays, loaded.first, loaded.problems)
     failed: dict[int, str] = {}
     kept: list[Block] = []
-    at_once, is_probed, one_by_one = (settings.batch if rows.is_batch else 1), False, False
+    size = _batch_size(model.digest, settings.batch if rows.is_batch else 1)
+    is_probed = one_by_one = False
     start = task.start
     while start < task.stop and len(failed) <= settings.max_errors:
-        stop = min(start + at_once, task.stop)
+        stop = min(start + (1 if one_by_one else size.rows), task.stop)
+        begin = time.perf_counter()
         blocks = rows.run(start, stop, allow_nan=settings.allow_nan)
+        if len(blocks) == 1:
+            size.took(stop - start, time.perf_counter() - begin)
         if not is_probed and len(blocks) == 1 and len(blocks[0].rows) > 1:
             if not rows.is_same(blocks[0]):
-                at_once, one_by_one = 1, True
+                one_by_one = True
                 continue
             is_probed = True
         for block in blocks:
@@ -348,13 +309,17 @@ def compute(model: Model, task: Task, settings: Settings) -> Done:
             else:
                 failed[block.rows.start] = block.problem
         start = stop
-    name = os.path.basename(task.file)
+    name = os.path.basename(os.path.normpath(task.file))
     with replacing(task.errors) as file:
         for number, message in failed.items():
-            file.write(json.dumps({"key": f"{name}:{number}", "message": message}) + "\n")
+            own = number if loaded.keys is None else loaded.keys[number - loaded.first]
+            file.write(json.dumps({"key": f"{name}:{own}", "message": message}) + "\n")
     if len(failed) <= settings.max_errors:
         numbers = [number for block in kept for number in block.rows]
         arrays = {ROWS: np.asarray(numbers, np.int64), **rows.together(kept, name)}
+        if loaded.keys is not None:
+            keys = [loaded.keys[number - loaded.first] for number in numbers]
+            arrays[KEYS] = np.asarray(keys, np.str_)
         with replacing(task.output, "wb") as file:
             _write(file, arrays)
     return Done(task, task.stop - task.start, len(failed), one_by_one)
@@ -370,6 +335,37 @@ def _write(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
                 np.lib.format.write_array(member, np.asarray(held, order="C"), allow_pickle=False)
 
 
+class BatchSize:
+    """How many rows a call takes: twice as many as before, as long as rows become faster by it."""
+
+    def __init__(self, rows: int | None) -> None:
+        self.rows = rows or _FIRST
+        self._is_open = rows is None
+        self._speed = 0.0
+
+    def took(self, rows: int, seconds: float) -> None:
+        """So many rows of a call took so long."""
+        if not self._is_open or rows < self.rows:
+            return
+        speed = rows / max(seconds, 1e-9)
+        if speed < _FASTER * self._speed:
+            self._is_open = False
+            self.rows //= 2 if speed < self._speed else 1
+            return
+        self._speed = speed
+        if seconds > _LONGEST or 2 * self.rows > _MOST:
+            self._is_open = False
+        else:
+            self.rows *= 2
+
+
+@lru_cache(maxsize=8)
+def _batch_size(digest: str, rows: int | None) -> BatchSize:
+    """That of a model, which goes on from task to task."""
+    del digest
+    return BatchSize(rows)
+
+
 class Block(NamedTuple):
     """Rows that one call has computed: several, or one that may have failed."""
 
@@ -381,9 +377,18 @@ class Block(NamedTuple):
 class Rows:
     """The rows that arrays hold side by side, and a model for them."""
 
-    def __init__(self, model: Model, arrays: Mapping[str, Array]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        arrays: Mapping[str, Array],
+        first: int = 0,
+        problems: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
+        """`first` is the number of the first row; those with `problems` are not computed."""
         self._model = model
         self._arrays = arrays
+        self._first = first
+        self._problems = problems
         self._infos = {info.name: info for info in model.inputs}
         self._sizes = {name: size for name, (_, size) in _sizes(model, arrays).items()}
         self.is_batch = (
@@ -396,7 +401,7 @@ class Rows:
     def row(self, number: int) -> Sample:
         """The inputs of one row."""
         return {
-            name: self._input(name, part(array, self._sizes[name], number))
+            name: self._input(name, part(array, self._sizes[name], number - self._first))
             for name, array in self._arrays.items()
         }
 
@@ -405,8 +410,10 @@ class Rows:
 
     def run(self, start: int, stop: int, *, allow_nan: bool = True) -> list[Block]:
         """What becomes of rows: one block if a single call computes them, else one for each."""
-        if self.is_batch and stop - start > 1:
-            inputs = {n: self._input(n, array[start:stop]) for n, array in self._arrays.items()}
+        is_whole = not any(start <= number < stop for number in self._problems)
+        if self.is_batch and stop - start > 1 and is_whole:
+            own = slice(start - self._first, stop - self._first)
+            inputs = {n: self._input(n, array[own]) for n, array in self._arrays.items()}
             try:
                 if allow_nan or not any(map(_has_nan, inputs.values())):
                     outputs = list(self._model(inputs).values())
@@ -418,7 +425,10 @@ class Rows:
 
     def alone(self, number: int, *, allow_nan: bool = True) -> Block:
         """What becomes of one row."""
-        inputs, own = self.row(number), range(number, number + 1)
+        own = range(number, number + 1)
+        if (problem := self._problems.get(number)) is not None:
+            return Block(own, (), problem)
+        inputs = self.row(number)
         if not allow_nan and (names := [n for n, array in inputs.items() if _has_nan(array)]):
             return Block(own, (), f"NaN or infinities in {', '.join(names)}")
         try:
@@ -474,49 +484,6 @@ class Rows:
 
 def _has_nan(array: Array) -> bool:
     return array.dtype.kind not in "biu" and not np.isfinite(array.astype(np.float64)).all()
-
-
-@lru_cache(maxsize=1)
-def arrays_of(path: str, version: int, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
-    """The arrays of a file by input; tasks of one file come one after the other."""
-    del version  # of the file, which is read again when it has changed
-    read = _parquet(path, inputs) if path.endswith(".parquet") else load_file(path)
-    return by_name(path, read, inputs)
-
-
-def _parquet(path: str, inputs: Sequence[TensorInfo]) -> dict[str, Array]:
-    """The columns that are inputs; lists of numbers become the dimensions of a row."""
-    try:
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise BatchError(f"{path}: needs pyarrow: pip install pyarrow") from None
-    infos = {info.name: info for info in inputs}
-    try:
-        names = [name for name in parquet.read_schema(path).names if name in infos]
-        table = parquet.read_table(path, columns=names)
-    except (OSError, ValueError) as error:
-        raise BatchError(f"{path}: cannot be read: {error}") from None
-    return {name: _column(path, table.column(name), infos[name]) for name in names}
-
-
-def _column(path: str, column: Any, info: TensorInfo) -> Array:
-    """A column as an array of rows; BatchError for missing values and lists of several lengths."""
-    compute: Any = importlib.import_module("pyarrow.compute")
-    values, shape = column.combine_chunks(), [len(column)]
-    while not values.null_count and hasattr(values.type, "value_type"):
-        lengths = compute.unique(compute.list_value_length(values)).to_pylist()
-        if len(lengths) > 1:
-            listed = ", ".join(map(str, sorted(lengths)))
-            raise BatchError(f"{path}: column '{info.name}' has lists of the lengths {listed}")
-        shape += lengths
-        values = values.flatten()
-    if values.null_count:
-        raise BatchError(f"{path}: column '{info.name}' has missing values")
-    array = np.asarray(values.to_numpy(zero_copy_only=False))
-    sizes = [size for size in info.shape[1:] if isinstance(size, int)]
-    if len(sizes) == info.rank - 1 and math.prod(shape[1:]) == math.prod(sizes):
-        return array.reshape(shape[0], *sizes)
-    return array.reshape(shape)
 
 
 # Errors by row

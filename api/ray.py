@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from lowerdeck.compiler import Model, Source, compile
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.engines import LostTask, limited, lost
 
-__all__ = ["Cluster", "RayError", "map_batches"]
+__all__ = ["Cluster", "RayError", "map_batches", "require_ray"]
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -154,9 +155,9 @@ class Cluster:
 
     def each(self, look: Callable[[], Result]) -> dict[str, Result]:
         """See `Machines.each`; machines are nodes, by their ids."""
-        remote = self._ray.remote(num_cpus=0, max_retries=0)(look)
+        remote = self._ray.remote(num_cpus=0, max_retries=0)(_look)
         nodes = [node["NodeID"] for node in self._alive()]
-        calls = {node: remote.options(scheduling_strategy=_on(node)).remote() for node in nodes}
+        calls = {node: remote.options(scheduling_strategy=_on(node)).remote(look) for node in nodes}
         found: dict[str, Result] = {}
         for node, reference in calls.items():
             with suppress(self._ray.exceptions.RayError):  # lost meanwhile: then it is none of them
@@ -210,11 +211,15 @@ def _on(node: str) -> Any:
     return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
+def require_ray() -> None:
+    """RayError if Ray is not installed; it is not imported yet, which takes a second."""
+    if find_spec("ray") is None:
+        raise RayError("Ray is not installed: pip install 'lowerdeck[ray]'")
+
+
 def _ray() -> Any:
-    try:
-        return importlib.import_module("ray")
-    except ImportError:
-        raise RayError("Ray is not installed: pip install 'lowerdeck[ray]'") from None
+    require_ray()
+    return importlib.import_module("ray")
 
 
 def _connect(ray: Any, address: str | None) -> None:
@@ -258,6 +263,10 @@ def _result(ray: Any, reference: Any) -> Future[Any]:
     except ray.exceptions.RayError as error:
         return lost(_first_line(error))
     return future
+
+
+def _look(look: Callable[[], Any]) -> Any:
+    return look()
 
 
 def _run(shared: Sequence[Any], seconds: float | None, task: Any) -> Any:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lowerdeck.compiler import Model
     from lowerdeck.passes.machinery.options import CompileOptions
+    from lowerdeck.ray import Cluster
     from lowerdeck.tools.progress import Progress
 
 Command = Callable[[argparse.Namespace], int]
@@ -167,6 +168,16 @@ def command_options(args: argparse.Namespace, progress: Progress) -> CompileOpti
 
 def _say_nothing(text: str) -> None:
     """What is told of is not said."""
+
+
+def cluster_at(address: str | None, flag: str) -> Cluster:
+    """A cluster of Ray; ToolError, which names the option that asks for it, if there is none."""
+    from lowerdeck.ray import Cluster, RayError
+
+    try:
+        return Cluster(address)
+    except RayError as error:
+        raise ToolError(f"lowerdeck: {flag} ray: {error}") from error
 
 
 def is_compiled(model: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck import batching
-from lowerdeck.batching import ROWS, BatchError, Done, Settings, Task, batch
+from lowerdeck.batching import ROWS, BatchError, BatchSize, Done, Settings, Task, batch
 from lowerdeck.compiler import Model
 from lowerdeck.engines import Engine, InProcess
 from lowerdeck.tools.lowerdeck import main
@@ -315,15 +317,131 @@ def test_parquet(tmp_path: Path) -> None:
         ("fixed", pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 2)),
     ):
         path = tmp_path / f"{name}.parquet"
-        parquet.write_table(pa.table({"key": ["a", "b", "c"], "x": column}), path)
-        batch(model, path, tmp_path / name)
-        (found,) = results(tmp_path / name).values()
-        np.testing.assert_array_equal(found["y"], -x)
+        table = pa.table({"key": ["a", "b", "c"], "x": column})
+        parquet.write_table(table, path)
+        with pa.OSFile(str(path.with_suffix(".arrow")), "wb") as file:
+            with pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table, max_chunksize=2)
+        for each in (path, path.with_suffix(".arrow")):
+            folder = tmp_path / f"{name}{each.suffix}-out"
+            batch(model, each, folder)
+            (found,) = results(folder).values()
+            np.testing.assert_array_equal(found["y"], -x)
+    (tmp_path / "bad.arrow").write_bytes(b"ARROW1")
+    with pytest.raises(BatchError, match="cannot be read"):
+        batch(model, tmp_path / "bad.arrow", tmp_path / "bad")
     for column in ([[1.0], [1.0, 2.0, 3.0]], [[1.0, 2.0], None], [[1.0, None], [1.0, 2.0]]):
         path = tmp_path / "bad.parquet"
         parquet.write_table(pa.table({"x": pa.array(column, pa.list_(pa.float32()))}), path)
         with pytest.raises(BatchError, match="column 'x' has"):
             batch(model, path, tmp_path / "bad")
+
+
+# Samples
+
+
+def tar_of(path: Path, members: dict[str, bytes]) -> Path:
+    with tarfile.open(path, "w") as archive:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+def npy_of(array: Array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def negative() -> Model:
+    """y = -x, of any number of images of 2 x 4 with three channels."""
+    return model_of(
+        [helper.make_node("Neg", ["x"], ["y"])], ("x", TensorProto.FLOAT, ["n", 3, 2, 4]), {}
+    )
+
+
+def test_tar_files_of_samples(
+    negative: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "_CHUNK", 20)
+    x = np.random.default_rng(0).standard_normal((25, 3, 2, 4)).astype(np.float32)
+    members = {f"d/{k:03}.npy": npy_of(x[k]) for k in range(25)}
+    members |= {f"d/{k:03}.cls": b"7" for k in range(25)}  # what is no input is left alone
+    members |= {"d/003.npy": b"\x93NUMPY", "d/011.npy": npy_of(x[11, :, :, :3]), "d/012.x.npy": b""}
+    path = tar_of(tmp_path / "a.tar", members)
+    outputs = [tmp_path / name for name in ("single", "many")]
+    for size, folder in zip((1, None), outputs, strict=True):
+        settings = Settings(batch=size, max_errors=5)
+        assert batch(negative, path, folder, settings) == (25, 3)
+        assert errors(folder).keys() == {"a.tar:d/003", "a.tar:d/011", "a.tar:d/012"}
+    assert hashes(outputs[0]) == hashes(outputs[1])
+    parts = results(outputs[0])
+    assert [*parts] == ["a.tar.0000000000.npz", "a.tar.0000000020.npz"]
+    kept = [k for k in range(25) if k not in (3, 11, 12)]
+    np.testing.assert_array_equal(np.concatenate([p["y"] for p in parts.values()]), -x[kept])
+    np.testing.assert_array_equal(np.concatenate([p[ROWS] for p in parts.values()]), kept)
+    keys = np.concatenate([p["lowerdeck.keys"] for p in parts.values()])
+    assert keys.tolist() == [f"d/{k:03}" for k in kept]
+    with pytest.raises(BatchError, match=r"a\.tar:d/003"):
+        batch(negative, path, tmp_path / "none")
+
+
+def test_folders_of_images(negative: Model, tmp_path: Path) -> None:
+    pillow: Any = pytest.importorskip("PIL.Image")
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 2, 4, 3), np.uint8)
+    for k in range(3):
+        pillow.fromarray(pixels[k]).save(rows / f"{k}.png")
+    (rows / "3.jpg").write_bytes(b"\xff\xd8\xff")
+    pillow.fromarray(pixels[0, :, :3]).save(rows / "4.png")
+    pillow.fromarray(pixels[3]).convert("L").save(rows / "5.PNG")
+    folder = tmp_path / "out"
+    assert batch(negative, rows, folder, Settings(max_errors=2)) == (6, 2)
+    (found,) = results(folder).values()
+    np.testing.assert_array_equal(found["y"][:3], -pixels[:3].transpose(0, 3, 1, 2).astype("f4"))
+    assert found["lowerdeck.keys"].tolist() == ["0.png", "1.png", "2.png", "5.PNG"]
+    assert (found["y"][3, 0] == found["y"][3, 1]).all()
+    said = errors(folder)
+    assert "no image that can be read" in said["rows:3.jpg"]
+    assert "expected" in said["rows:4.png"]
+
+
+def test_samples_that_do_not_fit(negative: Model, tmp_path: Path) -> None:
+    good = npy_of(np.zeros((3, 2, 4), np.float32))
+    cut = tar_of(tmp_path / "whole.tar", {"a.npy": good}).read_bytes()[:300]
+    for name, data, text in (
+        ("cut", cut, "cannot be read"),
+        ("none", tar_of(tmp_path / "e.tar", {}).read_bytes(), "holds no samples"),
+        ("type", tar_of(tmp_path / "t.tar", {"a.npy": npy_of(np.zeros((3, 2, 4)))}), "convert it"),
+        ("size", tar_of(tmp_path / "s.tar", {"a.npy": npy_of(np.zeros(3, "f4"))}), "expected rows"),
+        ("what", tar_of(tmp_path / "w.tar", {"a.json": b"{}"}), "has nothing for input 'x'"),
+        ("two", tar_of(tmp_path / "2.tar", {"a.npy": good, "a.png": b""}), "could be any of"),
+    ):
+        path = data if isinstance(data, Path) else tmp_path / f"{name}.tar"
+        if isinstance(data, bytes):
+            path.write_bytes(data)
+        with pytest.raises(lowerdeck.LowerdeckError, match=text):
+            batch(negative, path, tmp_path / f"out-{name}")
+
+
+def test_batches_grow_while_rows_become_faster() -> None:
+    size = BatchSize(None)
+    seen: list[int] = []
+    for speed in (1.0, 2.0, 3.0, 2.9, 9.9):
+        seen.append(size.rows)
+        size.took(size.rows - 1, 1e-9)  # the rest of a task says nothing
+        size.took(size.rows, size.rows / speed * 1e-6)
+    assert seen == [16, 32, 64, 128, 64]
+    size = BatchSize(None)
+    size.took(16, 1.0)  # a large model
+    assert size.rows == 16
+    size = BatchSize(5)
+    size.took(5, 1e-6)
+    assert size.rows == 5
 
 
 # Ray, where it is installed

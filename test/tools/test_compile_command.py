@@ -322,3 +322,58 @@ def test_the_sizes_for_which_memory_is_told() -> None:
     ]
     assert at_least_sizes("h * w + n", conditions) == ({"h": 8, "n": 1, "w": 1}, 9)
     assert at_least_sizes("w", [["w", "le", "-1", "never"]]) == ({"w": 1}, 1)
+
+
+# Several models
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def compiled_alone(models: list[Path], targets: list[str], out: Path) -> dict[str, bytes]:
+    """What single runs write."""
+    for one in models:
+        for target in targets:
+            folder = out / one.stem / target
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            assert main(["compile", str(one), "-o", str(folder), "--target", target]) == 0
+    return written(out)
+
+
+def test_several_models_and_targets(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.onnx"
+    shutil.copyfile(model, other)
+    bad = tmp_path / "bad.onnx"
+    bad.write_bytes(b"\x08\x0a\x12garbage")
+    targets = ["c99", "x86-64"]
+    expected = compiled_alone([model, other], targets, tmp_path / "alone")
+    arguments = ["compile", str(model), str(other), "--targets", *targets, "-o"]
+    assert main([*arguments, str(tmp_path / "all"), "--jobs", "2"]) == 0
+    assert written(tmp_path / "all") == expected
+    assert "4 of 4 compiled" in capsys.readouterr().out
+    out = str(tmp_path / "some")
+    assert main(["compile", str(bad), str(model), "-o", out, "--target", "c99"]) == 1
+    shown = capsys.readouterr()
+    assert "1 of 2 compiled" in shown.out
+    assert shown.err.count("bad.onnx") >= 1
+    assert {path.name for path in (tmp_path / "some").iterdir()} == {model.stem}
+    for options, text in (
+        ([str(model), "--tune", "1"], "--tune is for one model"),
+        ([str(model)], f"several models are called {model.stem}"),
+        ([str(other), "--jobs", "0"], "expected at least 1"),
+        ([str(other), "--address", "x:1"], "is for --on ray"),
+    ):
+        assert main(["compile", str(model), *options, "-o", out]) == 1
+        assert text in capsys.readouterr().err
+
+
+def test_several_models_on_ray(cluster: object, model: Path, tmp_path: Path) -> None:
+    del cluster
+    expected = compiled_alone([model], ["c99", "x86-64"], tmp_path / "alone")
+    out = tmp_path / "out"
+    arguments = ["compile", str(model), "--on", "ray", "--targets", "c99", "x86-64"]
+    assert main([*arguments, "-o", str(out)]) == 0
+    assert written(out) == expected

@@ -5,9 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.tools.command import add_cache_option, add_command, command_options, compiled
+from lowerdeck.tools.command import (
+    add_cache_option,
+    add_command,
+    cluster_at,
+    command_options,
+    compiled,
+)
 from lowerdeck.tools.common import ToolError, about
 
 if TYPE_CHECKING:
@@ -28,8 +36,9 @@ def add_to(commands: Any) -> None:
         metavar="DATA",
         required=True,
         help="an .npz file with an array for each input, one row after the other, an .npy file for "
-        "the only one, a .parquet file with a column for each (needs pyarrow), or a folder of such "
-        "files",
+        "the only one, a .parquet, .arrow or .feather file with a column for each (needs pyarrow), "
+        "a .tar file with samples, as WebDataset has them, or a folder of such files or of images "
+        "(needs Pillow)",
     )
     one.add_argument(
         "-o",
@@ -62,10 +71,9 @@ def add_to(commands: Any) -> None:
     one.add_argument(
         "--batch",
         type=int,
-        default=64,
         metavar="N",
-        help="most rows of a call where the batch dimension of the model is open (default: 64); "
-        "results do not depend on it",
+        help="most rows of a call where the batch dimension of the model is open (default: as many "
+        "as make rows fastest); results do not depend on it",
     )
     one.add_argument(
         "--refuse-nan",
@@ -83,12 +91,13 @@ def run(args: argparse.Namespace) -> int:
 
     engine = None
     if args.engine == "ray":
-        from lowerdeck.ray import Cluster, RayError
+        from lowerdeck.ray import RayError, require_ray
 
         try:
-            engine = Cluster(args.address)
+            require_ray()
         except RayError as error:
             raise ToolError(f"lowerdeck: --engine ray: {error}") from error
+        engine = OnRay(args.address)
     elif args.address is not None:
         raise ToolError("lowerdeck: --address: is for --engine ray")
     with about(args.model), progress() as shown:
@@ -102,6 +111,23 @@ def run(args: argparse.Namespace) -> int:
         raise ToolError(str(error)) from error
     print(f"{rows} rows, {failed} failed; wrote {args.folder}")
     return 0
+
+
+class OnRay:
+    """A cluster that is asked for when the rows have been looked at: that takes seconds."""
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+
+    def deal(
+        self,
+        work: Callable[[Any], Any],
+        tasks: Iterable[Any],
+        *,
+        seconds: float | None = None,
+    ) -> Iterator[tuple[Any, Future[Any]]]:
+        """See `lowerdeck.engines.Engine`."""
+        return cluster_at(self._address, "--engine").deal(work, tasks, seconds=seconds)
 
 
 class Told:

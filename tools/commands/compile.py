@@ -17,16 +17,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from lowerdeck.engines import Engine, LostTask, Processes
 from lowerdeck.tools.arguments import inputs_among, read_arrays
 from lowerdeck.tools.command import (
     add_command,
+    cluster_at,
     command_options,
     module_at,
     random_inputs,
     seconds,
     uncopied,
 )
-from lowerdeck.tools.common import ToolError, about, message_of
+from lowerdeck.tools.common import ToolError, about, message_of, user_errors
 
 if TYPE_CHECKING:
     from lowerdeck.passes.machinery.options import CompileOptions
@@ -55,6 +57,26 @@ def add_to(commands: Any) -> None:
         example="lowerdeck compile model.onnx -o build/model --target x86-64-v3",
     )
     add = one.add_argument
+    add("more", nargs="*", metavar="MORE", help="other models, each into its own folder of DIR")
+    add(
+        "--targets",
+        nargs="+",
+        metavar="T",
+        help="several machines to generate C for, each into its own folder: DIR/MODEL/T",
+    )
+    add(
+        "--on",
+        choices=("local", "ray"),
+        default="local",
+        help="where several are compiled: on this machine (default), or on all nodes of a cluster "
+        "of Ray (pip install 'lowerdeck[ray]'), which see the same files",
+    )
+    add(
+        "--address",
+        metavar="A",
+        help="the cluster of --on ray (default: $RAY_ADDRESS, else one on this machine alone)",
+    )
+    add("--jobs", type=int, default=1, metavar="N", help="how many at a time on this machine")
     add("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
     add(
         "--library",
@@ -80,6 +102,77 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files; they appear when all went well."""
+    if args.more or args.targets or args.on != "local":
+        return _compile_all(args)
+    if args.address is not None:
+        raise ToolError("lowerdeck compile: --address: is for --on ray")
+    print(_compiled(args))
+    return 0
+
+
+def _compile_all(args: argparse.Namespace) -> int:
+    """Each of several models for each of several targets; ToolError lists all that went wrong."""
+    engine = _engine(args)
+    problems: list[str] = []
+    count = 0
+    for one, future in engine.deal(_try_to_compile, _all_of(args)):
+        error = future.exception()
+        if error is not None and not isinstance(error, LostTask):
+            raise error
+        is_done, text = (False, f"{one.model}: {error}") if error else future.result()
+        count += is_done
+        if is_done:
+            print(text, flush=True)
+        else:
+            problems.append(text)
+    print(f"{count} of {count + len(problems)} compiled")
+    if problems:
+        raise ToolError("\n".join(sorted(problems)))
+    return 0
+
+
+def _engine(args: argparse.Namespace) -> Engine:
+    if args.on == "local":
+        if args.address is not None:
+            raise ToolError("lowerdeck compile: --address: is for --on ray")
+        if args.jobs < 1:
+            raise ToolError(f"lowerdeck compile: --jobs {args.jobs}: expected at least 1")
+        return Processes(args.jobs)
+    return cluster_at(args.address, "--on")
+
+
+def _all_of(args: argparse.Namespace) -> list[argparse.Namespace]:
+    """The command lines of single models; ToolError for what several cannot have."""
+    if args.tune is not None:
+        raise ToolError("lowerdeck compile: --tune is for one model; see lowerdeck tune")
+    models = [os.path.abspath(model) for model in (args.model, *args.more)]
+    names = [os.path.splitext(os.path.basename(os.path.normpath(model)))[0] for model in models]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ToolError(f"lowerdeck compile: several models are called {', '.join(twice)}")
+    found: list[argparse.Namespace] = []
+    for model, name in zip(models, names, strict=True):
+        folder = os.path.join(os.path.abspath(args.out), name)
+        for target in dict.fromkeys(args.targets or [args.compile_for]):
+            own = {"model": model, "compile_for": target, "more": [], "targets": None}
+            own |= {"out": os.path.join(folder, target) if args.targets else folder}
+            own |= {"folder": os.getcwd()}  # which paths of options may be relative to
+            found.append(argparse.Namespace(**{**vars(args), **own}))
+    return found
+
+
+def _try_to_compile(args: argparse.Namespace) -> tuple[bool, str]:
+    """What a worker does: whether it went well, and what was written, or the error."""
+    try:
+        os.chdir(args.folder)
+        os.makedirs(os.path.dirname(args.out), exist_ok=True)
+        return True, _compiled(args)
+    except user_errors() as error:
+        text = message_of(error, args.model)
+        return False, f"{text} (target {args.compile_for})"
+
+
+def _compiled(args: argparse.Namespace) -> str:
+    """Write the files of one model; what to tell of them."""
     from lowerdeck.build import BuildError
     from lowerdeck.compiler import generate, publish
     from lowerdeck.metadata import read_metadata
@@ -113,9 +206,8 @@ def run(args: argparse.Namespace) -> int:
         if failed is not None:  # the C is right, whatever is wrong with the compiler
             raise ToolError(f"{message_of(failed, args.model)}\n{args.out}: holds the C alone")
         _remove_old_libraries(args.out, metadata["name"], names)
-        print(_text(args.out, metadata, options, names))
-        print(f"in {time.perf_counter() - start:.1f} s")
-    return 0
+        text = _text(args.out, metadata, options, names)
+        return f"{text}\nin {time.perf_counter() - start:.1f} s"
 
 
 def _remove_old_libraries(folder: str, name: str, written: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.tools.arguments import checking_options
-from lowerdeck.tools.command import add_command, command_options, seconds
+from lowerdeck.tools.command import add_command, cluster_at, command_options, seconds
 from lowerdeck.tools.common import ToolError, message_of, user_errors
 
 if TYPE_CHECKING:
@@ -113,12 +113,7 @@ def _engine(args: argparse.Namespace) -> Machines:
         from lowerdeck.engines import Processes
 
         return Processes(1)
-    from lowerdeck.ray import Cluster, RayError
-
-    try:
-        return Cluster(args.address)
-    except RayError as error:
-        raise ToolError(f"lowerdeck: --engine ray: {error}") from error
+    return cluster_at(args.address, "--engine")
 
 
 @dataclass(frozen=True)

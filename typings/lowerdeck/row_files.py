@@ -1,0 +1,1 @@
+../../api/row_files.py
