@@ -22,7 +22,7 @@ from lowerdeck.compiler import Model, Source, compile
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.engines import LostTask, limited, lost
 
-__all__ = ["Cluster", "RayError", "map_batches", "require_ray"]
+__all__ = ["Cluster", "RayError", "Served", "deployment", "map_batches", "require_ray"]
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -110,6 +110,33 @@ def _dense(name: str, array: Array) -> Array:
         return np.stack([np.asarray(row) for row in array])
     except ValueError as error:
         raise BatchError(f"the data set: column '{name}': {error}") from None
+
+
+class Served:
+    """Answers requests of Ray Serve: JSON with lists of numbers by input gives such by output."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def answer(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs for inputs; ValueError or RunError for what the model does not take."""
+        types = {info.name: info.dtype for info in self._model.inputs}
+        inputs = {name: np.asarray(value, types.get(name)) for name, value in given.items()}
+        return {name: array.tolist() for name, array in self._model(inputs).items()}
+
+    async def __call__(self, request: Any) -> dict[str, Any]:
+        """What Serve calls."""
+        return self.answer(await request.json())
+
+
+def deployment(model: Source | Model, **options: Any) -> Any:
+    """
+    A model as an application of Ray Serve, for `ray.serve.run`; each replica is `Served`. `options`
+    are those of `lowerdeck.compile`. RayError without Ray.
+    """
+    _ray()
+    compiled = model if isinstance(model, Model) else compile(model, **options)
+    return importlib.import_module("ray.serve").deployment(Served).bind(compiled)
 
 
 class Cluster:

@@ -73,17 +73,15 @@ def heads_of(path: str, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
     """
     if _has_samples(path):
         samples = _samples(path, os.stat(path).st_mtime_ns)
-        keys = [*samples]
+        keys, problem = [*samples], "holds no samples"
         for key in keys:
             try:
                 arrays = _sample(samples[key], inputs)
             except BatchError as error:
-                problem = f"{path}: {key}: {error}"
+                problem = f"none of its {len(keys)} samples can be read: {key}: {error}"
                 continue
             return {n: np.broadcast_to(a, (len(keys), *a.shape)) for n, a in arrays.items()}
-        if keys:
-            raise BatchError(f"none of its {len(keys)} samples can be read: {problem}")
-        raise BatchError(f"{path}: holds no samples")
+        raise BatchError(f"{path}: {problem}")
     if path.endswith(_TABLES):
         return by_name(path, _table(path, inputs), inputs)
     try:
@@ -223,7 +221,7 @@ def _samples(path: str, version: int) -> Mapping[str, Parts]:
     del version
     if os.path.isdir(path):
         return {
-            name: {os.path.splitext(name)[1][1:]: _reader(os.path.join(path, name))}
+            name: {os.path.splitext(name)[1][1:].lower(): _reader(os.path.join(path, name))}
             for name in _image_names(path)
         }
     found: dict[str, dict[str, Callable[[], bytes]]] = {}

@@ -55,6 +55,7 @@ def cluster() -> Iterator[Engine]:
     ray: Any = pytest.importorskip("ray", reason="Ray is not installed")
     from lowerdeck.ray import Cluster
 
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # where much else runs
     yield Cluster()
     ray.shutdown()
 

@@ -39,9 +39,14 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
         ],
     ),
     "Tuning": (
-        "`lowerdeck compile --tune SECONDS` finds faster schedules, and "
-        "`compile(..., schedules=...)` takes them.",
-        ["tune.read_schedules", "tune.write_schedules"],
+        "`lowerdeck compile --tune SECONDS` finds faster schedules, `lowerdeck tune` those of many "
+        "models, and `compile(..., schedules=...)` takes them.",
+        [
+            "tune.read_schedules",
+            "tune.write_schedules",
+            "tune.schedules_from",
+            "schedules.Database",
+        ],
     ),
     "Many rows": (
         "[Many rows](scale.md) has the files that these read and write.",
@@ -52,6 +57,7 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "batching.Done",
             "ray.map_batches",
             "ray.Cluster",
+            "ray.deployment",
         ],
     ),
     "Plugins": (
@@ -79,6 +85,8 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "budgets.BudgetError",
             "batching.BatchError",
             "ray.RayError",
+            "engines.LostTask",
+            "schedules.DatabaseError",
             "passes.machinery.options.OptionError",
             "plugins.PluginError",
             "dialects.errors.PluginFault",

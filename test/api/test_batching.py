@@ -21,8 +21,9 @@ from onnx import TensorProto, helper, numpy_helper
 import lowerdeck
 from lowerdeck import batching
 from lowerdeck.batching import ROWS, BatchError, BatchSize, Done, Settings, Task, batch
-from lowerdeck.compiler import Model
+from lowerdeck.compiler import Model, RunError
 from lowerdeck.engines import Engine, InProcess
+from lowerdeck.ray import Served
 from lowerdeck.tools.lowerdeck import main
 
 Array = NDArray[Any]
@@ -458,6 +459,14 @@ def test_ray_gives_the_same_files(
     with pytest.raises(BatchError, match=r"the first one i\.npy:1"):
         batch(table, tmp_path / "i.npy", tmp_path / "t", engine=cluster)
     assert batch(table, tmp_path / "i.npy", tmp_path / "t", Settings(max_errors=1)) == (3, 1)
+
+
+def test_served(digits: Model) -> None:
+    x = images(3)
+    found = Served(digits).answer({"image": x.tolist()})
+    np.testing.assert_array_equal(np.asarray(found["logits"], np.float32), digits(x)[0])
+    with pytest.raises((ValueError, RunError)):
+        Served(digits).answer({"picture": [1]})
 
 
 def test_map_batches(cluster: Engine, digits: Model) -> None:

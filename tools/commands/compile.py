@@ -145,17 +145,22 @@ def _all_of(args: argparse.Namespace) -> list[argparse.Namespace]:
     """The command lines of single models; ToolError for what several cannot have."""
     if args.tune is not None:
         raise ToolError("lowerdeck compile: --tune is for one model; see lowerdeck tune")
-    models = [os.path.abspath(model) for model in (args.model, *args.more)]
+    models = [os.path.abspath(str(model)) for model in (args.model, *args.more)]
     names = [os.path.splitext(os.path.basename(os.path.normpath(model)))[0] for model in models]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ToolError(f"lowerdeck compile: several models are called {', '.join(twice)}")
     found: list[argparse.Namespace] = []
     for model, name in zip(models, names, strict=True):
-        folder = os.path.join(os.path.abspath(args.out), name)
+        folder = os.path.join(os.path.abspath(str(args.out)), name)
         for target in dict.fromkeys(args.targets or [args.compile_for]):
-            own = {"model": model, "compile_for": target, "more": [], "targets": None}
-            own |= {"out": os.path.join(folder, target) if args.targets else folder}
-            own |= {"folder": os.getcwd()}  # which paths of options may be relative to
+            own: dict[str, Any] = {
+                "model": model,
+                "compile_for": target,
+                "more": (),
+                "targets": None,
+            }
+            own["out"] = os.path.join(folder, target) if args.targets else folder
+            own["folder"] = os.getcwd()  # which paths of options may be relative to
             found.append(argparse.Namespace(**{**vars(args), **own}))
     return found
 
