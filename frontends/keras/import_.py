@@ -512,18 +512,21 @@ class _Importer:
         if cell.children and (layer.config.get("stateful") or kwargs.get("initial_state")):
             self._report(layer, "found cells on top of one another that are given states")
             return args[0]
-        mask = kwargs.get("mask") or self.masks.of(args[0])
+        mask = now = kwargs.get("mask") or self.masks.of(args[0])
         value: Values = args[0]
         states: list[SSAValue] = []
         for number, each in enumerate(cells):
             config = {**layer.config, **each.config, "name": layer.name}
             config.pop("cell", None)
             config["return_state"] = True
+            if number == 1 and layer.config.get("go_backwards") and mask is not None:
+                # What the first cell gives is in the order of its steps, from the last one on.
+                (now,) = self.add("Flip", f"{layer.name}/mask", [mask], {}, {"axis": 1})
             if number:
                 config["go_backwards"] = False
             if number + 1 < len(cells):
                 config["return_sequences"] = True
-            more = dict(kwargs) | ({} if mask is None else {"mask": mask})
+            more = dict(kwargs) | ({} if now is None else {"mask": now})
             found = self._recurrent(each, CELLS[each.class_name], config, [value], more)
             value, *after = _flat([found])
             states += after

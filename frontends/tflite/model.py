@@ -88,7 +88,10 @@ class TensorInfo:
 
 
 _WITH_MAPS = frozenset({"TFLite_Detection_PostProcess"})
-"""The custom operators that are supported: their options are a map."""
+"""The custom operators whose options are a map."""
+
+_WITH_INTEGERS = {"Convolution2DTransposeBias": ("padding", "stride_w", "stride_h")}
+"""The custom operators whose options begin with integers of 32 bits, and what these are."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,13 @@ class Node:
     def _custom_options(self) -> dict[str, Any]:
         """Those of an operator that is known; others have bytes in a form of their own."""
         data = self.table["custom_options"]
-        if data is None or not data.size or self.custom_code not in _WITH_MAPS:
+        if data is None or not data.size:
             return {}
-        return read_map(data.tobytes())
+        if (names := _WITH_INTEGERS.get(self.custom_code)) is not None:
+            whole = data.tobytes()[: 4 * min(len(names), data.size // 4)]
+            values = np.frombuffer(whole, "<i4").tolist()
+            return dict(zip(names, values, strict=False))
+        return read_map(data.tobytes()) if self.custom_code in _WITH_MAPS else {}
 
 
 def _plain(options: Table) -> dict[str, Any]:

@@ -293,6 +293,33 @@ def test_masks_of_parts(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.hstack(found), [[33, 3, 3], [33, 0, 3]])
 
 
+def test_masks_of_stacked_cells(tmp_path: Path) -> None:
+    """From the last step on, the second cell sees what the first one gives in that order."""
+    config = {"units": 1, "activation": "linear", "use_bias": False}
+    cells = [
+        {
+            "module": "keras.layers",
+            "class_name": "SimpleRNNCell",
+            "config": {**config, "name": name},
+        }
+        for name in ("one", "two")
+    ]
+    stacked = {"module": "keras.layers", "class_name": "StackedRNNCells"}
+    stacked |= {"config": {"name": "cells", "cells": cells}}
+    layers = [
+        _input("ids", None, 3),
+        _layer("Embedding", [_ref("ids")], input_dim=3, output_dim=1, mask_zero=True),
+        _layer("RNN", [_ref("embedding")], cell=stacked, go_backwards=True),
+    ]
+    layers[0]["config"]["dtype"] = "int32"
+    one = np.ones((1, 1), np.float32)
+    values: dict[str, Any] = {"embedding": [np.array([[7], [1], [2]], np.float32)]}
+    values |= {f"rnn/cell/cells/simple_rnn_cell{k}": [one, one] for k in ("", "_1")}
+    path = _zip(tmp_path / "m.keras", _functional(layers, ["ids"], [["rnn", 0, 0]]), values)
+    (found,) = _run(path, ids=np.array([[1, 2, 0], [0, 1, 2], [1, 0, 2]], np.int32))
+    np.testing.assert_array_equal(found, [[5], [5], [5]])
+
+
 def test_masks_of_merges(tmp_path: Path) -> None:
     """Extrema and products are of what masks do not exclude; a sum is of all."""
     kinds = ("Maximum", "Multiply", "Minimum", "Add")

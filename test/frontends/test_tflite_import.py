@@ -79,10 +79,20 @@ def test_options_of_custom_operators() -> None:
         read_map(b"\0\0")
 
 
+def test_options_of_integers() -> None:
+    """What is not there is not set, and what is behind them does not count."""
+    table: Any = {"custom_options": np.array([1, 2, 3, 9], "<i4").view(np.uint8)}
+    node = Node(0, CUSTOM, "Convolution2DTransposeBias", (), (), (), table)
+    given = {"custom_code": "Convolution2DTransposeBias", "padding": 1}
+    assert node.options() == {**given, "stride_w": 2, "stride_h": 3}
+    table["custom_options"] = table["custom_options"][:7]
+    assert node.options() == given
+
+
 def test_options_of_unknown_custom_operators_are_bytes() -> None:
     """They are refused by their names, and not for the form of their options."""
     table: Any = {"custom_options": np.arange(12, dtype=np.uint8)}
-    unknown = Node(0, CUSTOM, "Convolution2DTransposeBias", (), (), (), table)
-    assert unknown.options() == {"custom_code": "Convolution2DTransposeBias"}
+    unknown = Node(0, CUSTOM, "Landmarks2TransformMatrix", (), (), (), table)
+    assert unknown.options() == {"custom_code": "Landmarks2TransformMatrix"}
     with pytest.raises(FlatbufferError, match="expected a map"):
         Node(0, CUSTOM, "TFLite_Detection_PostProcess", (), (), (), table).options()

@@ -179,6 +179,47 @@ def _biased(builder: TfliteLegalizer, y: SSAValue, bias: SSAValue | None) -> SSA
     return y if bias is None else builder.add(AddOp(y, bias))
 
 
+@legalizes("Convolution2DTransposeBias")
+def legalize_mediapipe_transposed_conv(builder: TfliteLegalizer) -> Results:
+    """
+    That of MediaPipe (mediapipe/util/tflite/operations/transpose_conv_bias.cc): each input adds its
+    weights, [M, height, width, C], to the bias. Of padding there is so much as makes the result as
+    large as the input times the strides, where the weights reach as far.
+    """
+    for index in range(3):
+        builder.require_float(index)
+    image = to_channels_first(builder, builder.input(0))
+    w = builder.transpose(builder.input(1), [3, 0, 1, 2])
+    strides = [int(builder.option("stride_h")), int(builder.option("stride_w"))]
+    padding = int(builder.option("padding"))
+    if padding not in (_SAME, _VALID) or min(strides) < 1:
+        builder.refuse(f"the padding {padding} and strides {strides}", "1 (same) or 2 (valid)")
+    begin: list[int] = []
+    end: list[int] = []
+    for dim, extent, stride in zip(dims_of(image)[2:], dims_of(w)[2:], strides, strict=True):
+        size, length = dim.value, extent.value
+        if size is None or length is None:
+            builder.refuse(f"an image of {dim} by weights of {extent}", "sizes that are known")
+        total = max(0, length - (size - 1) % stride - 1) if padding == _SAME else 0
+        begin.append(total // 2)
+        end.append(total - total // 2)
+    op = ConvTransposeOp(
+        image,
+        w,
+        builder.input(2),
+        strides=strides,
+        dilations=[1, 1],
+        pads_begin=begin,
+        pads_end=end,
+        output_padding=[0, 0],
+    )
+    return [to_channels_last(builder, builder.add(op))]
+
+
+_SAME, _VALID = 1, 2
+"""Paddings in the options of custom operators."""
+
+
 @legalizes("TRANSPOSE_CONV")
 def legalize_transposed_conv(builder: TfliteLegalizer) -> Results:
     """

@@ -28,7 +28,26 @@ class Answer:
     y: NDArray[Any]
 
 
+def _transposed(padding: int, strides: tuple[int, int], y: list[float]) -> Answer:
+    return Answer(
+        f"transposed_convolution_of_mediapipe_{padding}",
+        f"""
+func.func @main(%x : tensor<1x2x1x1xf32> {{core.name = "x"}}) -> tensor<*xf32> {{
+  %w = core.constant dense<[[[[1.0]], [[10.0]], [[100.0]]]]> : tensor<1x3x1x1xf32>
+  %b = core.constant dense<[1000.0]> : tensor<1xf32>
+  %y = "tflite.CUSTOM"(%x, %w, %b) <{{custom_code = "Convolution2DTransposeBias",
+    padding = {padding} : i64, stride_h = {strides[0]} : i64, stride_w = {strides[1]} : i64}}>
+    : (tensor<1x2x1x1xf32>, tensor<1x3x1x1xf32>, tensor<1xf32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}}""",
+        np.array([[[[1]], [[2]]]], np.float32),
+        np.array(y, np.float32).reshape(1, len(y), -1, 1),
+    )
+
+
 ANSWERS = [
+    _transposed(1, (2, 1), [1001, 1010, 1102, 1020]),
+    _transposed(2, (2, 1), [1001, 1010, 1102, 1020, 1200]),
     Answer(
         # 52.49979, which two roundings would make 53.
         "fully_connected_of_unsigned_bytes",
