@@ -1,0 +1,156 @@
+"""
+Random quantized ONNX graphs, which are to give the same bytes on every target.
+
+    python -m fuzz.fuzz_quantized --graphs 400 --seed S [--targets T ...] [--out FOLDER]
+
+Each graph of `quantized_graphs` is run in the interpreter when it is optimized, and compiled to C
+for each target that runs here, of which one run of gcc compiles many. All have to give the same
+integers. Those of the graph as it is imported may differ by one step, for floats there are rounded.
+What differs is written to `--out` as .onnx beside .npz with its input. The exit status is 1 if a
+graph is computed wrong or something crashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from xdsl.dialects.builtin import ModuleOp
+
+from fuzz.fuzzing import Mismatch, Outcome, Tally, Way, build, flags_of, outcome_of
+from fuzz.quantized_graphs import Program, random_program
+from lowerdeck.binding import Binding
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.lowering.targets import obstacle
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
+
+TARGETS = ("x86-64-amx", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64", "c99")
+BATCH = 20
+"""Graphs that are compiled together."""
+
+_STEPS = 1
+"""By which integers may differ from those of floats, for each operator on the way."""
+
+Results = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A graph that is optimized, and what it gives."""
+
+    module: ModuleOp
+    want: Results
+
+
+def prepared(program: Program) -> Ready:
+    """A graph up to the phase that all targets share; Mismatch if it is far from the imported."""
+    module, context = import_model(program.model), _context("c99")
+    run_to_phase(context, module, "legal")
+    with np.errstate(all="ignore"):
+        before = run_module(module, program.feed)
+        run_to_phase(context, module, "optimized", after="legal")
+        after = run_module(module, program.feed)
+    room = _STEPS * len(program.model.graph.node)
+    for name, value in before.items():
+        apart = np.abs(np.asarray(value).astype(np.int64) - np.asarray(after[name]))
+        if apart.max(initial=0) > room:
+            raise Mismatch(f"optimized: {name}: {int(apart.max())} steps apart")
+    return Ready(module, after)
+
+
+def _context(target: str) -> LowerdeckContext:
+    context = LowerdeckContext(options=CompileOptions(target=target))
+    register_dialects(context)
+    return context
+
+
+def compiled(item: Ready, target: str, name: str) -> CArtifact:
+    """The C for a target."""
+    module, context = item.module.clone(), _context(target)
+    run_to_phase(context, module, "scheduled", after="optimized")
+    return emit(context, module, name)
+
+
+def run_c(item: Ready, program: Program, artifact: CArtifact, library: Path) -> None:
+    """Mismatch if the C gives something else."""
+    binding = Binding(str(library.parent), artifact.metadata, str(library), 1)
+    found = binding.run([program.feed[info.name] for info in binding.inputs], None)
+    for info, value in zip(binding.outputs, found, strict=True):
+        got, want = np.asarray(value), np.asarray(item.want[info.name])
+        if got.dtype != want.dtype or got.shape != want.shape or (got != want).any():
+            count = int((got != want).sum()) if got.shape == want.shape else -1
+            raise Mismatch(f"{artifact.metadata['target']}: {info.name}: {count} of {want.size}")
+
+
+def check(programs: Mapping[int, Program], targets: Sequence[str]) -> list[Outcome]:
+    """What becomes of graphs, by seed; one outcome each, the first that is not fine."""
+    found: dict[int, Outcome] = {}
+    ready: dict[int, Ready] = {}
+    for seed, program in programs.items():
+
+        def prepare(seed: int = seed, program: Program = program) -> None:
+            ready[seed] = prepared(program)
+
+        if (outcome := outcome_of(seed, prepare)) is not None:
+            found[seed] = outcome
+    for target in targets:
+        artifacts: dict[int, CArtifact] = {}
+        for seed, item in ready.items():
+
+            def compile_(seed: int = seed, item: Ready = item) -> None:
+                artifacts[seed] = compiled(item, target, f"g{seed}")
+
+            if (outcome := outcome_of(seed, compile_)) is not None:
+                found.setdefault(seed, outcome)
+        if not artifacts:
+            continue
+        with tempfile.TemporaryDirectory(prefix="fuzz-quantized-") as name:
+            all_ = list(artifacts.values())
+            library = build(all_, Path(name), flags_of(all_[0], Way(target, ())))
+            for seed, artifact in artifacts.items():
+
+                def run(seed: int = seed, artifact: CArtifact = artifact) -> None:
+                    run_c(ready[seed], programs[seed], artifact, library)
+
+                if (outcome := outcome_of(seed, run)) is not None:
+                    found.setdefault(seed, outcome)
+    return [found.get(seed, Outcome(seed, "ok")) for seed in programs]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check graphs and print a line for each with which something is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("--graphs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
+    parser.add_argument("--targets", nargs="+", default=TARGETS)
+    parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
+    options = parser.parse_args(arguments)
+    targets = [target for target in options.targets if obstacle(target) is None]
+    seeds, tally = range(options.seed, options.seed + options.graphs), Tally()
+    for start in range(0, len(seeds), BATCH):
+        programs = {seed: random_program(seed) for seed in seeds[start : start + BATCH]}
+        for outcome in check(programs, targets):
+            tally.add(outcome)
+            if outcome.status in ("wrong", "crashed") and options.out is not None:
+                options.out.mkdir(parents=True, exist_ok=True)
+                program = programs[outcome.seed]
+                onnx.save(program.model, str(options.out / f"{outcome.seed}.onnx"))
+                np.savez(options.out / f"{outcome.seed}.npz", **program.feed)
+    return tally.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
