@@ -18,10 +18,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import onnx
 from xdsl.dialects.builtin import ModuleOp
 
 from fuzz.fuzzing import Mismatch, Outcome, Tally, Way, build, flags_of, outcome_of
@@ -69,6 +68,14 @@ def prepared(program: Program) -> Ready:
         if apart.max(initial=0) > room:
             raise Mismatch(f"optimized: {name}: {int(apart.max())} steps apart")
     return Ready(module, after)
+
+
+def optimized_results(path: str, feed: Results) -> Results:
+    """What the interpreter gives for a file when it is optimized."""
+    module, context = import_model(path), _context("c99")
+    run_to_phase(context, module, "optimized")
+    with np.errstate(all="ignore"):
+        return run_module(module, feed)
 
 
 def _context(target: str) -> LowerdeckContext:
@@ -147,8 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if outcome.status in ("wrong", "crashed") and options.out is not None:
                 options.out.mkdir(parents=True, exist_ok=True)
                 program = programs[outcome.seed]
-                onnx.save(program.model, str(options.out / f"{outcome.seed}.onnx"))
-                np.savez(options.out / f"{outcome.seed}.npz", **program.feed)
+                data = program.model.SerializeToString()
+                (options.out / f"{outcome.seed}.onnx").write_bytes(data)
+                np.savez(options.out / f"{outcome.seed}.npz", **cast(Any, program.feed))
     return tally.conclude()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import log2
 from random import Random
 from typing import Any
 
@@ -77,7 +78,7 @@ class Graph:
     def scale(self, size: float) -> float:
         """A scale for numbers that are usually of a magnitude."""
         scale = max(size, 1e-6) / 64 * self.random.uniform(0.7, 1.5)
-        return float(2.0 ** np.round(np.log2(scale))) if self.random.random() < 0.4 else scale
+        return 2.0 ** round(log2(scale)) if self.random.random() < 0.4 else scale
 
     def floats(self, x: Value) -> str:
         """What bytes stand for."""

@@ -9,11 +9,9 @@ from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import constant, elementwise
-from lowerdeck.dialects.core.enums import Predicate, Rounding
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import (
     element_type,
-    f32,
     i1,
     i32,
     i64,
@@ -214,20 +212,6 @@ def _compare(graph: GraphBuilder, op: elementwise.CompareOp) -> None:
 @converts(elementwise.SelectOp)
 def _select(graph: GraphBuilder, op: elementwise.SelectOp) -> None:
     graph.set(op, graph.node("Where", [graph.value(operand) for operand in op.operands]))
-
-
-@converts(RequantizeOp)
-def _requantize(graph: GraphBuilder, op: RequantizeOp) -> None:
-    if op.rounding.data is not Rounding.EVEN:
-        graph.fail(op, f"{op.rounding.data.value} rounding")
-        return
-    x = graph.node("Mul", [graph.cast(graph.value(op.input), f32), graph.value(op.multiplier)])
-    x = graph.node("Round", [x])
-    for kind, limit in (("Max", op.low), ("Min", op.high)):
-        number = graph.literal(limit.data - op.zero.data, np.float32)
-        x = graph.node(kind, [x, number])
-    x = graph.node("Add", [x, graph.literal(op.zero.data, np.float32)])
-    graph.set(op, graph.cast(x, op.to))
 
 
 @converts(elementwise.CastOp)

@@ -22,10 +22,11 @@ def _conv(graph: GraphBuilder, op: linear.ConvOp) -> None:
     x, pads = padded_input(graph, op)
     bias = [] if op.bias is None else [graph.value(op.bias)]
     factors = _in_sum_type(graph, op, [x, graph.value(op.weight)])
-    graph.set(op, graph.node("Conv", [*factors, *bias], **_windows(op, pads)))
+    graph.set(op, graph.node("Conv", [*factors, *bias], **window_attributes(op, pads)))
 
 
-def _windows(op: linear.ConvOp, pads: Sequence[int]) -> dict[str, Any]:
+def window_attributes(op: linear.ConvOp, pads: Sequence[int]) -> dict[str, Any]:
+    """Those of a convolution."""
     return {
         "strides": tensor.ints(op.strides),
         "dilations": tensor.ints(op.dilations),
@@ -45,12 +46,14 @@ def _in_sum_type(
 
 def _conv_integer(graph: GraphBuilder, op: linear.ConvOp) -> None:
     """ConvInteger takes bytes; one zero point for the input, and one, or one a filter."""
-    zeros = _zero_points(graph, op, 0)
+    zeros = zero_points_of_bytes(graph, op, 0)
     if zeros is None:
         graph.fail(op, "convolutions of integers are exported of bytes, with a zero point a filter")
         return
     x, pads = padded_input(graph, op, zeros[0] if zeros else 0)
-    result = graph.node("ConvInteger", [x, graph.value(op.weight), *zeros], **_windows(op, pads))
+    result = graph.node(
+        "ConvInteger", [x, graph.value(op.weight), *zeros], **window_attributes(op, pads)
+    )
     if op.bias is not None:
         shape = graph.literal([-1, *[1] * (rank_of(op.input) - 2)])
         bias = graph.node("Reshape", [graph.value(op.bias), shape])
@@ -58,7 +61,9 @@ def _conv_integer(graph: GraphBuilder, op: linear.ConvOp) -> None:
     graph.set(op, result)
 
 
-def _zero_points(graph: GraphBuilder, op: linear.ContractionOp, axis: int) -> list[SSAValue] | None:
+def zero_points_of_bytes(
+    graph: GraphBuilder, op: linear.ContractionOp, axis: int
+) -> list[SSAValue] | None:
     """
     The zero points of a product of bytes in i32: of the first factor one, of the second one, or a
     vector along an axis. None if the op is something else.
@@ -116,7 +121,7 @@ def _conv_transpose(graph: GraphBuilder, op: linear.ConvTransposeOp) -> None:
 def _matmul(graph: GraphBuilder, op: linear.MatmulOp) -> None:
     """MatMulInteger for bytes; other integers are centered before they are multiplied."""
     values = [graph.value(value) for value in op.factors]
-    zeros = _zero_points(graph, op, rank_of(op.rhs) - 1)
+    zeros = zero_points_of_bytes(graph, op, rank_of(op.rhs) - 1)
     if zeros is not None:
         graph.set(op, graph.node("MatMulInteger", [*values, *zeros]))
         return

@@ -1,14 +1,39 @@
-"""Integers of one scale in another, by integer arithmetic that gives the same integers."""
+"""
+Integers of one scale in another: layers of bytes between DequantizeLinear and QuantizeLinear, all
+else by integer arithmetic that gives the same integers.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from xdsl.ir import SSAValue
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.enums import Rounding
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.quantize import RequantizeOp
-from lowerdeck.dialects.core.types import f32, f64, i32, i64, ui32, ui64
+from lowerdeck.dialects.core.types import (
+    bit_width,
+    dims_of,
+    f32,
+    f64,
+    i32,
+    i64,
+    numpy_dtype,
+    rank_of,
+    ui32,
+    ui64,
+)
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
+from lowerdeck.exporters.onnx.linear import window_attributes, zero_points_of_bytes
+from lowerdeck.exporters.onnx.windows import padded_input
+
+Array = NDArray[Any]
 
 _RAISED = 1 << 62
 """What makes sums positive, so that their bits can be shifted as those of numbers without signs."""
@@ -19,6 +44,10 @@ _BEYOND = 1 << 20
 
 @converts(RequantizeOp)
 def _requantize(graph: GraphBuilder, op: RequantizeOp) -> None:
+    layer = _layer_of(op)
+    if layer is not None and (result := _quantized_layer(graph, op, layer)) is not None:
+        graph.set(op, result)
+        return
     x, multiplier = graph.value(op.input), graph.value(op.multiplier)
     if op.rounding.data is Rounding.EVEN:
         nearest = _even_product(graph, x, multiplier)
@@ -32,6 +61,105 @@ def _requantize(graph: GraphBuilder, op: RequantizeOp) -> None:
     limited = graph.node("Max", [shifted, graph.literal(op.low.data)])
     limited = graph.node("Min", [limited, graph.literal(op.high.data)])
     graph.set(op, graph.cast(limited, op.to))
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A product of bytes with constant weights, what is added to it, and a factor a channel."""
+
+    op: ConvOp | MatmulOp
+    bias: Array | None
+    scales: Array
+
+
+def _layer_of(op: RequantizeOp) -> _Layer | None:
+    """The layer that ends in bytes, of one factor or one a channel, which are positive."""
+    if op.rounding.data is not Rounding.EVEN or bit_width(op.to) != 8:
+        return None
+    least, most = _limits(op.to)
+    if not least <= op.zero.data <= most:
+        return None
+    total, shift = op.input, None
+    if isinstance(add := total.owner, AddOp) and not isinstance(add.lhs.owner, ConstantOp):
+        total, shift = add.lhs, constant_array(add.rhs)
+        if shift is None:
+            return None
+    product = total.owner
+    if not isinstance(product, ConvOp | MatmulOp) or not isinstance(
+        product.factors[1].owner, ConstantOp
+    ):
+        return None
+    if isinstance(product, ConvOp) and product.bias is not None:
+        return None
+    if isinstance(product, MatmulOp) and (rank_of(product.rhs) != 2 or shift is not None):
+        return None
+    if dims_of(product.results[0]) != dims_of(op.result):
+        return None
+    axis = 1 if isinstance(product, ConvOp) else rank_of(product.result) - 1
+    channels = dims_of(product.results[0])[axis].value
+    factor = constant_array(op.multiplier)
+    if channels is None or factor is None:
+        return None
+    scales = _by_channel(factor, channels, rank_of(op.result) - axis)
+    if scales is None or not (np.isfinite(scales).all() and (scales > 0).all()):
+        return None
+    bias = None if shift is None else _by_channel(shift, channels, rank_of(op.result) - axis)
+    if shift is not None and bias is None:
+        return None
+    return _Layer(product, bias, scales)
+
+
+def _limits(element: Attribute) -> tuple[int, int]:
+    info = np.iinfo(numpy_dtype(element))
+    return int(info.min), int(info.max)
+
+
+def _by_channel(array: Array, channels: int, place: int) -> Array | None:
+    """Numbers of one place from the end, or one for all, as a vector; None if others differ."""
+    if array.size == 1:
+        return np.full(channels, array.reshape(()))
+    is_vector = array.ndim >= place and array.size == array.shape[-place] == channels
+    return array.reshape(-1) if is_vector else None
+
+
+def _quantized_layer(graph: GraphBuilder, op: RequantizeOp, layer: _Layer) -> SSAValue | None:
+    """
+    In scales of 1, but those of the weights, which are the factors. What is below or above the
+    limits is brought there as bytes.
+    """
+    product = layer.op
+    zeros = zero_points_of_bytes(graph, product, 0 if isinstance(product, ConvOp) else 1)
+    if zeros is None or (zeros and rank_of(zeros[0])):
+        return None
+    one, scales = graph.literal(1, np.float32), graph.literal(layer.scales, np.float32)
+    zero_of_weights: list[SSAValue] = []
+    if zeros:
+        known = constant_array(product.zero_points[1])
+        if known is None:
+            return None
+        each = np.broadcast_to(known.reshape(-1), layer.scales.shape)
+        zero_of_weights = [graph.literal(each, known.dtype)]
+    weight = graph.value(product.factors[1])
+    if isinstance(product, ConvOp):
+        x, pads = padded_input(graph, product, zeros[0] if zeros else 0)
+        factors = [
+            graph.node("DequantizeLinear", [x, one, *zeros[:1]]),
+            graph.node("DequantizeLinear", [weight, scales, *zero_of_weights], axis=0),
+        ]
+        if layer.bias is not None:
+            bias = graph.literal(layer.bias, np.int32)
+            factors.append(graph.node("DequantizeLinear", [bias, scales], axis=0))
+        real = graph.node("Conv", factors, **window_attributes(product, pads))
+    else:
+        x = graph.value(product.factors[0])
+        x = graph.node("DequantizeLinear", [x, one, *zeros[:1]])
+        weight = graph.node("DequantizeLinear", [weight, scales, *zero_of_weights], axis=1)
+        real = graph.node("MatMul", [x, weight])
+    own = numpy_dtype(op.to)
+    result = graph.node("QuantizeLinear", [real, one, graph.literal(op.zero.data, own)])
+    if (op.low.data, op.high.data) == _limits(op.to):
+        return result
+    return graph.node("Clip", [result, *(graph.literal(n.data, own) for n in (op.low, op.high))])
 
 
 def _even_product(graph: GraphBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:

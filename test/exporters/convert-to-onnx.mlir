@@ -117,6 +117,42 @@ func.func @main(%x : tensor<2x3xui8> {core.name = "x"}, %w : tensor<3x4xi8> {cor
 
 // -----
 
+// Layers between bytes: the factors are the scales of the weights, sums that are added have them,
+// and limits that are not those of the type are limits of bytes. One whose zero point is beyond its
+// type, or whose factor is no scale, is computed in integers.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[X:.+]] = onnx.DequantizeLinear_21 %x, %[[ONE:.+]], %{{.+}} :
+// CHECK-NEXT:    %[[W:.+]] = onnx.DequantizeLinear_21 %{{.+}}, %[[F:.+]], %{{.+}} {axis = 0} : (tensor<3x2x1x2xi8>, tensor<3xf32>, tensor<3xi8>)
+// CHECK-NEXT:    %[[B:.+]] = onnx.DequantizeLinear_21 %{{.+}}, %[[F]] {axis = 0} : (tensor<3xi32>, tensor<3xf32>)
+// CHECK-NEXT:    %[[C:.+]] = onnx.Conv_11 %[[X]], %[[W]], %[[B]] {{.*}}pads = [0, 1, 0, 0]
+// CHECK-NEXT:    %[[Q:.+]] = onnx.QuantizeLinear_21 %[[C]], %[[ONE]], %{{.+}} :
+// CHECK-NEXT:    %[[R:.+]] = onnx.Clip_13 %[[Q]],
+// CHECK:         onnx.MatMul_13
+// CHECK-NEXT:    onnx.QuantizeLinear_21
+// CHECK-NOT:     QuantizeLinear
+// PHASE-COUNT-2: onnx.QuantizeLinear_21
+// PHASE-NOT:     QuantizeLinear
+func.func @main(%x : tensor<1x2x1x5xui8> {core.name = "x"}, %v : tensor<2x3xi8> {core.name = "v"}) -> (tensor<1x3x1x5xui8> {core.name = "y"}, tensor<2x4xi8> {core.name = "z"}, tensor<2x4xi8> {core.name = "a"}, tensor<2x4xi8> {core.name = "b"}) {
+  %w = core.constant dense<3> : tensor<3x2x1x2xi8>
+  %p = core.constant dense<7> : tensor<ui8>
+  %q = core.constant dense<1> : tensor<i8>
+  %s = core.conv %x, %w, %p, %q strides [1, 1] dilations [1, 1] pads [0, 1] [0, 0] groups 1 in i32 : (tensor<1x2x1x5xui8>, tensor<3x2x1x2xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x3x1x5xi32>
+  %shift = core.constant dense<[[[5]], [[6]], [[7]]]> : tensor<3x1x1xi32>
+  %t = core.add %s, %shift : (tensor<1x3x1x5xi32>, tensor<3x1x1xi32>) -> tensor<1x3x1x5xi32>
+  %f = core.constant dense<[[[0.5]], [[0.25]], [[0.125]]]> : tensor<3x1x1xf32>
+  %y = core.requantize even %t, %f zero 9 low 9 high 255 to ui8 : (tensor<1x3x1x5xi32>, tensor<3x1x1xf32>) -> tensor<1x3x1x5xui8>
+  %m = core.constant dense<2> : tensor<3x4xi8>
+  %u = core.matmul %v, %m in i32 : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+  %g = core.constant dense<0.01> : tensor<f32>
+  %z = core.requantize even %u, %g zero -3 low -128 high 127 to i8 : (tensor<2x4xi32>, tensor<f32>) -> tensor<2x4xi8>
+  %a = core.requantize even %u, %g zero 200 low -128 high 127 to i8 : (tensor<2x4xi32>, tensor<f32>) -> tensor<2x4xi8>
+  %n = core.constant dense<-0.01> : tensor<f32>
+  %b = core.requantize even %u, %n zero 0 low -128 high 127 to i8 : (tensor<2x4xi32>, tensor<f32>) -> tensor<2x4xi8>
+  func.return %y, %z, %a, %b : tensor<1x3x1x5xui8>, tensor<2x4xi8>, tensor<2x4xi8>, tensor<2x4xi8>
+}
+
+// -----
+
 // What runtimes fuse with the node before: a maximum with zero, and a minimum of a maximum.
 // CHECK-LABEL: func.func @main
 // CHECK-DAG:     %[[LOW:.+]] = onnx.initializer #core.blob<"0x000080BF"> : tensor<f32>
