@@ -60,6 +60,7 @@ test-slow: $(VENV)/.installed-dev c-compiler
 	campaign models.onnx_suite --jobs 2; \
 	campaign fuzz.fuzz_passes --programs 10000 --graphs 2000 --out build/fuzz; \
 	campaign fuzz.fuzz_onnx --graphs 20000 --seed 1 --jobs 2 --out build/fuzz; \
+	campaign fuzz.fuzz_quantized --graphs 2000 --seed 1 --out build/fuzz; \
 	campaign fuzz.fuzz_tf1 --graphs 5000 --seed 1 --jobs 2 --out build/fuzz; \
 	campaign fuzz.fuzz_tflite --graphs 5000 --seed 1 --jobs 2 --out build/fuzz; \
 	campaign fuzz.fuzz_files --mutants 100000 --jobs 2 --out build/fuzz; \
