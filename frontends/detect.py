@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import struct
@@ -25,7 +26,8 @@ def detect_format(path: str) -> str:
         if os.path.isdir(path):
             return _folder_format(path)
         with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
+            # Editors of Windows begin a text with this mark.
+            head = file.read(HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
         if not head:
             raise FrontendError.of_file(path, f"the file is empty, expected {known_formats()}")
         if (marked := _marked_format(head) or _archive_format(path, head)) is not None:

@@ -43,7 +43,7 @@ def read_module(
         message = "outputs and input shapes cannot be changed in IR text; edit the text"
         raise FrontendError.of_file(path, message)
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             text = file.read()
         module = parse_module(context or default_context(), text, path)
         _verify(module, path)

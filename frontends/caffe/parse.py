@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import NamedTuple, TypeVar
 
 from google.protobuf import text_format
@@ -139,9 +140,9 @@ def _parse_text(path: str, message: M) -> M:
 
 
 def _decoded(path: str) -> str:
-    """The text of a file; comments may be in another encoding than UTF-8."""
+    """The text of a file, which may begin with a mark; comments may be in another encoding."""
     lines: list[str] = []
-    for number, line in enumerate(_read(path).split(b"\n"), 1):
+    for number, line in enumerate(_read(path).removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         try:
             lines.append(line.decode())
         except UnicodeDecodeError:

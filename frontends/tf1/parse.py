@@ -91,7 +91,7 @@ def _parse_text_file(path: str, kind: type[Parsed]) -> Parsed:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text from byte {error.start} on; get a fresh copy"
         raise FrontendError.of_file(path, message) from None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lowerdeck.frontends import load_model
 from lowerdeck.frontends.detect import detect_format
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.foreign import BY_NAME, KINDS
@@ -215,3 +216,28 @@ def test_models_that_are_read_are_none_of_them() -> None:
     for pattern in ("**/*.onnx", "**/*.mindir", "**/*.pdmodel", "**/*.pt2", "**/*.tflite"):
         for path in root.glob(pattern):
             assert detect_format(str(path))
+
+
+_TEXTS = {
+    "net.prototxt": "input: 'data' input_shape { dim: 1 dim: 3 }\n"
+    "layer { name: 'r' type: 'ReLU' bottom: 'data' top: 'r' }\n",
+    "graph.pbtxt": 'node { name: "x" op: "Placeholder"'
+    ' attr { key: "dtype" value { type: DT_FLOAT } }'
+    ' attr { key: "shape" value { shape { dim { size: 3 } } } } }\n'
+    'node { name: "y" op: "Relu" input: "x" attr { key: "T" value { type: DT_FLOAT } } }\n',
+    "net-symbol.json": '{"nodes": '
+    '[{"op": "null", "name": "x", "attrs": {"__shape__": "(2, 3)"}, "inputs": []}, '
+    '{"op": "Activation", "name": "a", "attrs": {"act_type": "relu"}, "inputs": [[0, 0, 0]]}], '
+    '"arg_nodes": [0], "heads": [[1, 0, 0]]}\n',
+    "net.cfg": "[net]\nwidth=4\nheight=4\nchannels=1\n[softmax]\n",
+    "text.mlir": "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n"
+    "  return %x : tensor<3xf32>\n}\n",
+}
+
+
+@pytest.mark.parametrize("name", _TEXTS)
+def test_texts_may_begin_with_a_mark_and_have_ends_of_windows(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    text = _TEXTS[name].replace("\n", "\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert list(load_model(str(path)).ops)
