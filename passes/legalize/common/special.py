@@ -139,6 +139,8 @@ _LANCZOS = (
 
 def lgamma(x: TensorValue) -> TensorValue:
     """log |gamma(x)|, by Lanczos' sum; below a half by reflection."""
+    # Next to one and two the terms cancel.
+    x, element = x.cast(f64), x.element
     size = x.lt(0.5).where(1 - x, x) - 1
     total = size * 0 + 0.99999999999980993
     for number, coefficient in enumerate(_LANCZOS, 1):
@@ -149,7 +151,7 @@ def lgamma(x: TensorValue) -> TensorValue:
     sine = ((x - x.round()) * math.pi).sin()
     low = math.log(math.pi) - sine.abs().log() - large
     found = x.lt(0.5).where(low, large)
-    return x.abs().eq(math.inf).where(x.abs(), found)
+    return x.abs().eq(math.inf).where(x.abs(), found).cast(element)
 
 
 def digamma(x: TensorValue) -> TensorValue:
@@ -161,7 +163,9 @@ def digamma(x: TensorValue) -> TensorValue:
         before = before - 1 / (y + number)
     z = 1 / (y + 10)
     square = z * z
-    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240))))
+    series = square * 0
+    for coefficient in (691 / 32760, -1 / 132, 1 / 240, -1 / 252, 1 / 120, -1 / 12):
+        series = (series - coefficient) * square
     value = before + (y + 10).log() - z * 0.5 - series
     # The distance to the nearest pole keeps its digits near one.
     part = (x - x.round()) * math.pi
@@ -187,12 +191,16 @@ _FAR = (
 )
 
 
-def bessel_i0(x: TensorValue) -> TensorValue:
-    """The modified Bessel function of order zero, to seven digits."""
+def bessel_i0(x: TensorValue, *, scaled: bool = False) -> TensorValue:
+    """The modified Bessel function of order zero, or it times exp(-|x|), to seven digits."""
     size = x.abs()
     inner = _polynomial(size * size * (1 / 3.75**2), _NEAR)
     large = size.maximum(3.75)
-    outer = large.exp() / apply(SqrtOp, large) * _polynomial(3.75 / large, _FAR)
+    outer = _polynomial(3.75 / large, _FAR) / apply(SqrtOp, large)
+    if scaled:
+        inner = inner * (-size).exp()
+    else:
+        outer = outer * large.exp()
     return size.lt(3.75).where(inner, outer)
 
 

@@ -66,7 +66,16 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
-from lowerdeck.passes.legalize.common.special import apply, erfc, expm1, log1p
+from lowerdeck.passes.legalize.common.special import (
+    apply,
+    bessel_i0,
+    digamma,
+    erfc,
+    erfinv,
+    expm1,
+    lgamma,
+    log1p,
+)
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
@@ -125,6 +134,24 @@ _UNARY: Mapping[str, type[UnaryOp]] = {
 def legalize_unary(builder: Tf1Legalizer) -> Results:
     """The function of the same name; `Round` and `Rint` round halves to even."""
     return [builder.add(_UNARY[builder.op_type](number(builder, 0)))]
+
+
+_SPECIAL: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "BesselI0": bessel_i0,
+    "BesselI0e": lambda x: bessel_i0(x, scaled=True),
+    "Digamma": digamma,
+    "Erfinv": erfinv,
+    "Lgamma": lgamma,
+}
+
+
+@legalizes(*_SPECIAL)
+def legalize_special(builder: Tf1Legalizer) -> Results:
+    """Functions without an operator of their own in core; those of Bessel to seven digits."""
+    x = widened(builder, 0)
+    if builder.op_type.startswith("Bessel") and x.element != f32:
+        builder.refuse(f"an operand of {x.element}", "f32 or half precision")
+    return narrowed(builder, _SPECIAL[builder.op_type](x))
 
 
 @legalizes("Square")

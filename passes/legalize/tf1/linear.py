@@ -21,6 +21,13 @@ def legalize_matmul(builder: Tf1Legalizer) -> Results:
     return [_product(builder)]
 
 
+@legalizes("SparseMatMul")
+def legalize_matmul_of_zeros(builder: Tf1Legalizer) -> Results:
+    """The same of f32 and bf16 as f32; that many elements are zero is advice."""
+    builder.attrs.ignore("a_is_sparse", "b_is_sparse")
+    return [_product(builder)]
+
+
 @legalizes("_FusedMatMul")
 def legalize_fused_matmul(builder: Tf1Legalizer) -> Results:
     """A product of matrices, and the operators that `fused_ops` lists."""
@@ -28,7 +35,8 @@ def legalize_fused_matmul(builder: Tf1Legalizer) -> Results:
 
 
 def _product(builder: Tf1Legalizer) -> SSAValue:
-    a, b = number(builder, "a"), number(builder, "b")
+    element = builder.result_element()
+    a, b = (builder.cast(number(builder, name), element) for name in ("a", "b"))
     a = builder.transpose(a, [1, 0]) if builder.attrs.flag("transpose_a") else a
     b = builder.transpose(b, [1, 0]) if builder.attrs.flag("transpose_b") else b
     return builder.add(MatmulOp(a, b))

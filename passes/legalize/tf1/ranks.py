@@ -101,6 +101,7 @@ _TABLE: Sequence[tuple[str, _Ranks]] = (
     ),
     ("Conv3D", {"input": _FIVE_OR_MORE, "filter": 5}),
     ("Conv3DBackpropInputV2", {"input_sizes": 1, "filter": 5, "out_backprop": 5}),
+    ("CTCGreedyDecoder", {"inputs": 3, "sequence_length": 1}),
     ("CropAndResize", {"image": 4, "boxes": 2, "box_ind": 1, "crop_size": 1}),
     ("Cross", {"a": _SOME, "b": _SOME}),
     ("DataFormatVecPermute", {"x": range(1, 3)}),
@@ -128,6 +129,10 @@ _TABLE: Sequence[tuple[str, _Ranks]] = (
     ("GRUBlockCell", {"x": 2, "h_prev": 2, "w_ru": 2, "w_c": 2, "b_ru": 1, "b_c": 1}),
     ("HistogramFixedWidth", {"value_range": 1, "nbins": ONE}),
     ("HSVToRGB RGBToHSV", {"images": _SOME}),
+    (
+        "ImageProjectiveTransformV2 ImageProjectiveTransformV3",
+        {"images": 4, "transforms": 2, "output_shape": 1, "fill_value": ONE},
+    ),
     ("InplaceAdd InplaceSub InplaceUpdate", {"x": _SOME, "i": _FEW}),
     ("InTopK", {"predictions": 2, "targets": 1}),
     ("InTopKV2", {"predictions": 2, "targets": 1, "k": ONE}),
@@ -243,6 +248,23 @@ _TABLE: Sequence[tuple[str, _Ranks]] = (
     ("SoftmaxCrossEntropyWithLogits", {"features": 2, "labels": 2}),
     ("SpaceToBatch", {"input": 4, "paddings": 2}),
     ("SpaceToBatchND", {"input": _SOME, "block_shape": 1, "paddings": 2}),
+    ("ScaleAndTranslate", {"images": 4, "size": 1, "scale": 1, "translation": 1}),
+    (
+        "SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul",
+        {"sp_indices": 2, "sp_values": 1, "sp_shape": 1},
+    ),
+    (
+        "SparseFillEmptyRows",
+        {"indices": 2, "values": 1, "dense_shape": 1, "default_value": ONE},
+    ),
+    ("SparseMatMul", {"a": 2, "b": 2}),
+    (
+        "SparseReduceMax SparseReduceSum SparseReorder",
+        {"input_indices": 2, "input_values": 1, "input_shape": 1, "reduction_axes": _FEW},
+    ),
+    ("SparseReshape", {"input_indices": 2, "input_shape": 1, "new_shape": 1}),
+    ("SparseTensorDenseAdd", {"a_indices": 2, "a_values": 1, "a_shape": 1}),
+    ("SparseTensorDenseMatMul", {"a_indices": 2, "a_values": 1, "a_shape": 1, "b": 2}),
     (
         "SparseSegmentMean SparseSegmentSqrtN SparseSegmentSum",
         {"data": _SOME, "indices": 1, "segment_ids": 1},
