@@ -96,14 +96,13 @@ def _changed(change: _Change, rewriter: Rewriter) -> CoreOp:
         case ConvOp() | MatmulOp():
             return _changed_product(op, change, constant)
         case SliceOp():
-            assert kept is not None
             source = change.operands[0]
             starts, sizes = list(op.starts.data), list(op.sizes.data)
-            steps, axis = list(op.steps.data), change.axis
-            first, step = starts[axis].value or 0, steps[axis].value or 1
-            assert step == 1
+            axis = change.axis
+            first = starts[axis].value or 0
+            # What it takes may all stay where what it leaves out goes.
             starts[axis] = Expr.const(first if source is None else int(source[:first].sum()))
-            sizes[axis] = Expr.const(int(kept.sum()))
+            sizes[axis] = sizes[axis] if kept is None else Expr.const(int(kept.sum()))
             properties: dict[str, Attribute] = {
                 "starts": DimsAttr.of(starts),
                 "sizes": DimsAttr.of(sizes),

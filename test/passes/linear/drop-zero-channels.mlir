@@ -58,3 +58,16 @@ func.func @padded(%x : tensor<1x1x4x4xf32>) -> tensor<1x1x3x2xf32> {
   %y = core.conv %p, %v strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x3x3x2xf32>, tensor<1x3x1x1xf32>) -> tensor<1x1x3x2xf32>
   func.return %y : tensor<1x1x3x2xf32>
 }
+
+// -----
+
+// What the slice takes stays as it is; the channel before it goes.
+// CHECK-LABEL: @sliced
+// CHECK:         %[[A:.*]] = core.conv %x, {{.*}} -> tensor<1x2x4x4xf32>
+// CHECK:         core.slice %[[A]] [0, 0, 0, 0] [1, 2, 4, 4] [1, 1, 1, 1] {{.*}} -> tensor<1x2x4x4xf32>
+func.func @sliced(%x : tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %w = core.constant dense<[[[[0.0]]], [[[1.0]]], [[[2.0]]]]> : tensor<3x1x1x1xf32>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x1x4x4xf32>, tensor<3x1x1x1xf32>) -> tensor<1x3x4x4xf32>
+  %y = core.slice %a [0, 1, 0, 0] [1, 2, 4, 4] [1, 1, 1, 1] : (tensor<1x3x4x4xf32>) -> tensor<1x2x4x4xf32>
+  func.return %y : tensor<1x2x4x4xf32>
+}
