@@ -1,7 +1,8 @@
 """
 Damaged model files of every format through the compiler: C or a clear error has to come of each.
 
-    python -m fuzz.fuzz_files --mutants 100000 [--seed S] [--jobs 2] [--out FOLDER] [--formats F,G]
+    python -m fuzz.fuzz_files --mutants 100000 [--seed S] [--jobs N | --ray [ADDRESS]]
+        [--out FOLDER] [--formats F,G]
     python -m fuzz.fuzz_files --neighbors [...]
 
 Mutants of `file_mutants` are read, imported and legalized; every `--whole`th goes all the way to C.
@@ -25,7 +26,6 @@ import mmap
 import os
 import re
 import resource
-import selectors
 import shutil
 import signal
 import sys
@@ -36,10 +36,10 @@ import warnings
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -57,6 +57,7 @@ from lowerdeck.lowering import emit
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
+from models.campaign import add_options, engine_of, main_of
 
 ERRORS = (DiagnosticException, ElidedBlobError, ModelError)
 """What says what is wrong with a model."""
@@ -70,6 +71,8 @@ _SPARE_SECONDS = 5
 """After the limit, until a process that looks at no signal is killed."""
 _LIFE = 1500
 """Mutants that a worker sees."""
+_PART = 1500
+"""Mutants of a task."""
 _COLLECT = 25
 _SHRINK_SECONDS = 20.0
 
@@ -239,6 +242,8 @@ class Run:
     whole: int
     folder: Path
     neighbors: Neighbors | None = None
+    owner: object = None
+    """What removes the folder."""
     counts: Counter[str] = field(default_factory=Counter[str])
     findings: dict[tuple[str, str], list[int]] = field(
         default_factory=dict[tuple[str, str], list[int]]
@@ -291,30 +296,25 @@ class Run:
         _tell(pipe, "end", str(numbers[min(len(numbers), _LIFE) - 1]))
         shutil.rmtree(folder.parent, ignore_errors=True)
 
-    def all(self, numbers: range, jobs: int) -> None:
+    def all(self, numbers: range) -> None:
         """Go through the mutants."""
-        selector = selectors.DefaultSelector()
-        live = 0
-        for job in range(jobs):
-            if part := numbers[job::jobs]:
-                worker = self.start(part)
-                selector.register(worker.pipe, selectors.EVENT_READ, worker)
-                live += 1
-        while live:
-            for key, _ in selector.select():
-                worker: Worker = key.data
-                if data := os.read(worker.pipe, 1 << 16):
-                    worker.text += data.decode("utf-8", "replace")
-                    continue
-                selector.unregister(worker.pipe)
-                os.close(worker.pipe)
-                live -= 1
-                if (rest := self._ended(worker)) is not None and len(rest):
-                    following = self.start(rest)
-                    selector.register(following.pipe, selectors.EVENT_READ, following)
-                    live += 1
+        while numbers:
+            worker = self.start(numbers)
+            with os.fdopen(worker.pipe, "rb") as pipe:
+                worker.text = pipe.read().decode("utf-8", "replace")
+            numbers = self._ended(worker)
 
-    def _ended(self, worker: Worker) -> range | None:
+    def add(self, other: Run) -> None:
+        """What another process has found; what is new is told."""
+        self.counts.update(other.counts)
+        for key, numbers in other.findings.items():
+            self.findings.setdefault(key, []).extend(numbers)
+            if key not in self.texts:
+                self.texts[key] = other.texts[key]
+                last = other.texts[key].rstrip().rpartition("\n")[2]
+                print(f"{numbers[0]}: {key[0]} in {key[1]}: {last[:200]}", flush=True)
+
+    def _ended(self, worker: Worker) -> range:
         """What a worker has left to do."""
         _, status = os.waitpid(worker.pid, 0)
         last: int | None = None
@@ -340,10 +340,7 @@ class Run:
     def _found(self, number: int, verdict: Verdict) -> None:
         numbers = self.findings.setdefault(verdict.key, [])
         numbers.append(number)
-        if len(numbers) == 1:
-            self.texts[verdict.key] = verdict.text
-            last = verdict.text.rstrip().rpartition("\n")[2]
-            print(f"{number}: {verdict.what} in {verdict.where}: {last[:200]}", flush=True)
+        self.texts.setdefault(verdict.key, verdict.text)
 
 
 def _tell(pipe: int, *parts: str) -> None:
@@ -363,6 +360,44 @@ def _prepare() -> None:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (size + 2 * MEMORY, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+# Tasks
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Which mutants there are."""
+
+    formats: tuple[str, ...]
+    quick: bool
+    seed: int
+    whole: int
+    neighbors: bool
+
+
+@cache
+def run_of(setup: Setup) -> Run:
+    """
+    The run of a setup: seeds, which take some seconds, and a folder that lasts as long as the
+    process. Processes that are forked find it there.
+    """
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = tempfile.TemporaryDirectory(prefix="fuzz-files-", dir=shared)
+    seeds = find_seeds(setup.formats, quick=setup.quick)
+    run_ = Run(seeds, setup.seed, setup.whole, Path(folder.name), owner=folder)
+    if setup.neighbors:
+        run_.neighbors = Neighbors(run_.seeds)
+    _warm_up(run_)
+    return run_
+
+
+def tried(setup: Setup, numbers: range) -> Run:
+    """What is found among mutants, without the seeds."""
+    known = run_of(setup)
+    own = replace(known, counts=Counter(), findings={}, texts={})
+    own.all(numbers)
+    return replace(own, seeds=(), neighbors=None, owner=None)
 
 
 # Findings
@@ -423,7 +458,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mutants", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutant")
-    parser.add_argument("--jobs", type=int, default=1)
+    add_options(parser)
     parser.add_argument("--formats", default=",".join(FORMATS), help="of these formats only")
     parser.add_argument("--whole", type=int, default=10, help="every Nth to C; 0 for none")
     parser.add_argument("--neighbors", action="store_true", help="all neighbors, none at random")
@@ -431,25 +466,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="only models that are at hand at once")
     parser.add_argument("--only", type=int, help="the number of one mutant")
     options = parser.parse_args(arguments)
-    formats = options.formats.split(",")
+    formats = tuple(options.formats.split(","))
     if unknown := set(formats) - set(FORMATS):
         parser.error(f"there are no formats {sorted(unknown)}")
     sys.setrecursionlimit(10_000)
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="fuzz-files-", dir=shared) as folder:
-        run_ = Run(
-            find_seeds(formats, quick=options.quick), options.seed, options.whole, Path(folder)
-        )
-        if options.neighbors:
-            run_.neighbors = Neighbors(run_.seeds)
-            options.mutants = min(options.mutants, len(run_.neighbors) - options.first)
-        if options.only is not None:
-            return _show(run_, options.only, options.out)
-        _warm_up(run_)
-        run_.all(range(options.first, options.first + options.mutants), options.jobs)
-        if options.out is not None:
-            write_findings(run_, options.out)
-    return _summary(run_, options.mutants)
+    setup = Setup(formats, options.quick, options.seed, options.whole, options.neighbors)
+    run_ = run_of(setup)
+    if run_.neighbors is not None:
+        options.mutants = min(options.mutants, len(run_.neighbors) - options.first)
+    if options.only is not None:
+        return _show(run_, options.only, options.out)
+    found = replace(run_, counts=Counter(), findings={}, texts={})
+    numbers = range(options.first, options.first + options.mutants)
+    parts = [numbers[k : k + _PART] for k in range(0, len(numbers), _PART)]
+    for _, future in engine_of(options).deal(partial(tried, setup), parts):
+        found.add(future.result())
+    for listed in found.findings.values():
+        listed.sort()
+    if options.out is not None:
+        write_findings(found, options.out)
+    return _summary(found, options.mutants)
 
 
 def _show(run_: Run, number: int, out: Path | None) -> int:
@@ -479,14 +515,9 @@ def _summary(run_: Run, mutants: int) -> int:
         print(f"{len(numbers):6} {what} in {where or 'an unknown place'}: {shown}")
     for status, count in sorted(run_.counts.items()):
         print(f"{count:8} {status}")
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds: Any = used.ru_utime + used.ru_stime
-    print(
-        f"{mutants} mutants, {len(run_.findings)} distinct findings, "
-        f"{1000 * seconds / max(1, mutants):.1f} ms of CPU time each"
-    )
+    print(f"{mutants} mutants, {len(run_.findings)} distinct findings")
     return int(bool(run_.findings))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

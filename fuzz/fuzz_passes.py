@@ -2,6 +2,7 @@
 Random programs through every pass of `core` alone, and through all of them.
 
     python -m fuzz.fuzz_passes --programs 10000 [--seed S] [--only PASS,...] [--out FOLDER]
+        [--jobs N | --ray [ADDRESS]]
     python -m fuzz.fuzz_passes --graphs 2000 [...]
 
 Programs of `core_programs`, made by hypothesis, and the graphs of `fuzz_onnx`, legalized, are run
@@ -25,9 +26,8 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -44,7 +44,7 @@ from xdsl.utils.exceptions import PassFailedException
 from fuzz import onnx_graphs
 from fuzz.core_programs import Array, random_program
 from fuzz.fuzz_onnx import Witnesses, cause_of_death
-from fuzz.fuzzing import REFUSALS, Mismatch
+from fuzz.fuzzing import BATCH_SECONDS, REFUSALS, Mismatch
 from fuzz.onnx_graphs import Program
 from fuzz.onnx_witnesses import Unsupported
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -59,6 +59,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.frameworks import LEGALIZATION
 from lowerdeck.dialects.interpret import InterpretError, Value, run_module
 from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.engines import Engine, LostTask
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.passes.fold.fast_math import FastMathPass
@@ -72,6 +73,7 @@ from lowerdeck.tools.compare import Results, difference
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 from lowerdeck.tools.shrink_ir import variants
 from lowerdeck.tools.shrinking import shrink
+from models.campaign import add_options, engine_of, main_of
 
 EVERY = tuple(
     name
@@ -110,7 +112,8 @@ EXACT = frozenset(
 
 _MAX_STEPS = 20_000
 _BATCH = 100
-"""Programs between two lines of progress; hypothesis starts anew with each."""
+"""Programs of a task; hypothesis starts anew with each."""
+_GRAPHS = 10
 _NOISES = 6
 """Runs with errors, whose results say how much rounding explains."""
 _MOST_SHRUNK = 40
@@ -329,14 +332,60 @@ def _fitting(module: ModuleOp, feed: Mapping[str, Array]) -> dict[str, Array]:
 # The whole
 
 
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finding as it is told, with the smallest module."""
+
+    key: Key
+    title: str
+    finding: Finding
+    module: str
+    feed: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one task is about: a batch of programs, or graphs."""
+
+    kind: str
+    """program or graph."""
+    first: int
+    count: int
+    seed: int
+    known: frozenset[Key] = frozenset()
+    """Findings that need not be told."""
+
+    def halves(self) -> list[Part]:
+        """Two smaller ones; none of what cannot be divided."""
+        if self.kind != "graph" or self.count < 2:
+            return []
+        half = self.count // 2
+        return [
+            replace(self, count=half),
+            replace(self, first=self.first + half, count=self.count - half),
+        ]
+
+
 class Fuzz:
     """Counts what becomes of programs, and keeps the first finding of each kind."""
 
-    def __init__(self, names: Sequence[str], out: Path | None) -> None:
-        self.names, self.out = names, out
+    def __init__(self, names: Sequence[str], known: frozenset[Key] = frozenset()) -> None:
+        self.names, self.known = names, known
         self.counts: Counter[str] = Counter()
         self.rewrites: Counter[str] = Counter()
-        self.kinds: Counter[tuple[str, str, str]] = Counter()
+        self.kinds: Counter[Key] = Counter()
+        self.told: list[Told] = []
+
+    def try_part(self, part: Part) -> None:
+        """The programs or graphs of a task."""
+        if part.kind == "program":
+            self.try_programs(part)
+        else:
+            for number in range(part.first, part.first + part.count):
+                self.try_graph(number)
 
     def try_module(
         self, module: ModuleOp, feeds: Sequence[Mapping[str, Array]], title: str
@@ -353,66 +402,33 @@ class Fuzz:
         return subject
 
     def report(self, subject: Subject, finding: Finding, title: str) -> None:
-        """Print a finding, with the smallest module, if it is the first of its kind."""
-        self.kinds[finding.key] += 1
-        if self.kinds[finding.key] > 1:
+        """Keep a finding, with the smallest module, if it is the first of its kind."""
+        key = finding.key
+        self.kinds[key] += 1
+        if self.kinds[key] > 1 or key in self.known:
             return
         if len(self.kinds) <= _MOST_SHRUNK:
             subject, finding = shrunk(subject, finding)
-        number, text = len(self.kinds), str(subject.module)
-        print(f"{number}. {title}: {finding.name} {finding.kind}: {finding.message}")
-        print(f"patterns: {finding.patterns or 'none'}\n{text}", flush=True)
         feed = dict(subject.feeds[0]) if subject.feeds else {}
-        for name, array in feed.items():
-            print(f"{name} = {np.array2string(array, threshold=40)}")
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
-            stem = self.out / f"{number}-{finding.name}-{finding.kind}"
-            stem.with_suffix(".mlir").write_text(f"{text}\n")
-            cast("Any", np).savez(stem.with_suffix(".npz"), **feed)
+        self.told.append(Told(key, title, finding, str(subject.module), feed))
 
-    def try_programs(self, count: int, seed: int) -> None:
-        """Programs of hypothesis."""
-        for start in range(0, count, _BATCH):
-            batch = start // _BATCH
+    def try_programs(self, part: Part) -> None:
+        """A batch of programs of hypothesis."""
 
-            @hypothesis.seed(seed * 100_003 + batch)
-            @hypothesis.settings(
-                max_examples=min(_BATCH, count - start),
-                phases=[hypothesis.Phase.generate],
-                database=None,
-                deadline=None,
-                suppress_health_check=list(cast("Any", hypothesis.HealthCheck)),
-            )
-            @hypothesis.given(RANDOMS)
-            def trial(random: Random) -> None:
-                program = random_program(random)
-                self.try_module(program.module, program.feeds, "program")
+        @hypothesis.seed(part.seed * 100_003 + part.first)
+        @hypothesis.settings(
+            max_examples=part.count,
+            phases=[hypothesis.Phase.generate],
+            database=None,
+            deadline=None,
+            suppress_health_check=list(cast("Any", hypothesis.HealthCheck)),
+        )
+        @hypothesis.given(RANDOMS)
+        def trial(random: Random) -> None:
+            program = random_program(random)
+            self.try_module(program.module, program.feeds, "program")
 
-            trial()
-            self._progress(count)
-
-    def try_graphs(self, count: int, seed: int) -> None:
-        """Graphs of ONNX, which others compute, too: each in a process, which may die of those."""
-        context = get_context("fork")
-        for number in range(seed, seed + count):
-            ours, theirs = context.Pipe(duplex=False)
-            child = context.Process(target=self._try_apart, args=(number, theirs))
-            child.start()
-            theirs.close()
-            try:
-                self.counts, self.rewrites, self.kinds = ours.recv()
-            except EOFError:
-                status, message = cause_of_death(number)
-                print(f"graph {number}: {message}", flush=True)
-                self.counts["findings" if status == "lost" else "nobody computes it"] += 1
-            child.join()
-            if number % _BATCH == _BATCH - 1:
-                self._progress(count)
-
-    def _try_apart(self, seed: int, pipe: Connection) -> None:
-        self.try_graph(seed)
-        pipe.send((self.counts, self.rewrites, self.kinds))
+        trial()
 
     def try_graph(self, seed: int) -> None:
         """One graph: all passes, and what they give beside what others give."""
@@ -443,11 +459,20 @@ class Fuzz:
                     one.check(way, interpreted(each, one.program.feed))
                 except Mismatch as error:
                     self.counts["findings"] += 1
-                    print(f"graph {seed}: {error}", flush=True)
+                    finding = Finding(ALL, "differs from witnesses", str(error), "")
+                    self.kinds[finding.key] += 1
+                    feed = one.program.feed
+                    self.told.append(Told(finding.key, f"graph {seed}", finding, str(each), feed))
 
-    def _progress(self, count: int) -> None:
-        done = ", ".join(f"{number} {what}" for what, number in self.counts.items())
-        print(f"of {count}: {done}", file=sys.stderr, flush=True)
+    def add(self, other: Fuzz, out: Path | None) -> None:
+        """What another process has found; what is new is printed, and written to `out`."""
+        self.counts.update(other.counts)
+        self.rewrites.update(other.rewrites)
+        for told in other.told:
+            if told.key not in self.known:
+                self.known |= {told.key}
+                _tell(told, len(self.known), out)
+        self.kinds.update(other.kinds)
 
     def summary(self) -> str:
         """Rewrites by pass, and what was found."""
@@ -459,6 +484,66 @@ class Fuzz:
         return "\n".join(lines)
 
 
+def _tell(told: Told, number: int, out: Path | None) -> None:
+    finding = told.finding
+    print(f"{number}. {told.title}: {finding.name} {finding.kind}: {finding.message}")
+    print(f"patterns: {finding.patterns or 'none'}\n{told.module}", flush=True)
+    for name, array in told.feed.items():
+        print(f"{name} = {np.array2string(array, threshold=40)}")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        stem = out / f"{number}-{finding.name}-{finding.kind.replace(' ', '-')}"
+        stem.with_suffix(".mlir").write_text(f"{told.module}\n")
+        cast("Any", np).savez(stem.with_suffix(".npz"), **told.feed)
+
+
+def tried(names: Sequence[str], part: Part) -> Fuzz:
+    """What becomes of the programs of a task."""
+    fuzz = Fuzz(names, part.known)
+    fuzz.try_part(part)
+    return fuzz
+
+
+def parts_of(programs: int, graphs: int, seed: int) -> list[Part]:
+    """The tasks of a campaign."""
+    found = [
+        Part("program", start // _BATCH, min(_BATCH, programs - start), seed)
+        for start in range(0, programs, _BATCH)
+    ]
+    end = seed + graphs
+    for start in range(seed, end, _GRAPHS):
+        found.append(Part("graph", start, min(_GRAPHS, end - start), seed))
+    return found
+
+
+def campaign(
+    engine: Engine, names: Sequence[str], parts: Sequence[Part], out: Path | None = None
+) -> Fuzz:
+    """Everything that is found; a part whose process ends is halved until it is known where."""
+    whole = Fuzz(names)
+    while parts:
+        halves: list[Part] = []
+        tasks = (replace(part, known=whole.known) for part in parts)
+        for part, future in engine.deal(partial(tried, names), tasks, seconds=BATCH_SECONDS):
+            try:
+                whole.add(future.result(), out)
+            except LostTask:
+                halves += part.halves()
+                if part.count == 1 or part.kind == "program":
+                    _lost(whole, part)
+        parts = halves
+    return whole
+
+
+def _lost(fuzz: Fuzz, part: Part) -> None:
+    """Count a part whose process ended: witnesses may end that of a graph."""
+    status, message = "lost", "the process ends"
+    if part.kind == "graph":
+        status, message = cause_of_death(part.first)
+    print(f"{part.kind} {part.first}: {message}", flush=True)
+    fuzz.counts["findings" if status == "lost" else "nobody computes it"] += 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try passes on programs, and print what is wrong with them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
@@ -467,18 +552,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", metavar="PASS,...", help="try these passes")
     parser.add_argument("--out", type=Path, help="the folder for modules that are computed wrong")
+    add_options(parser)
     options = parser.parse_args(arguments)
     names = options.only.split(",") if options.only else [*EVERY, ALL]
     if unknown := sorted({*names} - {*EVERY, ALL}):
         raise SystemExit(f"no passes of core: {', '.join(unknown)}; there are {', '.join(EVERY)}")
     if not options.programs + options.graphs:
         options.programs = _BATCH
-    fuzz = Fuzz(names, options.out)
-    fuzz.try_programs(options.programs, options.seed)
-    fuzz.try_graphs(options.graphs, options.seed)
+    parts = parts_of(options.programs, options.graphs, options.seed)
+    fuzz = campaign(engine_of(options), names, parts, options.out)
     print(fuzz.summary())
     return int(bool(fuzz.counts["findings"]) or not fuzz.counts["programs"])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

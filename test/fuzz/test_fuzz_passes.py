@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import SubOp
 from lowerdeck.dialects.interpret import Value
+from lowerdeck.engines import InProcess
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import check_contract
@@ -90,8 +91,8 @@ def test_a_wrong_pass_is_found_and_shrunk(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(ALL_PASSES, "wrong", lambda: WrongPass)
-    fuzz = fuzz_passes.Fuzz(["wrong"], tmp_path)
-    fuzz.try_programs(60, 0)
+    parts = fuzz_passes.parts_of(60, 0, 0)
+    fuzz = fuzz_passes.campaign(InProcess(), ["wrong"], parts, tmp_path)
     assert fuzz.counts["findings"]
     assert "patterns: wrong/turned" in capsys.readouterr().out
     text = (tmp_path / "1-wrong-differs.mlir").read_text()
