@@ -154,6 +154,17 @@ def legalize_scatter(builder: TfliteLegalizer) -> Results:
     wide = builder.add(PadOp(rows.value, [0, *none], [1, *none], builder.scalar(0, rows.value)))
     order = [*range(len(batch)), *(len(batch) + k for k in (*moved, *kept))]
     moving = updates.transpose(order)
+    # Of several updates of a place the one stays that is last in the order of all of them.
+    free = dict(zip(windows, (k for k in range(rank) if k not in inserted), strict=True))
+    first = [
+        others.index(k) if k in others else len(batch) + moved.index(free[k])
+        for k in range(len(others) + len(windows))
+        if k in others or free[k] in moved
+    ]
+    first += [k for k in range(len(batch) + len(moved)) if k not in first]
+    if first != sorted(first):
+        places = places.transpose(first)
+        moving = moving.transpose([*first, *range(len(first), len(moving.dims))])
     index = places.reshape([*places.dims, 1])
     op = ScatterNdOp(wide, index.value, moving.value, _REDUCTIONS[body])
     result = TensorValue(builder, builder.slice_axis(builder.add(op), 0, 0, product(dims)))

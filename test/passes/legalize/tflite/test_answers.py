@@ -49,6 +49,22 @@ ANSWERS = [
     _transposed(1, (2, 1), [1001, 1010, 1102, 1020]),
     _transposed(2, (2, 1), [1001, 1010, 1102, 1020, 1200]),
     Answer(
+        # Both parts have the second place: the later one in the order of the updates stays.
+        "updates_of_one_place",
+        """
+func.func @main(%x : tensor<3xi64> {core.name = "x"}) -> tensor<*xi64> {
+  %i = core.constant dense<[[0], [1]]> : tensor<2x1xi64>
+  %u = core.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>
+  %y = "tflite.STABLEHLO_SCATTER"(%x, %i, %u) <{update_window_dims = array<i64: 0>,
+    inserted_window_dims = array<i64>, scatter_dims_to_operand_dims = array<i64: 0>,
+    index_vector_dim = 1 : i64, body = ""}>
+    : (tensor<3xi64>, tensor<2x1xi64>, tensor<2x2xi64>) -> tensor<*xi64>
+  func.return %y : tensor<*xi64>
+}""",
+        np.array([9, 9, 9], np.int64),
+        np.array([1, 3, 4], np.int64),
+    ),
+    Answer(
         # 52.49979, which two roundings would make 53.
         "fully_connected_of_unsigned_bytes",
         """
