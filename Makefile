@@ -20,7 +20,7 @@ help:
 	@echo "make demo    compile the example models to C, run them, compare with their frameworks"
 	@echo "make test    lint, type check and run all tests"
 	@echo "make check   run the tests nearest to what differs from main, for less than a minute"
-	@echo "make test-slow  run the long campaigns: all mutants, the ONNX suite in C, fuzzers"
+	@echo "make test-slow  run the long campaigns: slow tests, all mutants, the ONNX suite in C, fuzzers"
 	@echo "make lint    ruff, import contracts and pyright"
 	@echo "make format  rewrite the sources in the project's format"
 	@echo "make docs    generate the reference pages of docs/ again, and build the site in build/site"
@@ -56,6 +56,7 @@ test-slow: $(VENV)/.installed-dev c-compiler
 	export LOWERDECK_EVERY_FORM=1; \
 	campaign pytest $(PYTEST_FLAGS) test/lowering; \
 	unset LOWERDECK_EVERY_FORM; \
+	campaign pytest $(PYTEST_FLAGS) -m slow test; \
 	campaign fuzz.mutants --jobs 2; \
 	campaign models.onnx_suite --jobs 2; \
 	campaign fuzz.fuzz_passes --programs 10000 --graphs 2000 --out build/fuzz; \

@@ -23,7 +23,6 @@ from functools import cache
 from typing import Any, cast
 
 from lowerdeck.dialects.files import FileState, cache_folder
-from lowerdeck.plugins import package_folders
 
 MAX_BYTES = 4 << 30
 """Entries are removed, oldest first, until they take no more than this."""
@@ -85,6 +84,7 @@ def compiler_identity() -> str:
     import lowerdeck.frontends
     import lowerdeck.lowering
     import lowerdeck.passes
+    from lowerdeck.plugins import package_folders
 
     packages = (lowerdeck, lowerdeck.dialects, lowerdeck.frontends, lowerdeck.lowering)
     folders = sorted({f for p in (*packages, lowerdeck.passes) for f in p.__path__})

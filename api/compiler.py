@@ -38,8 +38,6 @@ from lowerdeck.lowering.targets import machine_key
 from lowerdeck.metadata import TensorInfo, read_metadata
 from lowerdeck.passes.machinery.options import CompileOptions, split_weights
 from lowerdeck.passes.machinery.ranges import Ranges
-from lowerdeck.plugins import identity as plugins_identity
-from lowerdeck.plugins import load_installed
 from lowerdeck.profile import KernelEvent, KernelTimes, Profile
 from lowerdeck.pytorch import is_module, is_program, write_program
 from lowerdeck.telling import telling
@@ -168,6 +166,8 @@ def compile(
 
 def known_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     """Options of frontends that were given; TypeError for a name that none of them has."""
+    from lowerdeck.plugins import load_installed
+
     load_installed()
     declared = declared_options()
     if unknown := [name for name in options if name not in declared]:
@@ -184,6 +184,7 @@ def compile_with(
 ) -> Model:
     """`compile` with the options as one value."""
     from lowerdeck.lowering.pipeline import check_options
+    from lowerdeck.plugins import load_installed
 
     load_installed()
     check_options(options)
@@ -232,6 +233,8 @@ def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str
 
     BuildError if there is no C compiler.
     """
+    from lowerdeck import plugins
+
     compiler = require_compiler()
     return disk_cache.cache_key(
         graph,
@@ -240,7 +243,7 @@ def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str
         machine_key(options.target),
         " ".join([*compiler, *user_flags()]),
         compiler_version(tuple(compiler)),
-        plugins_identity(),
+        plugins.identity(),
         *others,
     )
 
@@ -308,6 +311,7 @@ def read_model(
     from lowerdeck.passes.machinery.context import LowerdeckContext
     from lowerdeck.passes.machinery.fixed_dims import fix_dims
     from lowerdeck.passes.machinery.provenance import warn_of_names
+    from lowerdeck.plugins import load_installed
 
     load_installed()
     check_options(options)

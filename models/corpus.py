@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,10 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.errors import LoweringError
 from models.campaign import add_options, engine_of, every_processor, main_of
 from models.equal_elements import without_equal_orders
+
+if TYPE_CHECKING:
+    from lowerdeck.compiler import CompileOptions
+    from lowerdeck.dialects.interpret.calls import Calls
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Model: TypeAlias = "Callable[[Arrays], Arrays]"
@@ -235,10 +239,7 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
 
 def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
     """The interpreter on the legalized module."""
-    from lowerdeck.compiler import CompileOptions, import_and_lower
-    from lowerdeck.dialects.core.names import value_names
-    from lowerdeck.dialects.interpret import find_function
-    from lowerdeck.dialects.interpret.calls import Calls
+    from lowerdeck.compiler import CompileOptions
 
     outputs = None if case.is_refused else case.outputs
     options = CompileOptions(
@@ -247,10 +248,7 @@ def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
         disable=disable,
         import_options=case.options,
     )
-    module, _ = import_and_lower(str(case.model), "legal", options)
-    calls = Calls(module)
-    function = find_function(module, "main")
-    names = value_names(function.arg_attrs, len(function.body.block.args))
+    calls, names = _in_interpreter(str(case.model), options)
 
     def run(inputs: Arrays) -> Arrays:
         if not case.is_stateful:
@@ -260,6 +258,18 @@ def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
         return {**found, **after}
 
     return run
+
+
+def _in_interpreter(path: str, options: CompileOptions) -> tuple[Calls, Sequence[str]]:
+    """A model file, legalized, in the interpreter, and the names of its inputs."""
+    from lowerdeck.compiler import import_and_lower
+    from lowerdeck.dialects.core.names import value_names
+    from lowerdeck.dialects.interpret import find_function
+    from lowerdeck.dialects.interpret.calls import Calls
+
+    module, _ = import_and_lower(path, "legal", options)
+    function = find_function(module, "main")
+    return Calls(module), value_names(function.arg_attrs, len(function.body.block.args))
 
 
 def exported(case: Case, disable: Sequence[str] = ()) -> Model:
@@ -300,6 +310,25 @@ def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
     inputs and outputs are floats, also where those of the model are integers.
     """
     import lowerdeck
+
+    def read_back(path: str) -> Model:
+        return lowerdeck.compile(path, outputs=case.outputs, cache=False)
+
+    return _through_caffe(case, disable, read_back)
+
+
+def interpreted_as_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The same with the interpreter on the net that is read back, instead of its C."""
+    from lowerdeck.compiler import CompileOptions
+
+    def read_back(path: str) -> Model:
+        calls, _ = _in_interpreter(path, CompileOptions(outputs=case.outputs))
+        return cast("Model", calls)
+
+    return _through_caffe(case, disable, read_back)
+
+
+def _through_caffe(case: Case, disable: Sequence[str], read_back: Callable[[str], Model]) -> Model:
     from lowerdeck.compiler import CompileOptions
     from lowerdeck.exporting import export_with
 
@@ -309,7 +338,7 @@ def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "net.prototxt")
             export_with(str(case.model), path, options, dialect="ssd")
-            net = lowerdeck.compile(path, outputs=case.outputs, cache=False)
+            net = read_back(path)
             found = net({name: array.astype(np.float32) for name, array in inputs.items()})
         return {name: np.asarray(found[name]).astype(dtype) for name, dtype in case.dtypes.items()}
 

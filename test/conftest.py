@@ -88,7 +88,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             reason = f"no corpus; {PATH_VARIABLE} names its folder"
             parameters = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
         else:
-            parameters = [pytest.param(case, id=case.name) for case in load_cases(folder, kind)]
+            slow = metafunc.definition.get_closest_marker("slow_cases")
+            names = slow.args if slow is not None else ()
+            parameters = [
+                pytest.param(case, id=case.name, marks=[pytest.mark.slow] * (case.name in names))
+                for case in load_cases(folder, kind)
+            ]
         metafunc.parametrize(name, parameters)
 
 

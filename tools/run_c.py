@@ -1,4 +1,7 @@
-"""The results of generated C, whatever it does: it runs in a process of its own."""
+"""
+The results of generated C, whatever it does: it runs in a process of its own, which therefore
+imports what runs a model, and nothing of what makes one.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from numpy.typing import NDArray
 from lowerdeck.binding import RunError
 from lowerdeck.compiler import build_artifact, load
 from lowerdeck.metadata import read_metadata
-from lowerdeck.tools.compare import Results
 
 if TYPE_CHECKING:
     from lowerdeck.lowering.emit_c.module import CArtifact
+    from lowerdeck.tools.compare import Results
 
 _SECONDS = 600
 """How long the C may run."""

@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from models.corpus import (
     Case,
     PlainCase,
     compiled,
     exported,
-    exported_to_caffe,
     interpreted,
+    interpreted_as_caffe,
     run_case,
 )
 
@@ -32,10 +34,15 @@ def _check(kind: str, case: Any, prepare: Any) -> None:
     assert outcome.status == expected, outcome.message
 
 
+@pytest.mark.slow_cases("net_resnet", "net_unet")
 def test_tf1_through_c(tf1_case: Case) -> None:
     _check("tf1", tf1_case, compiled)
 
 
+@pytest.mark.slow_cases(
+    *("net_caffenet_full_conv", "net_fcn", "net_googlenet", "net_mobilenet_v1", "net_resnet50"),
+    "net_vgg_ssd",
+)
 def test_caffe_through_c(caffe_case: Case) -> None:
     _check("caffe", caffe_case, compiled)
 
@@ -106,7 +113,7 @@ def test_caffe_through_onnx(caffe_case: Case) -> None:
 
 
 def test_caffe_through_caffe(caffe_case: Case) -> None:
-    _check("caffe", caffe_case, exported_to_caffe)
+    _check("caffe", caffe_case, interpreted_as_caffe)
 
 
 CONVOLUTIONAL = frozenset(
@@ -121,6 +128,6 @@ CONVOLUTIONAL = frozenset(
 
 
 def test_tf1_through_caffe(tf1_case: Case) -> None:
-    outcome = run_case(tf1_case, exported_to_caffe)
+    outcome = run_case(tf1_case, interpreted_as_caffe)
     allowed = ("pass",) if tf1_case.name in CONVOLUTIONAL else ("pass", "refused")
     assert outcome.status in allowed, outcome.message

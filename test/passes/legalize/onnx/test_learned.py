@@ -1,8 +1,9 @@
-"""The operators of ai.onnx.ml on numbers: ONNX Runtime and the C."""
+"""The operators of ai.onnx.ml on numbers: ONNX Runtime, the interpreter and the C."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, cast
@@ -14,8 +15,12 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from xdsl.context import Context
 
 import lowerdeck
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.passes.legalize.walk import LegalizationError
 
 Array = NDArray[Any]
@@ -54,6 +59,14 @@ def model_of(
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
+def interpreted(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of the legalized model."""
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    module.verify()
+    return {name: np.asarray(value) for name, value in run_module(module, inputs).items()}
+
+
 def check(
     op_type: str,
     inputs: Mapping[str, Array],
@@ -67,7 +80,7 @@ def check(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     expected = session.run(None, dict(inputs))
-    found = lowerdeck.compile(model, cache=False)(dict(inputs))
+    found = interpreted(model, inputs)
     for k, want in enumerate(expected):
         got = found[f"y{k}"]
         assert (got.dtype, got.shape) == (want.dtype, want.shape)
@@ -223,7 +236,9 @@ def classifier(
     return found | attributes
 
 
-def check_classifiers(models: Sequence[dict[str, Any]], x: Array) -> onnx.ModelProto:
+def check_classifiers(
+    models: Sequence[dict[str, Any]], x: Array, *, in_c: bool = False
+) -> onnx.ModelProto:
     """All models on one input, as nodes of one graph, which is returned."""
     model = model_of("SVMClassifier", {"x": x}, CLASSES, **models[0])
     graph = model.graph
@@ -240,7 +255,9 @@ def check_classifiers(models: Sequence[dict[str, Any]], x: Array) -> onnx.ModelP
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     expected = session.run(None, {"x": x})
-    found = lowerdeck.compile(model, cache=False)({"x": x})
+    found = (
+        lowerdeck.compile(model, cache=False)({"x": x}) if in_c else interpreted(model, {"x": x})
+    )
     for k, value in enumerate(graph.output):
         got, want = found[value.name], cast(Array, expected[k])
         assert (got.dtype, got.shape) == (want.dtype, want.shape), value.name
@@ -285,6 +302,11 @@ def test_transforms_of_support_vectors() -> None:
     for kind in ("LOGISTIC", "PROBIT"):
         models.append(classifier("LINEAR", (3, 2, 2), post_transform=kind, has_probabilities=True))
     check_classifiers(models, samples(40) / 2)
+
+
+def test_support_vectors_in_c() -> None:
+    models = [classifier("RBF", (2, 4), has_probabilities=True)]
+    check_classifiers(models, samples(40) / 2, in_c=True)
 
 
 def test_support_vectors_of_two_classes() -> None:
@@ -396,6 +418,38 @@ def test_tree_aggregates(how: str) -> None:
     check("TreeEnsembleRegressor", x, base_values=[0.75], **nodes, **weights)
 
 
+def test_operators_in_c() -> None:
+    """One graph of what the interpreter is asked about above."""
+    x = {"x": tree_samples()}
+    mixed = tree_nodes(["BRANCH_GTE", "BRANCH_LT"], missing=[1, 0, 1, 0, 0, 0])
+    mixed |= {"n_targets": 2} | targets("target", [0, 0, 1, 1], [1.0, 2.0, 4.0, 8.0])
+    linear: dict[str, Any] = {"coefficients": normal(1, 12), "intercepts": normal(2, 3)}
+    linear |= {"classlabels_ints": [4, -2, 9], "post_transform": "SOFTMAX"}
+    table: dict[str, Any] = {"keys_int64s": [4, 9], "values_floats": [0.5, 1.5]}
+    known: dict[str, Any] = {"imputed_value_floats": [0.5], "replaced_value_float": NAN}
+    entries: list[tuple[str, str, list[str], dict[str, Any]]] = [
+        ("TreeEnsembleRegressor", "x", ["trees"], mixed),
+        ("Imputer", "x", ["known"], known),
+        ("LinearClassifier", "known", ["label", "scores"], linear),
+        ("LabelEncoder", "label", ["named"], table | {"default_float": -7.0}),
+        ("Normalizer", "known", ["unit"], {"norm": "L2"}),
+    ]
+    model = model_of("Imputer", x, **known)
+    graph = model.graph
+    graph.ClearField("node")
+    graph.ClearField("output")
+    for op_type, name, results, attributes in entries:
+        node = helper.make_node(op_type, [name], results, domain="ai.onnx.ml", **attributes)
+        graph.node.append(node)
+        graph.output.extend(map(helper.make_empty_tensor_value_info, results))
+    session = cast(Any, onnxruntime).InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    found = lowerdeck.compile(model, cache=False)(x)
+    for value, want in zip(graph.output, session.run(None, x), strict=True):
+        np.testing.assert_allclose(found[value.name], want, 2e-5, 1e-6, err_msg=value.name)
+
+
 def test_trees_on_integers() -> None:
     """ONNX Runtime has them for classes only."""
     nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
@@ -421,7 +475,7 @@ def test_tree_classifier_of_two_classes_takes_the_first() -> None:
     model = model_of(
         "TreeEnsembleClassifier", x, CLASSES, classlabels_int64s=[7, 3], **nodes, **weights
     )
-    label, scores = lowerdeck.compile(model, cache=False)(x["x"])
+    label, scores = interpreted(model, x).values()
     rows = sorted({tuple(row) for row in scores.tolist()})
     np.testing.assert_allclose(rows, [(0.25, 0.5), (0.25, 0.6), (1, 0)], rtol=1e-6)
     np.testing.assert_array_equal(label, np.where(scores[:, 0] >= scores[:, 1], 7, 3))
