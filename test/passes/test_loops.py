@@ -212,7 +212,7 @@ def _run(module: ModuleOp, inputs: dict[str, Any]) -> list[Any] | None:
 def test_counting_loops_at_random() -> None:
     context = LowerdeckContext()
     counted, left, compared = 0, 0, 0
-    for seed in range(400):
+    for seed in range(150):
         module = Counting(seed).module()
         module.verify()
         rng = np.random.default_rng(seed)
@@ -236,9 +236,9 @@ def test_counting_loops_at_random() -> None:
             assert found is not None
             for one, other in zip(found, want, strict=True):
                 np.testing.assert_array_equal(one, other)
-    assert counted > 100
-    assert left > 100
-    assert compared > 1000
+    assert counted > 40
+    assert left > 40
+    assert compared > 400
     assert recorder_of(context).rewrites > counted
 
 

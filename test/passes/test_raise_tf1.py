@@ -127,12 +127,8 @@ def test_models_of_the_corpus(tf1_case: Case) -> None:
         graph = run_module(module, inputs)
         assert tf1_case.difference(graph, expected) == ""
         assert_same(run_module(function, inputs), graph)
-
-
-def test_names_and_order_of_nodes_mean_nothing(tf1_case: Case) -> None:
-    module = load_model(str(tf1_case.model), outputs=tf1_case.outputs)
-    expected = str(raised(module))
-    assert str(raised(shuffled(module, Random(tf1_case.name)))) == expected
+    # Names and the order of nodes mean nothing.
+    assert str(raised(shuffled(module, Random(tf1_case.name)))) == str(function)
 
 
 @pytest.mark.parametrize("text", written_graphs())

@@ -78,6 +78,8 @@ EXPECTED = [
 ]
 """Of the sample, in order; what lies between may be anything."""
 
+Found = tuple[dict[str, Any], re.Match[str] | None]
+
 Token = tuple[str, str]
 """Text, and the innermost scope without the language's suffix; "" for none."""
 
@@ -91,6 +93,12 @@ def rules(patterns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield pattern
 
 
+OUTER = [
+    (re.compile(rule.get("match") or rule["begin"]), rule) for rule in rules(GRAMMAR["patterns"])
+]
+"""The rules outside of what has a begin and an end, in the order in which they are tried."""
+
+
 def scope(name: str) -> str:
     assert name.endswith(".mlir")
     return name.removesuffix(".mlir")
@@ -98,13 +106,14 @@ def scope(name: str) -> str:
 
 def tokens_of_line(line: str) -> Iterator[Token]:
     """What an editor makes of a line: the first match wins, and of those the first rule."""
-    outer = list(rules(GRAMMAR["patterns"]))
+    ahead: list[re.Match[str] | None] = [regex.search(line) for regex, _ in OUTER]
     inside: dict[str, Any] | None = None
     at = 0
     while at < len(line):
         found: tuple[int, dict[str, Any], re.Match[str]] | None = None
-        for rule in outer if inside is None else [{"match": inside["end"]}, *inside["patterns"]]:
-            match = re.compile(rule.get("match") or rule["begin"]).search(line, at)
+        for rule, match in (
+            next_of_outer(line, at, ahead) if inside is None else next_of_inner(line, at, inside)
+        ):
             if match is not None and (found is None or match.start() < found[0]):
                 found = match.start(), rule, match
         around = "" if inside is None else scope(inside["name"])
@@ -127,6 +136,21 @@ def tokens_of_line(line: str) -> Iterator[Token]:
         else:
             yield match[0], scope(rule["name"])
         at = match.end()
+
+
+def next_of_outer(line: str, at: int, ahead: list[re.Match[str] | None]) -> Iterator[Found]:
+    """The next match of each rule; `ahead` has those that were found before."""
+    for k, (regex, rule) in enumerate(OUTER):
+        match = ahead[k]
+        if match is not None and match.start() < at:
+            match = ahead[k] = regex.search(line, at)
+        yield rule, match
+
+
+def next_of_inner(line: str, at: int, inside: dict[str, Any]) -> Iterator[Found]:
+    """The next match of what ends a rule, and of each rule within."""
+    for rule in ({"match": inside["end"]}, *inside["patterns"]):
+        yield rule, re.compile(rule["match"]).search(line, at)
 
 
 def merged(tokens: Iterator[Token]) -> list[Token]:

@@ -1,4 +1,7 @@
-"""The official node suite by the interpreter: nothing is wrong, and little is refused."""
+"""
+The official node suite by the interpreter: nothing is wrong, and little is refused. The slow tier
+has all of it through C, with what functions expand to.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ TOPICS = "conv|pool|lstm|gru|rnn|softmax|norm|reduce|einsum|gemm|matmul|quantize
 
 
 def test_cases_of_the_main_topics_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(["--interpret", "--jobs", "1", "--filter", f"^test_[a-z_]*({TOPICS})"])
+    status = main(
+        ["--interpret", "--jobs", "1", "--filter", f"^test_(?!.*expanded)[a-z_]*({TOPICS})"]
+    )
     printed = capsys.readouterr().out
     assert status == 0, printed
     total = next(line for line in printed.splitlines() if line.startswith("all "))

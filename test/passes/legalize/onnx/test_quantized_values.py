@@ -18,16 +18,30 @@ from models.signed_bytes import random_bytes
 Array = NDArray[Any]
 
 
+Node = tuple[str, Mapping[str, Array], int, Mapping[str, Any]]
+"""Operator, inputs, number of outputs, attributes."""
+
+
 def check(op_type: str, inputs: Mapping[str, Array], outputs: int = 1, **attributes: Any) -> Array:
     """The first output; all are equal to ONNX Runtime's."""
-    names = [f"y{k}" for k in range(outputs)]
-    node = helper.make_node(op_type, list(inputs), names, **attributes)
+    return check_all([(op_type, inputs, outputs, attributes)])[0]
+
+
+def check_all(cases: Sequence[Node]) -> list[Array]:
+    """The same of several nodes, which are one model."""
+    nodes: list[onnx.NodeProto] = []
+    given: dict[str, Array] = {}
+    for k, (op_type, inputs, outputs, attributes) in enumerate(cases):
+        named = {f"{name}{k}": array for name, array in inputs.items()}
+        names = [f"y{k}_{n}" for n in range(outputs)]
+        nodes.append(helper.make_node(op_type, list(named), names, **attributes))
+        given |= named
     infos = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-        for n, a in inputs.items()
+        for n, a in given.items()
     ]
-    results = [onnx.ValueInfoProto(name=name) for name in names]
-    graph = helper.make_graph([node], "g", infos, results)
+    results = [onnx.ValueInfoProto(name=name) for node in nodes for name in node.output]
+    graph = helper.make_graph(nodes, "g", infos, results)
     opset = [helper.make_opsetid("", 17)]
     model = onnx.shape_inference.infer_shapes(
         helper.make_model(graph, opset_imports=opset, ir_version=8)
@@ -35,13 +49,13 @@ def check(op_type: str, inputs: Mapping[str, Array], outputs: int = 1, **attribu
     session = cast(Any, onnxruntime).InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    expected = session.run(None, dict(inputs))
-    compiled = lowerdeck.compile(model, cache=False)
-    results = compiled(dict(inputs))
-    for name, want in zip(names, expected, strict=True):
-        assert results[name].dtype == want.dtype
-        np.testing.assert_array_equal(results[name], want)
-    return expected[0]
+    names = [value.name for value in results]
+    expected = dict(zip(names, session.run(names, given), strict=True))
+    found = lowerdeck.compile(model, cache=False)(given)
+    for name, want in expected.items():
+        assert found[name].dtype == want.dtype
+        np.testing.assert_array_equal(found[name], want, err_msg=name)
+    return [expected[node.output[0]] for node in nodes]
 
 
 VECTORS: Sequence[Sequence[float]] = (
@@ -55,28 +69,30 @@ VECTORS: Sequence[Sequence[float]] = (
 )
 
 
-@pytest.mark.parametrize("values", VECTORS)
-def test_dynamic_quantize(values: Sequence[float]) -> None:
-    check("DynamicQuantizeLinear", {"x": np.array(values, np.float32)}, outputs=3)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_dynamic_quantize_of_many(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = rng.normal(rng.normal(), 3, (7, 33)).astype(np.float32)
-    check("DynamicQuantizeLinear", {"x": values}, outputs=3)
+def test_dynamic_quantize() -> None:
+    arrays = [np.array(values, np.float32) for values in VECTORS]
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        arrays.append(rng.normal(rng.normal(), 3, (7, 33)).astype(np.float32))
+    check_all([("DynamicQuantizeLinear", {"x": array}, 3, {}) for array in arrays])
 
 
 @pytest.mark.parametrize("dtypes", [(np.uint8, np.int8), (np.uint8, np.uint8)])
-@pytest.mark.parametrize("sizes", [(1, 4, 3), (5, 130, 17), (16, 64, 32)])
-def test_matmul_integer(dtypes: tuple[Any, Any], sizes: tuple[int, int, int]) -> None:
-    rng, (m, k, n) = np.random.default_rng(0), sizes
-    a, b = random_bytes(rng, dtypes[0], 2, m, k), random_bytes(rng, dtypes[1], k, n)
-    a_zero, b_zero = random_bytes(rng, dtypes[0]), random_bytes(rng, dtypes[1], n)
-    found = check("MatMulInteger", {"a": a, "b": b, "p": np.array(a_zero), "q": b_zero})
-    exact = (a.astype(np.int64) - a_zero) @ (b.astype(np.int64) - b_zero)
-    np.testing.assert_array_equal(found, exact)
-    check("MatMulInteger", {"a": a, "b": b})
+def test_matmul_integer(dtypes: tuple[Any, Any]) -> None:
+    cases: list[Node] = []
+    exact: list[Array] = []
+    for m, k, n in ((1, 4, 3), (5, 130, 17), (16, 64, 32)):
+        rng = np.random.default_rng(0)
+        a, b = random_bytes(rng, dtypes[0], 2, m, k), random_bytes(rng, dtypes[1], k, n)
+        a_zero, b_zero = random_bytes(rng, dtypes[0]), random_bytes(rng, dtypes[1], n)
+        for zeros in ({}, {"p": np.array(a_zero), "q": b_zero}):
+            cases.append(("MatMulInteger", {"a": a, "b": b, **zeros}, 1, {}))
+        exact += [
+            a.astype(np.int64) @ b.astype(np.int64),
+            (a.astype(np.int64) - a_zero) @ (b.astype(np.int64) - b_zero),
+        ]
+    for found, expected in zip(check_all(cases), exact, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("group", [1, 2])
@@ -130,7 +146,10 @@ def test_qlinear_conv(group: int) -> None:
 def test_quantize(dtype: Any) -> None:
     """Halves go to even numbers, before the zero point is added."""
     x = np.concatenate([np.arange(-150, 150) / 2, [1e9, -1e9]]).astype(np.float32)
-    for zero in (0, 1, 4):
-        inputs = {"x": x, "s": scale(0.5), "z": np.array(zero, dtype)}
-        check("QuantizeLinear", inputs)
-        check("QuantizeLinear", {**inputs, "s": scale(0.3)})
+    check_all(
+        [
+            ("QuantizeLinear", {"x": x, "s": scale(step), "z": np.array(zero, dtype)}, 1, {})
+            for zero in (0, 1, 4)
+            for step in (0.5, 0.3)
+        ]
+    )

@@ -37,7 +37,7 @@ ROUNDINGS: Mapping[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "ceil": math.ceil,
 }
-SCALES = (0.25, 0.3, 0.5, 2 / 3, 0.8, 1.1, 1.25, 4 / 3, 1.5, 2.0, 2.6, 3.0)
+SCALES = (0.25, 0.3, 2 / 3, 0.8, 1.25, 4 / 3, 2.0, 2.6)
 
 
 def _model(
@@ -137,7 +137,13 @@ def test_scales_as_the_witnesses_agree(coordinates: str, mode: str) -> None:
 def test_common_scale(coordinates: str, policy: str) -> None:
     """One scale for all axes: the fraction of one of them."""
     x = np.arange(3 * 4, dtype=np.float32).reshape(3, 4)
-    for sizes, rounding in itertools.product([(2, 4), (5, 3), (7, 9)], ROUNDINGS):
+    # Each size with half of the roundings.
+    pairs = [
+        (sizes, rounding)
+        for k, sizes in enumerate([(2, 4), (5, 3), (7, 9)])
+        for rounding in list(ROUNDINGS)[k % 2 :: 2]
+    ]
+    for sizes, rounding in pairs:
         attributes = {
             "mode": "nearest",
             "coordinate_transformation_mode": coordinates,

@@ -27,6 +27,8 @@ Array = NDArray[Any]
 
 EXPECTED = Path(__file__).parent / "expected"
 TOPICS = sorted(path.stem for path in EXPECTED.glob("*.npz"))
+KNOWN = ("arrays", "convolution", "movement", "pooling")
+"""Those that are tested with known shapes, too, beside the graphs of the corpus."""
 TOLERANCE = {2: 2e-3, 4: 1e-5, 8: 1e-12}
 """The relative and absolute error of floats, by their bytes."""
 
@@ -58,8 +60,20 @@ def _with_prefix(named: Mapping[str, Array], prefix: str) -> dict[str, Array]:
     return {n.removeprefix(prefix): array for n, array in named.items() if n.startswith(prefix)}
 
 
-@pytest.mark.parametrize("is_known", [False, True], ids=["unknown", "known"])
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize(
+    ("topic", "is_known"),
+    [
+        pytest.param(
+            topic,
+            is_known,
+            id=f"{topic}-{'known' if is_known else 'unknown'}",
+            # Where shapes are known, nearly all that is done is done where they are not, too.
+            marks=[pytest.mark.slow] * (is_known and topic not in KNOWN),
+        )
+        for topic in TOPICS
+        for is_known in (False, True)
+    ],
+)
 def test_numbers(topic: str, is_known: bool) -> None:
     """All cases of a topic at once, in one module: that is many times faster than one by one."""
     recorded = _recorded(topic)
