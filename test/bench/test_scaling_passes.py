@@ -22,7 +22,8 @@ def calls(kind: str, count: int) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_is_linear(kind: str) -> None:
     calls(kind, 24)  # what happens once
-    few, many = calls(kind, 100), calls(kind, 500)
+    # Programs are many ops each.
+    few, many = (calls(kind, count // (3 if kind == "programs" else 1)) for count in (100, 500))
     assert many < 1.25 * few
 
 

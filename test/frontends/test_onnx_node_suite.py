@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
+import pytest
 from onnx import AttributeProto, NodeProto, TensorProto
 from onnx import numpy_helper as arrays
 from onnx.backend.test.loader import load_model_tests
@@ -38,9 +39,15 @@ def main_of(module: ModuleOp) -> FuncOp:
     return main
 
 
-def test_cases_are_imported_and_translated_back() -> None:
+@pytest.mark.parametrize(
+    "expanded", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["nodes", "expanded"]
+)
+def test_cases_are_imported_and_translated_back(expanded: bool) -> None:
+    """The bodies of functions, of which there are as many as of other cases, are slow."""
     context = default_context()
-    for position, case in enumerate(cases()):
+    chosen = [case for case in cases() if ("expanded" in case.name) == expanded]
+    assert len(chosen) > 500
+    for position, case in enumerate(chosen):
         module = import_model(case.model)
         module.verify()
         assert_translates_back(case.model, main_of(module), case.name)

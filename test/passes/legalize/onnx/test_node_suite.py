@@ -24,7 +24,7 @@ def test_cases_of_the_main_topics_pass(capsys: pytest.CaptureFixture[str]) -> No
     total = next(line for line in printed.splitlines() if line.startswith("all "))
     passed, refused, *rest = map(int, total.split()[1:])
     assert not any(rest), printed
-    assert passed > 650, printed
+    assert passed > 480, printed
     assert refused < 30, printed
 
 
