@@ -39,7 +39,7 @@ from lowerdeck.metadata import TensorInfo, read_metadata
 from lowerdeck.passes.machinery.options import CompileOptions, split_weights
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.profile import KernelEvent, KernelTimes, Profile
-from lowerdeck.pytorch import is_module, is_program, write_program
+from lowerdeck.pytorch import classes_of, is_module, is_program, write_program
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
@@ -369,8 +369,8 @@ along, headers of C and POSIX, what CMake knows."""
 @contextmanager
 def model_file(model: Source, args: Sequence[Any] | None = None) -> Generator[str]:
     """
-    The model as a file; one in memory is written to a temporary one. `args` are the arguments for
-    which a module of PyTorch is exported; TypeError for other models.
+    The model as a file; one in memory, also of PyTorch or Keras, is written to a temporary one.
+    `args` are the arguments for which a module of PyTorch is exported; TypeError for other models.
     """
     if is_program(model) or is_module(model):
         with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
@@ -383,14 +383,20 @@ def model_file(model: Source, args: Sequence[Any] | None = None) -> Generator[st
     if isinstance(model, str | os.PathLike):
         yield os.fspath(cast("str | os.PathLike[str]", model))
         return
+    if not {"keras.Model", "tf_keras.Model"}.isdisjoint(classes_of(model)):
+        with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
+            path = os.path.join(folder, "model.keras")
+            cast(Any, model).save(path)
+            yield path
+        return
     from lowerdeck.frontends.frontend import frontends
 
     # What torch.onnx.export returns holds a ModelProto.
     message = model if hasattr(model, "DESCRIPTOR") else getattr(model, "model_proto", None)
     if not hasattr(message, "DESCRIPTOR"):
         raise TypeError(
-            f"a model is a path, an ONNX ModelProto or a TensorFlow GraphDef, not "
-            f"{type(model).__name__}; {_advice(model)}"
+            "a model is a path, an ONNX ModelProto, a TensorFlow GraphDef, a module or program of "
+            f"PyTorch, or a Keras model, not {type(model).__name__}; {_advice(model)}"
         )
     message = cast("Message", message)
     kind = message.DESCRIPTOR.name
@@ -406,8 +412,7 @@ def model_file(model: Source, args: Sequence[Any] | None = None) -> Generator[st
 
 _ADVICE = {
     "torch": "torch.export.export(module, arguments) makes what is compiled here",
-    "keras": "model.export(folder) writes a SavedModel, which is read from the folder",
-    "tf_keras": "tf.saved_model.save(model, folder) writes what is read from the folder",
+    "keras": "give the model that it is of",
     "tensorflow": "tf.saved_model.save(module, folder) writes what is read from the folder",
     "onnx_ir": "onnx_ir.to_proto(model) makes a ModelProto of it",
     "onnxruntime": "give the file that the session was made from",

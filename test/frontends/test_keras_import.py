@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.compiler import CompileOptions, import_and_lower, model_file
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.keras.import_ import import_model
@@ -378,7 +379,8 @@ def test_spectra(tmp_path: Path) -> None:
     window = np.pad(0.5 - 0.5 * np.cos(np.arange(12) * np.pi / 6), 2)
     parts = np.stack([padded[:, k : k + 16] * window for k in range(0, 21, 4)], 1)
     place: NDArray[Any] = 1127 * np.log(1 + np.arange(1, 9) * 500 / 700)
-    edges: NDArray[Any] = np.linspace(1127 * np.log(1 + 20 / 700), 1127 * np.log(1 + 4000 / 700), 5)
+    ends = [1127 * math.log(1 + frequency / 700) for frequency in (20, 4000)]
+    edges: NDArray[Any] = np.linspace(*ends, 5)
     rising: NDArray[Any] = place[:, None] - edges[:3]
     falling: NDArray[Any] = place[:, None] - edges[2:]
     widths: NDArray[Any] = np.diff(edges)
@@ -476,3 +478,19 @@ def test_shared_among_models(tmp_path: Path) -> None:
         {"functional/layers/dense": [kernel]},
     )
     np.testing.assert_allclose(_run(path, x=x)[0], x @ kernel @ kernel, 1e-4, 1e-5)
+
+
+def test_an_object_is_compiled_as_the_file_that_it_saves(tmp_path: Path) -> None:
+    path = _zip(tmp_path / "m.keras", _functional([_input("x", 1)], ["x"], [["x", 0, 0]]), {})
+
+    class Model:
+        def save(self, file: str) -> None:
+            Path(file).write_bytes(Path(path).read_bytes())
+
+    Model.__module__ = "keras.src.models.model"
+    with model_file(type("Functional", (Model,), {})()) as saved:
+        assert Path(saved).suffix == ".keras"
+        assert list(import_model(saved, outputs=None, input_shapes=None).ops)
+    layer = type("Dense", (), {"__module__": "keras.src.layers.core.dense"})()
+    with pytest.raises(TypeError, match="give the model that it is of"), model_file(layer):
+        pass
