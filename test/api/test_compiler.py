@@ -249,6 +249,15 @@ def test_rows_that_scalars_copy_to_be_interleaved(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", INTERLEAVED, str(path)], check=True)
 
 
+def test_what_runs_a_model_imports_no_compiler() -> None:
+    """No xDSL and no pass: programs that load compiled models start without them."""
+    program = "import sys, lowerdeck.tools.run_c; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    imported = done.stdout.split()
+    assert "lowerdeck.compiler" in imported
+    assert {"xdsl.ir", "lowerdeck.dialects.core", "lowerdeck.plugins"}.isdisjoint(imported)
+
+
 def test_concurrent_calls(model: lowerdeck.Model) -> None:
     def check(n: int) -> None:
         a, b = arrays(n)
