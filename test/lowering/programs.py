@@ -235,8 +235,6 @@ class _Runs(Observer):
         self.problems: list[str] = []
 
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        if pass_.name == "lower-kernels":
-            module.verify()
         for number, program in enumerate(self._programs):
             if not program.compare_core and pass_.name == "plan-memory":
                 self._run(number, "before planning", module, None, exact=False)

@@ -138,11 +138,14 @@ def _suite_for(target: str, folder: Path) -> Suite:
     return Suite(folder, flags=(*FLAGS, *target_named(target).flags))
 
 
+_MANY = 24
+
+
 def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET) -> Suite:
     """
     A suite whose programs are spread over targets, of which a test makes a suite each: of many
-    modules, each is lowered for one, and half of them by `make test-slow` alone; of few, for more
-    than one, so that none of the targets has nothing to do.
+    modules, each is lowered for one, and half of them (of very many, two thirds) by `make
+    test-slow` alone; of few, for more than one, so that none of the targets has nothing to do.
 
     So each form is tested, and each target, but not each form on each target. A module keeps all
     its inputs.
@@ -154,7 +157,8 @@ def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET
 
 def _is_turn(target: str, turns: Sequence[str], number: int, count: int) -> bool:
     if count >= 2 * len(turns) and not EVERY_FORM:
-        return is_lowered(number) and target == turns[_mixed(number // 2, len(turns))]
+        share = 2 if count < _MANY else 3
+        return is_lowered(number, share) and target == turns[_mixed(number // share, len(turns))]
     if count > len(turns):
         return target == turns[_mixed(number, len(turns))]
     # Each time around, the modules begin with another one: it is not always the same that has all

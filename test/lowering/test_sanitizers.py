@@ -270,7 +270,7 @@ def test_warnings_of_optimizers(tmp_path: Path, name: str, compiler: str) -> Non
     build_and_run(tmp_path, name, compiler, "-O3", "-march=native", "-Wshadow")
 
 
-@pytest.mark.parametrize("name", ["dynamic", "allocating"])
+@pytest.mark.parametrize("name", MODELS if EVERY_FORM else ["allocating"])
 def test_two_callers(tmp_path: Path, name: str) -> None:
     """Two threads run one model at once, each with its own workspace."""
     require("gcc", "tsan")

@@ -283,10 +283,10 @@ def test_two_threads_and_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both go through sections: results are right, and each call of a kernel has its time."""
     nodes = [
         helper.make_node("Softmax", [f"v{k}"], [f"v{k + 1}"], name=f"s{k}", axis=k % 2)
-        for k in range(30)
+        for k in range(16)
     ]
     ports = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, 64]) for name in ("v0", "v30")
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, 64]) for name in ("v0", "v16")
     ]
     graph = helper.make_graph(nodes, "chain", ports[:1], ports[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
@@ -294,9 +294,9 @@ def test_two_threads_and_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = lowerdeck.compile(model, profile=True, cache=False, threads=2)
     x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
     profile = compiled.profile({"v0": x})
-    assert len(profile.kernels) == 30
+    assert len(profile.kernels) == 16
     (found,) = compiled(x)
-    for k in range(30):
+    for k in range(16):
         x = np.exp(x) / np.exp(x).sum(k % 2, keepdims=True)
     np.testing.assert_allclose(found, x, rtol=1e-5)
 

@@ -207,12 +207,11 @@ def test_attention(tmp_path: Path, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", OTHER_TARGETS)
-@pytest.mark.parametrize("known", [False, True])
-def test_few_queries(tmp_path: Path, target: str, *, known: bool) -> None:
+def test_few_queries(tmp_path: Path, target: str) -> None:
     """Each alone: keys and components that fill vectors, leave some, or are fewer than lanes."""
     suite = suite_in_turn(target, tmp_path, OTHER_TARGETS)
     for keys, depth in ((37, 17), (16, 64), (400, 16), (3, 35)):
-        for mask in (None, (keys,), (2, 1, keys)):
+        for mask, known in product((None, (keys,), (2, 1, keys)), (False, True)):
             sizes = (2, 1, keys, 2, depth, 5)
             attention(suite, target, sizes, mask, known=known)
             attention(suite, target, sizes, mask, known=known, change=in_chunks)
@@ -330,7 +329,7 @@ def test_attention_with_nothing_so_far(tmp_path: Path, target: str) -> None:
 @pytest.mark.parametrize("known", [False, True])
 def test_attention_in_chunks(tmp_path: Path, *, known: bool) -> None:
     """Of known sizes, where the scores of all keys would be too many."""
-    suite = suite_for("x86-64-v4", tmp_path)
+    suite = suite_for("x86-64-v4", tmp_path, share=2)
     for keys in (24, 27):
         for mask in ((17, keys), (keys,)):
             sizes = (1, 17, keys, 1, 4, 5)
