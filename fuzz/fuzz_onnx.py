@@ -340,7 +340,8 @@ def _run_in_child(ready: Sequence[Ready], library: Path, way: Way, pipe: Any) ->
                 results: list[Results | None] = []
                 for run in item.runs:
                     try:
-                        found = binding.run([run.feed[info.name] for info in binding.inputs])
+                        # An initializer that is an input, too, is left out.
+                        found = binding.run([run.feed.get(info.name) for info in binding.inputs])
                     except (RunError, ValueError):  # of sizes, of those of inputs
                         if run.core is not None:
                             raise

@@ -50,6 +50,13 @@ def test_a_seed_gives_one_graph() -> None:
     assert first.feed.keys() == second.feed.keys()
 
 
+def test_initializers_that_are_inputs_are_left_out() -> None:
+    program = _program()
+    program.model.graph.input.append(helper.make_tensor_value_info("one", TensorProto.FLOAT, []))
+    (found,) = fuzz_onnx.check({0: program}, QUICK)
+    assert (found.status, found.message) == ("ok", "")
+
+
 def test_a_wrong_value_is_found() -> None:
     witnesses = fuzz_onnx.Witnesses(_program())
     right = {"y": np.array([1, 0, 0], np.float32), "z": np.array([2, 1, 1], np.float32)}
