@@ -379,8 +379,8 @@ def test_spectra(tmp_path: Path) -> None:
     window = np.pad(0.5 - 0.5 * np.cos(np.arange(12) * np.pi / 6), 2)
     parts = np.stack([padded[:, k : k + 16] * window for k in range(0, 21, 4)], 1)
     place: NDArray[Any] = 1127 * np.log(1 + np.arange(1, 9) * 500 / 700)
-    ends = [1127 * math.log(1 + frequency / 700) for frequency in (20, 4000)]
-    edges: NDArray[Any] = np.linspace(*ends, 5)
+    low, high = (1127 * math.log(1 + frequency / 700) for frequency in (20, 4000))
+    edges: NDArray[Any] = np.linspace(low, high, 5)
     rising: NDArray[Any] = place[:, None] - edges[:3]
     falling: NDArray[Any] = place[:, None] - edges[2:]
     widths: NDArray[Any] = np.diff(edges)
