@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import NamedTuple, TypeVar
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, NetParameter, WeightsParameter
-from lowerdeck.frontends.caffe.text import TextError, as_python_reads
+from lowerdeck.frontends.caffe.text import TextError, as_python_reads, without_field
 from lowerdeck.frontends.detect import HEAD_BYTES, is_text_head
-from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.messages import is_all_text
 from lowerdeck.frontends.wire import Format, Holder, ScanError, detach_file, range_field, range_of
 
@@ -122,8 +123,11 @@ def _read(path: str, size: int = -1) -> bytes:
 
 
 def _parse_text(path: str, message: M) -> M:
+    unknown: list[Problem] = []
     try:
-        text_format.Parse(as_python_reads(_decoded(path)), message)
+        text = as_python_reads(_decoded(path))
+        while (after := _parse_known(path, text, message, unknown)) is not None:
+            text = after
     except TextError as error:
         problem = f"line {error.line}: {_shown(str(error))}"
         raise FrontendError.of_file(path, f"{problem}; correct the text") from None
@@ -131,12 +135,47 @@ def _parse_text(path: str, message: M) -> M:
         line = error.GetLine()
         place = "" if line is None else f"line {line}: "
         detail = str(error).split(" : ", 1)[-1].rstrip(".")
-        raise FrontendError.of_file(path, f"{place}{_shown(detail)}; correct the text") from None
+        unknown.append(Problem(path, "", "", f"{place}{_shown(detail)}; correct the text"))
     except ValueError as error:
         raise FrontendError.of_file(
             path, f"is not valid text of a net: {_shown(str(error))}; correct the text"
         ) from None
+    if unknown:
+        raise FrontendError(unknown)
     return _checked(path, message)
+
+
+_UNKNOWN_FIELD = re.compile(
+    r'Message type "[\w.]*?(?P<type>\w+)" has no field named "(?P<name>\w+)"'
+)
+
+_MOST_UNKNOWN = 50
+"""Fields that are named; behind them the text is not read."""
+
+
+def _parse_known(path: str, text: str, message: Message, unknown: list[Problem]) -> str | None:
+    """
+    Read a text into a message; where it has a field that is unknown, this becomes a problem, and
+    the text without it is returned. ParseError where something else is wrong.
+    """
+    message.Clear()
+    try:
+        text_format.Parse(text, message)
+    except text_format.ParseError as error:
+        found = _UNKNOWN_FIELD.search(str(error))
+        line, column = error.GetLine(), error.GetColumn()
+        if found is None or line is None or column is None or len(unknown) == _MOST_UNKNOWN:
+            raise
+        rest = without_field(text, line, column)
+        if rest is None:
+            raise
+        step = "correct the text"
+        if found["type"] in ("LayerParameter", "V1LayerParameter"):
+            step += ", or replace the layer, if it is one of another Caffe, by known ones"
+        what = f"line {line}: {found['type']} has no field '{found['name']}'; {step}"
+        unknown.append(Problem(path, "", "", what))
+        return rest
+    return None
 
 
 def _decoded(path: str) -> str:

@@ -61,3 +61,38 @@ def _with_known_escapes(text: str, string: re.Match[str]) -> str:
         return escape[0] if escape["mark"] is None else "?"
 
     return _ESCAPE.sub(replace, string[0])
+
+
+_TOKEN = re.compile(
+    r"""\#[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[{}<>\[\]]"""
+    r"""|[^\s{}<>\[\]\#"',;]+"""
+)
+_OPENING, _CLOSING = "{<[", "}>]"
+
+
+def without_field(text: str, line: int, column: int) -> str | None:
+    """
+    The text with spaces for the field whose name is at a place, both counted from 1, and its value;
+    None where that does not end.
+    """
+    lines = text.split("\n")
+    start = sum(map(len, lines[: line - 1])) + line - 1 + column - 1
+    name = _TOKEN.match(text, start)
+    if name is None:
+        return None
+    end, depth = name.end(), 0
+    is_value = False
+    for token in _TOKEN.finditer(text, end):
+        what = token[0]
+        if what[0] == "#":
+            continue
+        if is_value and depth == 0 and what[0] not in "\"'":
+            break
+        depth += (what in _OPENING) - (what in _CLOSING)
+        end = token.end()
+        is_value = what != ":" and depth == 0
+        if depth < 0 or (is_value and what in _CLOSING):
+            break
+    if depth != 0:
+        return None
+    return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]

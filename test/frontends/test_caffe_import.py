@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -313,7 +314,26 @@ def test_parameters_have_defaults_and_know_what_is_set(tmp_path: Path) -> None:
 def test_text_that_is_no_net(text: str, message: str, tmp_path: Path) -> None:
     (problem,) = problems_of(write_net(tmp_path, text))
     assert problem.startswith(message)
-    assert problem.endswith("; correct the text")
+    assert "; correct the text" in problem
+
+
+def test_all_unknown_fields_are_named(tmp_path: Path) -> None:
+    """Blocks, lists, strings side by side and comments with brackets are read past."""
+    text = """name: "n"
+layer { name: "a" type: "Mine" mine_param { deep { x: "}" 'y' } # }
+  list: [1, 2] } bottom: "x" }
+layer { name: "b" type: "ReLU" colour: "red" 'ish' relu_param { slope: -1.5 negative_slope: 1 } }
+layer { name: "c" other <a: 1> }
+colours: [3]
+"""
+    found = problems_of(write_net(tmp_path, text))
+    assert [re.sub(";.*", "", one) for one in found] == [
+        "line 2: LayerParameter has no field 'mine_param'",
+        "line 4: LayerParameter has no field 'colour'",
+        "line 4: ReLUParameter has no field 'slope'",
+        "line 5: LayerParameter has no field 'other'",
+        "line 6: NetParameter has no field 'colours'",
+    ]
 
 
 def test_a_caffemodel_alone_is_no_net(tmp_path: Path) -> None:
