@@ -106,8 +106,8 @@ def test_failure_leaves_nothing(private: Path, tmp_path: Path) -> None:
 def test_processes_share_it(private: Path, tmp_path: Path) -> None:
     path = save_scaling(tmp_path / "m.onnx", 2)
     script = f"import lowerdeck; lowerdeck.compile({str(path)!r})"
-    running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
-    assert [process.wait() for process in running] == [0, 0, 0]
+    running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
+    assert [process.wait() for process in running] == [0, 0]
     assert len(entries_of(private)) == 1
 
 

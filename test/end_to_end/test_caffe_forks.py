@@ -18,16 +18,23 @@ Arrays = dict[str, NDArray[np.float32]]
 
 def check(net: NetBuilder, folder: Path, **given: NDArray[np.float32]) -> Arrays:
     """Both give the same numbers; those of the C."""
+    return check_runs(net, folder, given)[0]
+
+
+def check_runs(net: NetBuilder, folder: Path, *runs: Arrays) -> list[Arrays]:
+    """The same for several runs with some inputs given; the others are random."""
     path = net.write(folder, "net")
+    module, model = import_net(path), lowerdeck.compile(path, cache=False)
     random = np.random.default_rng(7)
-    inputs = {name: random.standard_normal(shape, np.float32) for name, shape in net.inputs.items()}
-    inputs |= given
-    expected = run_module(import_net(path), inputs)
-    found = lowerdeck.compile(path, cache=False)(inputs)
-    assert list(found) == list(expected)
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], np.asarray(array), rtol=2e-5, atol=2e-5)
-    return found
+    drawn = {name: random.standard_normal(shape, np.float32) for name, shape in net.inputs.items()}
+    results: list[Arrays] = []
+    for given in runs:
+        expected, found = run_module(module, drawn | given), model(drawn | given)
+        assert list(found) == list(expected)
+        for name, array in expected.items():
+            np.testing.assert_allclose(found[name], np.asarray(array), rtol=2e-5, atol=2e-5)
+        results.append(dict(found))
+    return results
 
 
 def test_layers_that_keep_the_number_of_elements_known(tmp_path: Path) -> None:
@@ -89,13 +96,14 @@ def detector(python: bool) -> NetBuilder:
 
 @pytest.mark.parametrize("python", [False, True])
 def test_a_net_that_proposes_regions(python: bool, tmp_path: Path) -> None:
-    info = np.array([[96, 128, 1]], np.float32)
-    found = check(detector(python), tmp_path, info=info)
-    assert len(found["prob"]) > 3
-    assert python or len(found["prob"]) == 7
-    # Nothing is as large as this scale asks for.
-    found = check(detector(True), tmp_path, info=np.array([[20, 20, 9]], np.float32))
-    assert found["prob"].shape == (0, 5)
+    """Nothing is as large as the second scale asks for."""
+    infos = [np.array([info], np.float32) for info in ([96, 128, 1], [20, 20, 9])]
+    some, none = check_runs(detector(python), tmp_path, *({"info": info} for info in infos))
+    assert len(some["prob"]) > 3
+    if python:
+        assert none["prob"].shape == (0, 5)
+    else:  # there are as many regions as are asked for
+        assert {one["prob"].shape for one in (some, none)} == {(7, 5)}
 
 
 @pytest.mark.parametrize("eta", [1.0, 0.9])
