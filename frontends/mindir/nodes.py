@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import UnrankedTensorType
@@ -36,6 +36,15 @@ _IS_VIEW = re.compile(
     "|Identity|Detach|Contiguous|Diagonal"
 )
 """Primitives whose results may show the elements of their operands."""
+
+_COUNTS: Mapping[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("TupleGetItem", "list_getitem", "tuple_getitem"), (2, None)),
+    **dict.fromkeys(("Depend", "Load", "Assign", "AssignAdd", "AssignSub"), (2, None)),
+    **dict.fromkeys(("TensorMove", "StopGradient", "UpdateState", "Partial", "partial"), (1, None)),
+    **dict.fromkeys(("Switch", "switch"), (3, 3)),
+    "switch_layer": (2, 2),
+}
+"""The least and the largest number of inputs."""
 
 _ASSIGNING = {"Assign": "", "AssignAdd": "Add", "AssignSub": "Sub"}
 
@@ -133,6 +142,10 @@ class NodeEvaluator(ABC):
 
     def _structure(self, primitive: str, node: Node, inputs: Sequence[Value], scope: Scope) -> None:
         name = node.output
+        least, most = _COUNTS.get(primitive, (0, None))
+        if len(inputs) < least or (most is not None and len(inputs) > most):
+            span = f"{least}" if least == most else f"at least {least}"
+            raise MindirError(f"found {len(inputs)} inputs of {primitive}, expected {span}")
         match primitive:
             case "MakeTuple" | "MakeList" | "make_list" | "make_tuple":
                 scope.values[name] = tuple(inputs)
@@ -202,7 +215,8 @@ class NodeEvaluator(ABC):
             if not -len(values) <= index < len(values):
                 raise MindirError(f"found choice {index} of {len(values)}")
             return values[index]
-        assert isinstance(selector, SSAValue)
+        if not isinstance(selector, SSAValue) or not values:
+            raise MindirError(f"found a choice of {len(values)} values by {selector}")
         if len(values) == 1:
             return values[0]
         if primitive == "switch_layer":

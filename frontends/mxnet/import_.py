@@ -331,6 +331,8 @@ class _Importer:
 
     def _arguments(self, node: Node, schema: Operator) -> dict[str, Given]:
         found: dict[str, Given] = {}
+        if set(schema.arguments) == set(schema.inputs):
+            return found  # MXNet reads no arguments where there are none
         for name, text in node.attributes.items():
             argument = schema.arguments.get(name)
             if argument is None or name in schema.inputs:

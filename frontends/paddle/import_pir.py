@@ -105,7 +105,8 @@ class _Importer(Building):
         found = {} if path is None else read_combined(path, wanted)
         for name, constant in found.items():
             number, type_ = kept[name].results[0]
-            assert type_ is not None
+            if type_ is None:
+                raise ProgramError(f"weight '{name}': found no type of a tensor")
             sizes = [dim.value for dim in dims_of(constant.result)]
             is_same = element_type(constant.result) == element_of(type_)
             if sizes != sizes_of(type_) or not is_same:

@@ -290,6 +290,15 @@ def test_a_broken_model_is_refused(tmp_path: Path, fault: Callable[[ModelProto],
         load_model(path)
 
 
+def test_too_few_inputs_are_refused(tmp_path: Path) -> None:
+    for primitive in ("TupleGetItem", "Depend", "Load", "Switch", "Partial", "UpdateState"):
+        main = Graph("main", x=V)
+        inputs = [main["x"]] if primitive not in ("Partial", "UpdateState") else []
+        main.result(main.node(primitive, *inputs, type_=V))
+        with pytest.raises(FrontendError, match=f"inputs of {primitive}"):
+            load_model(write(tmp_path / "m.mindir", main))
+
+
 def test_a_write_in_place_to_what_may_be_held_elsewhere_is_refused(tmp_path: Path) -> None:
     writes = {"InplaceMuls": {"side_effect_mem": True}}
     for kind in ("input", "constant", "view"):

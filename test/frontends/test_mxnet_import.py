@@ -132,6 +132,11 @@ def test_sizes_of_zero_are_open(tmp_path: Path) -> None:
         assert found["y_output"].tolist() == np.maximum(X[:rows], 0).tolist()
 
 
+def test_arguments_that_mxnet_does_not_read_are_not_read(tmp_path: Path) -> None:
+    nodes = [variable("x", __shape__="(2, 3)"), node("zeros_like", "y", 0, dtype="int64")]
+    assert _results(write_symbol(tmp_path, nodes), {"x": X})["y_output"].dtype == np.float32
+
+
 def test_files_of_version_0_8_are_upgraded(tmp_path: Path) -> None:
     nodes = [
         variable("data", **SHAPE),
@@ -165,7 +170,7 @@ def test_labels_are_no_inputs(tmp_path: Path) -> None:
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     nodes = [
         variable("x", **SHAPE),
-        node("relu", "a", 0, slope="2"),
+        node("sum", "a", 0, slope="2"),
         node("Pad", "b", 1, mode="edge", pad_width="(1, 2"),
         node("sum", "c", 2, keepdims="maybe"),
         node("relu", "d", 3, 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -445,3 +446,102 @@ def test_other_json_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(FrontendError, match="the program is broken"):
         load_model(path)
+
+
+def _sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    return 1 / (1 + np.exp(-x))
+
+
+def _gru(x: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], keeps: bool) -> NDArray[Any]:
+    """The rows of PaddlePaddle's `gru`."""
+    hidden = len(weight)
+    flat = weight.reshape(-1)
+    gates = flat[: 2 * hidden * hidden].reshape(hidden, 2 * hidden)
+    candidate = flat[2 * hidden * hidden :].reshape(hidden, hidden)
+    state, found = np.zeros(hidden), list[NDArray[Any]]()
+    for row in x + bias:
+        u, r = np.split(_sigmoid(row[: 2 * hidden] + state @ gates), 2)
+        c = np.tanh(row[2 * hidden :] + (r * state) @ candidate)
+        state = u * state + (1 - u) * c if keeps else (1 - u) * state + u * c
+        found.append(state)
+    return np.array(found)
+
+
+def _lstm(x: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any]) -> list[NDArray[Any]]:
+    """The rows of outputs and memories of PaddlePaddle's `lstm` with peepholes."""
+    hidden = len(weight)
+    looks = np.split(bias[0, 4 * hidden :], 3)
+    state, memory = np.zeros(hidden), np.zeros(hidden)
+    found: list[list[NDArray[Any]]] = [[], []]
+    for row in x + bias[:, : 4 * hidden]:
+        c, i, f, o = np.split(row + state @ weight, 4)
+        memory = np.tanh(c) * _sigmoid(i + memory * looks[0]) + memory * _sigmoid(
+            f + memory * looks[1]
+        )
+        state = _sigmoid(o + memory * looks[2]) * np.tanh(memory)
+        found[0].append(state)
+        found[1].append(memory)
+    return [np.array(rows) for rows in found]
+
+
+def _path(scores: NDArray[Any], table: NDArray[Any]) -> list[int]:
+    """The best of all paths."""
+    count = scores.shape[1]
+
+    def total(path: tuple[int, ...]) -> float:
+        moves = sum(table[2 + a, b] for a, b in itertools.pairwise(path))
+        inner = sum(scores[k, state] for k, state in enumerate(path))
+        return float(table[0, path[0]] + table[1, path[-1]] + moves + inner)
+
+    return list(max(itertools.product(range(count), repeat=len(scores)), key=total))
+
+
+def test_cells_over_rows_and_the_likeliest_path(tmp_path: Path) -> None:
+    random, hidden, labels = np.random.default_rng(0), 3, 4
+    sizes = {
+        "gw": (hidden, 3 * hidden),
+        "gb": (1, 3 * hidden),
+        "lw": (hidden, 4 * hidden),
+        "lb": (1, 7 * hidden),
+        "t": (labels + 2, labels),
+    }
+    weights = {name: random.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    inputs = {"xg": 3 * hidden, "xl": 4 * hidden, "e": labels}
+    results = ("gru", "kept", "back", "out", "cell")
+    variables = [variable(name, "float32", [-1, width]) for name, width in inputs.items()]
+    variables += [variable(name, "float32", sizes[name], persistable=True) for name in sizes]
+    variables += [variable(name, "float32", [-1, hidden]) for name in results]
+    variables.append(variable("path", "int64", [-1, 1]))
+    slots = {"Input": "xg", "Weight": "gw", "Bias": "gb"}
+    calls = [feed(name, k) for k, name in enumerate(inputs)]
+    calls += [
+        call("gru", slots, {"Hidden": "gru"}),
+        call("gru", slots, {"Hidden": "kept"}, origin_mode=True),
+        call("gru", slots, {"Hidden": "back"}, is_reverse=True),
+        call(
+            "lstm",
+            {"Input": "xl", "Weight": "lw", "Bias": "lb"},
+            {"Hidden": "out", "Cell": "cell"},
+            use_peepholes=True,
+        ),
+        call("crf_decoding", {"Emission": "e", "Transition": "t"}, {"ViterbiPath": "path"}),
+    ]
+    calls += [fetch(name, k) for k, name in enumerate((*results, "path"))]
+    path = write_program(tmp_path / "m.pdmodel", (variables, calls), weights=weights)
+    for count in (1, 5):
+        given = {
+            name: random.normal(size=(count, width)).astype(np.float32)
+            for name, width in inputs.items()
+        }
+        found = Calls(_legal(load_model(path)))(given)
+        gru = weights["gw"], weights["gb"]
+        expected = {
+            "gru": _gru(given["xg"], *gru, False),
+            "kept": _gru(given["xg"], *gru, True),
+            "back": _gru(given["xg"][::-1], *gru, False)[::-1],
+        }
+        expected["out"], expected["cell"] = _lstm(given["xl"], weights["lw"], weights["lb"])
+        for name, value in expected.items():
+            np.testing.assert_allclose(np.asarray(found[name]), value, 1e-5, 1e-6, err_msg=name)
+        labels_found = np.asarray(found["path"]).reshape(-1).tolist()
+        assert labels_found == _path(given["e"], weights["t"])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation, Region
 
+from lowerdeck.dialects.arguments import ArgumentsOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.interpret import Value, run_function
@@ -57,3 +58,27 @@ def interpreter_by(walk: Callable[[func.FuncOp], FunctionWalk]) -> RunOp:
         return [found.get(k, _UNUSED) for k in range(len(op.results))]
 
     return run_op
+
+
+def run_on_list(op: ArgumentsOp, array: list[Any], rest: Sequence[Any]) -> list[Value]:
+    """The results of an operator on arrays of tensors, which are lists."""
+    match op.schema.target:
+        case "array_write":
+            x, place = rest[0], int(rest[1].reshape(()))
+            behind = [np.zeros_like(x)] * (place + 1 - len(array))
+            written = [*array, *behind]
+            written[place] = x
+            return [written]
+        case "array_read":
+            return [array[int(rest[0].reshape(()))]]
+        case "array_length":
+            return [np.array([len(array)], np.int64)]
+        case "array_pop":
+            return [array[:-1], array[-1]]
+        case "array_to_tensor":
+            axis = cast("int", op.argument("axis"))
+            join = np.stack if op.argument("use_stack") else np.concatenate
+            lengths = [value.shape[axis] if axis < value.ndim else 1 for value in array]
+            return [join(array, axis), np.array(lengths, np.int32)]
+        case _:
+            return [array]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ScatterElementsOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, PadOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
@@ -291,6 +291,33 @@ def tile(builder: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
         outer.append(dim)
     wide = builder.broadcast(builder.reshape(x, inner), outer)
     return builder.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
+
+
+def frames(builder: Legalizer, x: SSAValue, axis: int, size: int, step: int) -> SSAValue:
+    """Windows of a signal along its first axis, as rows, or along the last one, as columns."""
+    last = rank_of(x) - 1
+    if axis not in (0, -1, last):
+        builder.refuse(f"the axis {axis}", "0 or -1")
+    dim = dims_of(x)[0 if axis == 0 else last]
+    count = (dim - size) // step + 1
+    starts = TensorValue.iota(builder, count).reshape([count, 1]) * step
+    places = starts + TensorValue.iota(builder, size).reshape([1, size])
+    if axis == 0:
+        return builder.add(GatherOp(x, places.value, 0, inside=True))
+    return builder.add(GatherOp(x, places.transpose([1, 0]).value, last, inside=True))
+
+
+def at_axis(builder: Legalizer, x: TensorValue, axis: int, rank: int) -> TensorValue:
+    """A tensor whose dimensions begin at an axis of `rank`; too many ones at its end go."""
+    dims = list(x.dims)
+    if len(dims) == rank:
+        return x
+    while len(dims) > rank - axis and dims and dims[-1] == 1:
+        dims.pop()
+    if axis < 0 or len(dims) > rank - axis:
+        builder.refuse(f"{len(dims)} dimensions at axis {axis} of {rank}", "fewer")
+    one = Expr.const(1)
+    return x.reshape([*[one] * axis, *dims, *[one] * (rank - axis - len(dims))])
 
 
 def enlarged(x: TensorValue, first: int, factors: Sequence[ExprLike]) -> TensorValue:

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, PadOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, PadOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -178,3 +178,32 @@ def adaptive_places(
         indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
     best, where = (concat(part, 2).reshape([*lead, *sizes]).value for part in (values, indices))
     return best, where
+
+
+# Other pools
+
+
+def pyramid(builder: Legalizer, x: SSAValue, height: int, is_max: bool) -> SSAValue:
+    """Pools of [N, C, spatial...] to 1, 2, 4, ... windows in each direction, in rows."""
+    batch, channels, *space = dims_of(x)
+    parts: list[TensorValue] = []
+    for level in range(height):
+        count = 2**level
+        kernel = [(dim + count - 1) // count for dim in space]
+        pads = [(k * count - dim + 1) // 2 for k, dim in zip(kernel, space, strict=True)]
+        strides = constants(kernel)
+        if strides is None:
+            builder.refuse("open sizes", "known ones")
+        none = [Expr.const(0)] * len(space)
+        window = Window(tuple(kernel), list(strides), [1] * len(space), pads, pads, none)
+        found = TensorValue(builder, pool(builder, "max" if is_max else "average", x, window))
+        parts.append(found.reshape([batch, channels * count ** len(space)]))
+    return concat(parts, 1).value
+
+
+def unpooled(builder: CoreBuilder, x: SSAValue, places: SSAValue, size: Sequence[Expr]) -> SSAValue:
+    """The elements of [N, C, spatial...] at their i64 places in an image of zeros."""
+    lead, count = dims_of(x)[:2], product(dims_of(x)[2:])
+    zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
+    index, values = (builder.reshape(each, [*lead, count]) for each in (places, x))
+    return builder.reshape(builder.add(ScatterElementsOp(zeros, index, values, 2)), [*lead, *size])

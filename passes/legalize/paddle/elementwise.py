@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_unsigned,
 )
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.activation import (
     gelu,
     log_sigmoid,
@@ -29,6 +29,7 @@ from lowerdeck.passes.legalize.common.activation import (
     softshrink,
 )
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS, PAIRS, close_to
+from lowerdeck.passes.legalize.common.movement import at_axis
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.special import (
     apply,
@@ -55,19 +56,7 @@ def aligned(builder: PaddleLegalizer, *names: str) -> list[TensorValue]:
     if axis == -1 or len(a.dims) == len(b.dims):
         return [a, b]
     rank = max(len(a.dims), len(b.dims))
-    return [_placed(builder, value, axis, rank) for value in (a, b)]
-
-
-def _placed(builder: PaddleLegalizer, x: TensorValue, axis: int, rank: int) -> TensorValue:
-    dims = list(x.dims)
-    if len(dims) == rank:
-        return x
-    while len(dims) > rank - axis and dims and dims[-1] == 1:
-        dims.pop()
-    if axis < 0 or len(dims) > rank - axis:
-        builder.refuse(f"{len(dims)} dimensions at axis {axis} of {rank}", "fewer")
-    one = Expr.const(1)
-    return x.reshape([*[one] * axis, *dims, *[one] * (rank - axis - len(dims))])
+    return [at_axis(builder, value, axis, rank) for value in (a, b)]
 
 
 _PAIRS = pairs("""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import numpy as np
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.interpret import Value
 from lowerdeck.dialects.paddle.ops import PaddleOp
-from lowerdeck.passes.legalize.common.evaluate import interpreter_by
+from lowerdeck.passes.legalize.common.evaluate import interpreter_by, run_on_list
 from lowerdeck.passes.legalize.paddle.framework import PaddleWalk
 
 _run_on_tensors = interpreter_by(PaddleWalk)
@@ -24,28 +23,5 @@ def run_op(
     if op.schema.target == "create_array":
         return [[]]
     if arguments and isinstance(arguments[0], list):
-        return _run_on_array(op, arguments[0], [cast("Any", value) for value in arguments[1:]])
+        return run_on_list(op, arguments[0], [cast("Any", value) for value in arguments[1:]])
     return _run_on_tensors(op, arguments, run_region)
-
-
-def _run_on_array(op: PaddleOp, array: list[Any], rest: Sequence[Any]) -> list[Value]:
-    match op.schema.target:
-        case "array_write":
-            x, place = rest[0], int(rest[1].reshape(()))
-            behind = [np.zeros_like(x)] * (place + 1 - len(array))
-            written = [*array, *behind]
-            written[place] = x
-            return [written]
-        case "array_read":
-            return [array[int(rest[0].reshape(()))]]
-        case "array_length":
-            return [np.array([len(array)], np.int64)]
-        case "array_pop":
-            return [array[:-1], array[-1]]
-        case "array_to_tensor":
-            axis = cast("int", op.argument("axis"))
-            join = np.stack if op.argument("use_stack") else np.concatenate
-            lengths = [value.shape[axis] if axis < value.ndim else 1 for value in array]
-            return [join(array, axis), np.array(lengths, np.int32)]
-        case _:
-            return [array]

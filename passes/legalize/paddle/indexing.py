@@ -10,14 +10,12 @@ from lowerdeck.dialects.core.tensor import (
     ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.order import rows_by_segment
 from lowerdeck.passes.legalize.common.selection import nonzero, one_hot
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
-
-_ONE = Expr.const(1)
 
 
 def _places(builder: PaddleLegalizer) -> TensorValue:

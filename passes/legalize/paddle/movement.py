@@ -351,13 +351,10 @@ def legalize_full(builder: PaddleLegalizer) -> Results:
     else:
         value = builder.scalar(int(builder.name.startswith("ones")), element)
     is_like = builder.name.endswith("like") or builder.name == "fill"
-    sizes = dims_of(builder.input("x")) if is_like else _sizes(builder, "shape")
-    return builder.broadcast(value, sizes)
-
-
-def _sizes(builder: PaddleLegalizer, name: str) -> list[Expr]:
-    """Sizes, of which none is negative."""
-    return sizes_of(builder, builder.dims(builder.exprs_of(name)), f"'{name}'")
+    if is_like:
+        return builder.broadcast(value, dims_of(builder.input("x")))
+    sizes = builder.dims(builder.exprs_of("shape"))
+    return builder.broadcast(value, sizes_of(builder, sizes, "'shape'"))
 
 
 def _literal(builder: PaddleLegalizer, given: Any, element: Attribute) -> SSAValue:
@@ -375,15 +372,8 @@ def legalize_arange(builder: PaddleLegalizer) -> Results:
     """start + i * step"""
     element = builder.element()
     wide = f64 if is_float(element) else i64
-    bounds = (_number(builder, name).cast(wide) for name in ("start", "end", "step"))
+    bounds = (builder.scalar_of(name, wide) for name in ("start", "end", "step"))
     return builder.cast(range_of(builder, *bounds), element)
-
-
-def _number(builder: PaddleLegalizer, name: str) -> TensorValue:
-    found = builder.optional(name)
-    if found is None:
-        return TensorValue.number(builder, builder.number(name), f64)
-    return TensorValue.of(builder, builder.reshape(found, []))
 
 
 def _eye(builder: PaddleLegalizer) -> SSAValue:

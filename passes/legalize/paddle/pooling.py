@@ -8,11 +8,17 @@ from dataclasses import replace
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr, constants, product
-from lowerdeck.passes.legalize.common.movement import concat, pad, shifted_channels
-from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
+from lowerdeck.passes.legalize.common.movement import frames, pad, shifted_channels
+from lowerdeck.passes.legalize.common.pooling import (
+    adaptive_places,
+    adaptive_pool,
+    largest,
+    pool,
+    pyramid,
+    unpooled,
+)
 from lowerdeck.passes.legalize.common.windows import Window, hanging, with_a_place
 from lowerdeck.passes.legalize.onnx.applied import applied as onnx
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
@@ -30,20 +36,19 @@ def legalize_pool(builder: PaddleLegalizer) -> Results:
     if builder.flag("global_pooling"):
         sizes = [Expr.const(1)] * len(sizes)
     if builder.flag("adaptive") or builder.flag("global_pooling"):
-        return builder.back(_adaptive(builder, x, sizes, is_max))
+        numbers = _counts(builder, sizes)
+        return builder.back(adaptive_pool(builder, x, numbers, "max" if is_max else "mean"))
     window = _window(builder, x, sizes)
     kind = "max" if is_max else "average"
     return builder.back(pool(builder, kind, x, window, count_pads=not builder.flag("exclusive")))
 
 
-def _adaptive(
-    builder: PaddleLegalizer, x: SSAValue, sizes: Sequence[Expr], is_max: bool
-) -> SSAValue:
-    """Windows of nearly equal size that fill the image."""
+def _counts(builder: PaddleLegalizer, sizes: Sequence[Expr]) -> Sequence[int]:
+    """How many windows fill each dimension of an adaptive pool."""
     numbers = constants(sizes)
     if numbers is None:
         builder.refuse("an open number of windows", "a known one")
-    return adaptive_pool(builder, x, numbers, "max" if is_max else "mean")
+    return numbers
 
 
 def _window(builder: PaddleLegalizer, x: SSAValue, kernel: Sequence[Expr]) -> Window:
@@ -71,8 +76,7 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
     sizes = builder.exprs_of("kernel_size")
     space = dims_of(x)[2:]
     if builder.flag("global_pooling") or builder.flag("adaptive"):
-        numbers = [1] * len(sizes) if builder.flag("global_pooling") else constants(sizes)
-        assert numbers is not None
+        numbers = [1] * len(sizes) if builder.flag("global_pooling") else _counts(builder, sizes)
         best, where = adaptive_places(builder, x, numbers)
     else:
         window = _window(builder, x, sizes)
@@ -91,36 +95,10 @@ def legalize_max_pool_places(builder: PaddleLegalizer) -> Results:
     )
 
 
-@legalizes("unpool", "unpool3d")
-def legalize_unpool(builder: PaddleLegalizer) -> Results:
+def _unpooled(builder: PaddleLegalizer) -> SSAValue:
     """Elements at their places in an image of zeros."""
     x, index = builder.input("x"), builder.cast(builder.input("indices"), i64)
-    lead, size = dims_of(x)[:2], builder.exprs_of("output_size")[2 - rank_of(x) :]
-    flat = [*lead, product(dims_of(x)[2:])]
-    zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
-    op = ScatterElementsOp(zeros, builder.reshape(index, flat), builder.reshape(x, flat), 2)
-    return builder.reshape(builder.add(op), [*lead, *size])
-
-
-@legalizes("spp")
-def legalize_spp(builder: PaddleLegalizer) -> Results:
-    """Pools to 1, 2, 4, ... windows in each direction, side by side."""
-    x = builder.input("x")
-    batch, channels, *space = dims_of(x)
-    parts: list[SSAValue] = []
-    for level in range(builder.integer("pyramid_height")):
-        count = 2**level
-        kernel = [(dim + count - 1) // count for dim in space]
-        pads = [(k * count - dim + 1) // 2 for k, dim in zip(kernel, space, strict=True)]
-        strides = constants(kernel)
-        if strides is None:
-            builder.refuse("open sizes", "known ones")
-        none = [Expr.const(0)] * len(space)
-        window = Window(tuple(kernel), list(strides), [1] * len(space), pads, pads, none)
-        kind = "max" if builder.text("pooling_type") == "max" else "average"
-        found = pool(builder, kind, x, window)
-        parts.append(builder.reshape(found, [batch, channels * count * count]))
-    return concat(builder, parts, 1)
+    return unpooled(builder, x, index, builder.exprs_of("output_size")[2 - rank_of(x) :])
 
 
 # Blocks of images
@@ -176,19 +154,6 @@ def legalize_columns(builder: PaddleLegalizer) -> Results:
     return builder.torch("im2col.default", **given, padding=[0, 0])
 
 
-@legalizes("frame")
-def legalize_frame(builder: PaddleLegalizer) -> Results:
-    """Windows of a signal, as columns along the last axis, or as rows along the first."""
-    x, axis = builder.input("x"), builder.integer("axis")
-    last = rank_of(x) - 1
-    size, step = builder.integer("frame_length"), builder.integer("hop_length")
-    along = last if axis < 0 else axis
-    (found,) = builder.torch("unfold.default", self=x, dimension=along, size=size, step=step)
-    if axis == 0:
-        return builder.transpose(found, [0, last + 1, *range(1, last + 1)]) if last else found
-    return builder.transpose(found, [*range(last), last + 1, last])
-
-
 # Sampling
 
 
@@ -215,7 +180,15 @@ def _grid_sample(builder: PaddleLegalizer) -> SSAValue:
 legalizes.rows(
     {
         "affine_grid": _affine_grid,
+        "frame": lambda b: frames(
+            b, b.input("x"), b.integer("axis"), b.integer("frame_length"), b.integer("hop_length")
+        ),
         "grid_sample": _grid_sample,
+        "spp": lambda b: pyramid(
+            b, b.input("x"), b.integer("pyramid_height"), b.text("pooling_type") == "max"
+        ),
+        "unpool": _unpooled,
+        "unpool3d": _unpooled,
         "space_to_depth": lambda b: onnx(
             b, "SpaceToDepth", b.input("x"), blocksize=b.integer("blocksize")
         )[0],
