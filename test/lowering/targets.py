@@ -138,14 +138,15 @@ def _suite_for(target: str, folder: Path) -> Suite:
     return Suite(folder, flags=(*FLAGS, *target_named(target).flags))
 
 
-_MANY = 24
+_LARGEST_SHARE = 4
 
 
 def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET) -> Suite:
     """
     A suite whose programs are spread over targets, of which a test makes a suite each: of many
-    modules, each is lowered for one, and half of them (of very many, two thirds) by `make
-    test-slow` alone; of few, for more than one, so that none of the targets has nothing to do.
+    modules, each is lowered for one, and half of them (or up to three quarters of very many) by
+    `make test-slow` alone; of few, for more than one, so that none of the targets has nothing to
+    do.
 
     So each form is tested, and each target, but not each form on each target. A module keeps all
     its inputs.
@@ -157,7 +158,7 @@ def suite_in_turn(target: str, folder: Path, among: Sequence[str] = EVERY_TARGET
 
 def _is_turn(target: str, turns: Sequence[str], number: int, count: int) -> bool:
     if count >= 2 * len(turns) and not EVERY_FORM:
-        share = 2 if count < _MANY else 3
+        share = min(count // len(turns), _LARGEST_SHARE)
         return is_lowered(number, share) and target == turns[_mixed(number // share, len(turns))]
     if count > len(turns):
         return target == turns[_mixed(number, len(turns))]
