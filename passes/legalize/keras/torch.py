@@ -101,7 +101,7 @@ def legalize_as_torch(builder: KerasLegalizer) -> Results:
 def _operands(builder: KerasLegalizer, *, as_floats: bool) -> list[SSAValue]:
     """The tensors and numbers that are given in order, in one type."""
     given = builder.positional()
-    like = cast("SSAValue", next(value for value in given if isinstance(value, SSAValue)))
+    like = next(cast("SSAValue", value) for value in given if isinstance(value, SSAValue))
     # The tolerances of a comparison are no tensors.
     values = [builder.number_like(value, like) for value in given[:2]]
     values = common_type(builder, values)
