@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, rank_of, ui8
+from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of, ui8
 from lowerdeck.passes.legalize.common.requantize import away, looked_up
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tf1.applied import applied
@@ -451,10 +451,22 @@ REDUCTIONS = {
 }
 
 
+_EXTREMA = {
+    "REDUCE_MAX": float(np.finfo(np.float32).min),
+    "REDUCE_MIN": float(np.finfo(np.float32).max),
+}
+"""What an extremum of floats begins with."""
+
+
 def plain_reduction(builder: TfliteLegalizer) -> SSAValue:
     """A reduction of floats or plain integers along axes that are an input."""
     keep = builder.flag("keep_dims")
     operands = [builder.input(0), builder.input(1)]
+    if builder.op_type in _EXTREMA and is_float(element_type(operands[0])):
+        # The kernels keep what is not less, or greater, than a number: one that is none is skipped.
+        x = builder.value(0)
+        start = TensorValue.number(builder, _EXTREMA[builder.op_type], x.element)
+        operands[0] = x.ne(x).where(start, x).value
     return applied(builder, REDUCTIONS[builder.op_type], *operands, keep_dims=keep)[0]
 
 

@@ -49,6 +49,18 @@ ANSWERS = [
     _transposed(1, (2, 1), [1001, 1010, 1102, 1020]),
     _transposed(2, (2, 1), [1001, 1010, 1102, 1020, 1200]),
     Answer(
+        "what_is_no_number_is_no_extremum",
+        """
+func.func @main(%x : tensor<3x2xf32> {core.name = "x"}) -> tensor<*xf32> {
+  %a = core.constant dense<[1]> : tensor<1xi32>
+  %y = "tflite.REDUCE_MIN"(%x, %a) <{keep_dims = false}>
+    : (tensor<3x2xf32>, tensor<1xi32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}""",
+        np.array([[np.nan, 2], [3, np.nan], [-1, 4]], np.float32),
+        np.array([2, 3, -1], np.float32),
+    ),
+    Answer(
         # Both parts have the second place: the later one in the order of the updates stays.
         "updates_of_one_place",
         """
