@@ -456,6 +456,18 @@ KINDS: Sequence[Kind] = (
         _ORIGINAL,
         _begins(b"ptrt", b"ftrt"),
     ),
+    Kind(
+        "a model of fastText",
+        "is a table of the vectors of words and n-grams, not a graph of tensors",
+        "keep the words in Python, and export what computes on their vectors",
+        _begins(b"\xba\x16\x4f\x2f"),
+    ),
+    Kind(
+        "a program of JavaScript",
+        "runs code; weights that are in it have no graph",
+        _ORIGINAL,
+        lambda file: file.suffix in (".js", ".mjs", ".cjs", ".ts"),
+    ),
     # Trees
     Kind(
         "a model of CatBoost",

@@ -129,6 +129,8 @@ FILES: list[tuple[str, bytes, str]] = [
     ("m.om", b"IMOD\0\0\0\0", "a compiled model of Ascend"),
     ("m.engine", b"ptrt\0\0\0\0", "an engine of TensorRT"),
     ("m.plan", bytes(range(16)), "an engine of TensorRT"),
+    ("m.ftz", b"\xba\x16\x4f\x2f\x0c\0\0\0", "a model of fastText"),
+    ("m.js", b"!function(e){}()", "a program of JavaScript"),
     ("m.cbm", b"CBM1\0\0\0\0", "a model of CatBoost"),
     ("m.txt", b"tree\nversion=v3\nnum_class=1\n", "a model of LightGBM"),
     ("m.json", b'{"learner":{"attributes":{}},"version":[1,7]}', "a model of XGBoost"),
