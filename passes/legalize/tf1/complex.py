@@ -18,6 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import AddOp, NegOp, SqrtOp, SubOp
+from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, is_complex_value
@@ -157,6 +158,56 @@ def legalize_product(builder: Tf1Legalizer) -> Results:
     return [_joined(a * c - b * d, a * d + b * c)]
 
 
+@legalizes("Square")
+def legalize_square(builder: Tf1Legalizer) -> Results:
+    """(a + b i)^2 = (a - b) (a + b) + 2 ab i"""
+    a, b = _parts(builder, 0)
+    return [_joined((a - b) * (a + b), a * b * 2)]
+
+
+@legalizes("Div", "RealDiv", "Inv", "Reciprocal")
+def legalize_quotient(builder: Tf1Legalizer) -> Results:
+    """(a + b i) (c - d i) / (c^2 + d^2), with c and d by the larger of them, against overflow."""
+    c, d = _parts(builder, len(builder.op.inputs) - 1)
+    a, b = _parts(builder, 0) if len(builder.op.inputs) == 2 else (c * 0 + 1, c * 0)
+    size = c.abs().maximum(d.abs())
+    c, d = c / size, d / size
+    norm = (c * c + d * d) * size
+    return [_joined((a * c + b * d) / norm, (b * c - a * d) / norm)]
+
+
+@legalizes("Exp")
+def legalize_exponential(builder: Tf1Legalizer) -> Results:
+    """e^a (cos b + i sin b); a real number has a real power."""
+    a, b = _parts(builder, 0)
+    size = a.exp()
+    return [_joined(size * b.cos(), b.eq(0).where(b, size * b.sin()))]
+
+
+@legalizes("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def legalize_product_of_matrices(builder: Tf1Legalizer) -> Results:
+    """Four products of real matrices; an adjoint one is transposed, with the opposite imaginary."""
+    names, flag = (("a", "b"), "transpose") if builder.op_type == "MatMul" else (("x", "y"), "adj")
+    builder.attrs.ignore(
+        *(n for n in ("grad_a", "grad_b", "grad_x", "grad_y") if builder.attrs.has(n))
+    )
+    sides: list[tuple[TensorValue, TensorValue]] = []
+    for name in names:
+        real, imaginary = _parts(builder, name)
+        if builder.attrs.flag(f"{flag}_{name}"):
+            rank = len(real.dims)
+            order = [*range(rank - 2), rank - 1, rank - 2]
+            real, imaginary = real.transpose(order), imaginary.transpose(order)
+            imaginary = -imaginary if flag == "adj" else imaginary
+        sides.append((real, imaginary))
+
+    def product(x: TensorValue, y: TensorValue) -> TensorValue:
+        return TensorValue(builder, builder.add(MatmulOp(x.value, y.value)))
+
+    (a, b), (c, d) = sides
+    return [_joined(product(a, c) - product(b, d), product(a, d) + product(b, c))]
+
+
 @legalizes("Neg")
 def legalize_negation(builder: Tf1Legalizer) -> Results:
     return [builder.add(NegOp(builder.operand(0)))]
@@ -165,9 +216,9 @@ def legalize_negation(builder: Tf1Legalizer) -> Results:
 # Movement
 
 _MOVES = (
-    "BatchToSpaceND BroadcastTo ConcatV2 ExpandDims Gather GatherNd GatherV2 Identity Mean Pack "
-    "Pad Reshape ReverseV2 Roll Slice Snapshot SpaceToBatchND Split SplitV Squeeze StopGradient "
-    "StridedSlice Sum Tile Transpose Unpack"
+    "AddN BatchToSpaceND BroadcastTo Concat ConcatV2 Cumsum ExpandDims Gather GatherNd GatherV2 "
+    "Identity Mean Pack Pad Reshape ReverseV2 Roll Select SelectV2 Slice Snapshot SpaceToBatchND "
+    "Split SplitV Squeeze StopGradient StridedSlice Sum Tile Transpose Unpack ZerosLike"
 )
 _SIZES = "Rank Shape Size"
 

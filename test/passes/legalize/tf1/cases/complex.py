@@ -79,9 +79,16 @@ def _parts(record: Recorder, dtype: Any) -> None:
     _both(record, f"Cast_{name}", raw.Cast(x=real, DstT=_name(dtype)))
     record.case(f"Cast_back_{name}", raw.Cast(x=x, DstT=tf.as_dtype(dtype)))
     y, z = _complex(record, dtype, 4, 3), tf.constant([1 + 2j, -0.5j, 3], _name(dtype))
-    for op in ("Mul", "AddV2", "Sub"):
+    for op in ("Mul", "AddV2", "Sub", "RealDiv", "Div"):
         _both(record, f"{op}_{name}", getattr(raw, op)(x=y, y=z))
-    _both(record, f"Neg_{name}", raw.Neg(x=y))
+    for op in ("Neg", "Square", "Exp"):
+        _both(record, f"{op}_{name}", getattr(raw, op)(x=y))
+    _both(record, f"Reciprocal_{name}", raw.Reciprocal(x=y + z))
+    wide = _complex(record, dtype, 3, 4)
+    _both(record, f"MatMul_{name}", raw.MatMul(a=y, b=wide))
+    _both(record, f"MatMul_transposed_{name}", raw.MatMul(a=y, b=y, transpose_b=True))
+    many = _complex(record, dtype, 2, 3, 4)
+    _both(record, f"BatchMatMul_{name}", raw.BatchMatMulV2(x=many, y=wide, adj_x=True))
 
 
 def _moves(record: Recorder) -> None:
@@ -102,6 +109,10 @@ def _moves(record: Recorder) -> None:
         "ReverseV2": raw.ReverseV2(tensor=x, axis=[-1]),
         "Tile": raw.Tile(input=x, multiples=[1, 2, 1]),
         "Identity": raw.Identity(input=x),
+        "AddN": raw.AddN(inputs=[x, x, x]),
+        "Cumsum": raw.Cumsum(x=x, axis=1, reverse=True),
+        "SelectV2": raw.SelectV2(condition=[[True], [False], [True]], t=x, e=x + x),
+        "ZerosLike": raw.ZerosLike(x=x),
     }.items():
         _both(record, name, value)
     record.case("Shape", raw.Shape(input=x))
