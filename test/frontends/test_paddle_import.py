@@ -390,6 +390,18 @@ def test_a_window_wider_than_the_image_by_less_than_a_stride_has_one_place(
     assert found["columns"].reshape(-1).tolist() == [*X.reshape(-1), 0, 0, 0]
 
 
+def test_a_window_of_too_few_numbers_is_refused(tmp_path: Path) -> None:
+    variables = [variable("x", "float32", [1, 1, 4, 4]), variable("y", "float32", [1, 1, 2, 2])]
+    variables.append(variable("w", "float32", [1, 1, 3, 3], persistable=True))
+    given: dict[str, Any] = {"strides": [1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
+    conv = call("conv2d", {"Input": "x", "Filter": "w"}, {"Output": "y"}, **given)
+    weights = {"w": np.ones((1, 1, 3, 3), np.float32)}
+    calls = [feed("x", 0), conv, fetch("y", 0)]
+    path = write_program(tmp_path / "m.pdmodel", (variables, calls), weights=weights)
+    with pytest.raises(LegalizationError, match="as many of each"):
+        _legal(load_model(path))
+
+
 def test_functions_at_the_ends_of_their_domains(tmp_path: Path) -> None:
     x = floats(-2, -1, 0, 1, 2, np.nan)
     row = type_of("float32", [6])

@@ -107,6 +107,11 @@ def with_a_place(window: Window, dims: Sequence[Expr]) -> Window:
     A window that is wider than the image by less than a stride has one place, where it hangs over
     the end: PaddlePaddle's division cuts off.
     """
+    parts = (window.kernel, window.strides, window.dilations, window.begin, window.end)
+    if counts := {len(part) for part in parts} - {len(dims)}:
+        refuse(
+            f"a window with {min(counts)} numbers", f"as many of each as dimensions, {len(dims)}"
+        )
     missing = [
         extent - dim - first - last
         for extent, dim, first, last in zip(
