@@ -62,7 +62,7 @@ def mutant(seeds: Sequence[Seed], seed: int, number: int) -> Mutant:
         for _ in range(_few(rng)):
             changes.append(edits.damage(message))
         data = serialized(damaged, message)
-    elif damaged.endswith((".pt", ".keras")) and rng.random() < 0.9:
+    elif damaged.endswith((".pt", ".pt2", ".keras")) and rng.random() < 0.9:
         data = _damaged_entry(rng, data, changes)
     elif _is_text(damaged):
         data = _damaged_text(rng, data, donor.files.get(damaged, b""), changes)
@@ -159,15 +159,59 @@ def _damaged_bytes(rng: random.Random, data: bytes, donor: bytes, changes: list[
     return bytes(out)
 
 
+_NAMES = ("", "/", "../../etc/passwd", "/etc/passwd", "a" * 60000, "model/models/model.json", "\\x")
+"""What entries of an archive may be called."""
+
+
+def _damaged_json(rng: random.Random, data: bytes, changes: list[str]) -> bytes:
+    """Values of an object in JSON that are others, or are gone; what is told of sources stays."""
+    whole: Any = json.loads(data)
+    places = list(_json_places(whole))
+    for _ in range(_few(rng) if places else 0):
+        owner, key = rng.choice(places)
+        if key not in (owner if isinstance(owner, dict) else range(len(owner))):
+            continue
+        match rng.randrange(4):
+            case 0:
+                plain = (0, 1, -1, 2, 7, None, True, "", "x", [], {}, 0.5, math.nan, "9" * 5000)
+                owner[key] = rng.choice((*plain, *_NUMBERS, *_LARGE))
+            case 1:
+                other, place = rng.choice(places)
+                if place in (other if isinstance(other, dict) else range(len(other))):
+                    owner[key] = json.loads(json.dumps(other[place]))
+            case 2:
+                del owner[key]
+            case _:
+                old = owner[key]
+                is_number = isinstance(old, int) and not isinstance(old, bool)
+                owner[key] = old + rng.choice((-1, 1, 2, 100)) if is_number else [old]
+        changes.append(f"value of {key}")
+    return json.dumps(whole).encode()
+
+
+def _json_places(value: Any) -> Iterator[tuple[Any, Any]]:
+    pairs: Any = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, one in pairs:
+        if key != "metadata":
+            yield value, key
+            if isinstance(one, dict | list):
+                yield from _json_places(one)
+
+
 def _damaged_entry(rng: random.Random, data: bytes, changes: list[str]) -> bytes:
     """An archive with damage to one of its entries, whose checksum is right."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         entries = {name: file.read(name) for name in file.namelist()}
     names = [name for name in entries if name.endswith((".py", ".pkl", ".json"))] * 4 + [*entries]
     name = rng.choice(names)
-    damage = _damaged_text if name.endswith((".py", ".json")) else _damaged_bytes
-    entries[name] = damage(rng, entries[name], entries[rng.choice(names)], changes)
+    if name.endswith(".json") and rng.random() < 0.8:
+        entries[name] = _damaged_json(rng, entries[name], changes)
+    else:
+        damage = _damaged_text if name.endswith((".py", ".json")) else _damaged_bytes
+        entries[name] = damage(rng, entries[name], entries[rng.choice(names)], changes)
     changes.append(f"entry {name}")
+    if rng.random() < 0.05:
+        entries[rng.choice(_NAMES)] = entries.pop(rng.choice([*entries]))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         for key, value in entries.items():

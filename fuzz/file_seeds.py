@@ -35,6 +35,7 @@ FORMATS = (
     "caffe",
     "darknet",
     "torchscript",
+    "pt2",
     "mxnet",
     "paddle",
     "mindir",
@@ -78,6 +79,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "caffe": _caffe_seeds,
         "darknet": _darknet_seeds,
         "torchscript": _torchscript_seeds,
+        "pt2": _pt2_seeds,
         "mxnet": _mxnet_seeds,
         "paddle": _paddle_seeds,
         "mindir": _mindir_seeds,
@@ -365,6 +367,17 @@ def _torchscript_seeds() -> Iterator[Seed]:
     """Traced programs, which say the types of their inputs: one has control flow, one a state."""
     for path in sorted((ROOT / "test/frontends/script_models").glob("*_trace/model.pt")):
         yield Seed(path.parent.name, "torchscript", {"model.pt": path.read_bytes()}, "model.pt")
+
+
+def _pt2_seeds() -> Iterator[Seed]:
+    """Programs of torch.export: states, open sizes, and with a corpus all the others."""
+    paths = sorted((ROOT / "test/frontends/pt2_models").glob("*.pt2"))
+    if (corpus := corpus_folder()) is not None:
+        paths += sorted((corpus / "pt2").glob("*/model.pt2"))
+    for path in paths:
+        if path.stat().st_size <= 4 * MAX_BYTES:
+            name = path.stem if path.stem != "model" else path.parent.name
+            yield Seed(name, "pt2", {"model.pt2": path.read_bytes()}, "model.pt2")
 
 
 def _darknet_seeds() -> Iterator[Seed]:

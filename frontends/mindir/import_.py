@@ -10,21 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     ModuleOp,
-    StringAttr,
 )
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import MAX_RANK, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.mindir.ops import op_class
 from lowerdeck.dialects.mindir.schema import STRUCTURE
 from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.mindir.emitter import ChangedError, Emitter
 from lowerdeck.frontends.mindir.graphs import Evaluator
 from lowerdeck.frontends.mindir.mind_ir_pb2 import ValueInfoProto
@@ -92,24 +89,18 @@ class _Importer:
     ) -> ModuleOp:
         states = sorted(self.changed)
         taken = {*inputs, *names}
-        befores = [_fresh(name.rpartition(":")[2], taken) for name in states]
-        afters = [_fresh(f"{name}_next", taken) for name in befores]
-        last = func.ReturnOp(*values, *(after.held[name] for name in states))
-        self.emitter.main.add_op(last)
-        main = func.FuncOp(
-            "main",
-            (self.emitter.main.arg_types, last.arguments.types),
-            Region(self.emitter.main),
-            arg_attrs=named([*inputs, *befores]),
-            res_attrs=named([*names, *afters]),
-        )
-        main.location = last.location = self.emitter.whole()
-        if states:
-            main.attributes[STATES] = ArrayAttr(
-                ArrayAttr([StringAttr(before), StringAttr(next_), self.emitter.initial(name).value])
-                for name, before, next_ in zip(states, befores, afters, strict=True)
+        befores = [fresh(name.rpartition(":")[2], taken) for name in states]
+        kept = [
+            State(
+                before,
+                fresh(f"{before}_next", taken),
+                after.held[name],
+                self.emitter.initial(name).value,
             )
-        return ModuleOp([main])
+            for name, before in zip(states, befores, strict=True)
+        ]
+        results = list(zip(names, values, strict=True))
+        return main_module(self.emitter.main, inputs, results, kept, self.emitter.whole())
 
     # Problems and places
 
@@ -203,11 +194,3 @@ def _flattened(value: Value) -> Iterator[Value]:
             yield from _flattened(item)
     else:
         yield value
-
-
-def _fresh(base: str, taken: set[str]) -> str:
-    name, count = base, 1
-    while name in taken:
-        name, count = f"{base}_{count}", count + 1
-    taken.add(name)
-    return name

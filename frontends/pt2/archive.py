@@ -32,6 +32,12 @@ _MAJOR = 8
 _MOST_JSON = 1 << 28
 """Bytes of a program."""
 
+_MOST_COMPRESSED = 1 << 24
+"""Bytes of an entry that is smaller in the file: PyTorch compresses nothing."""
+
+_MOST_SPREAD = 1 << 26
+"""Bytes of a constant that shows the elements of a smaller storage again and again."""
+
 _HEADER = 30
 """Bytes of a local header of the archive, before the name."""
 
@@ -111,6 +117,8 @@ class Entries:
     def read(self, name: str, most: int) -> bytes:
         """The bytes of an entry."""
         info = self._info(name)
+        if info.compress_type != zipfile.ZIP_STORED:
+            most = min(most, _MOST_COMPRESSED)
         if info.file_size > most:
             raise ArchiveError(f"'{name}' has {info.file_size} bytes, at most {most} are read")
         with self.opened() as file, file.open(info) as entry:
@@ -177,8 +185,8 @@ class Strided:
             begin = start + self.offset * dtype.itemsize
             blob = Blob.map(path, begin, count * dtype.itemsize)
             return ConstantOp(BlobAttr(blob), tensor(self.element, self.sizes))
-        if count > 1 << 28:
-            raise ArchiveError(f"'{name}' of {count} elements that do not lie in order")
+        if count * dtype.itemsize > max(size, _MOST_SPREAD):
+            raise ArchiveError(f"'{name}' of {count} elements in {size} bytes")
         data = Blob.map(path, start, size - size % dtype.itemsize).array(
             dtype, [size // dtype.itemsize]
         )

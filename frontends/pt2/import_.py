@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     FileLineColLoc,
     IntAttr,
     LocationAttr,
@@ -30,12 +28,12 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import MAX_RANK, dims_of, f64, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
 from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, can_view, read_all, unranked
 from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
@@ -204,29 +202,22 @@ class _Importer:
         scope: _Scope,
     ) -> ModuleOp:
         taken = {*inputs, *names, *(before for before, _, _ in states.values())}
-        afters = {key: _fresh(f"{before}_next", taken) for key, (before, _, _) in states.items()}
         mutated = {
             spec["buffer_mutation"]["buffer_name"]: spec["buffer_mutation"]["arg"]["name"]
             for spec in self.signature["output_specs"]
             if "buffer_mutation" in spec
         }
-        last_values = [scope.read(mutated.get(key, arg)) for key, (_, arg, _) in states.items()]
-        last = func.ReturnOp(*values, *last_values)
-        block.add_op(last)
-        main = func.FuncOp(
-            "main",
-            (block.arg_types, last.arguments.types),
-            Region(block),
-            arg_attrs=named([*inputs, *(before for before, _, _ in states.values())]),
-            res_attrs=named([*names, *afters.values()]),
-        )
-        main.location = last.location = self.location
-        if states:
-            main.attributes[STATES] = ArrayAttr(
-                ArrayAttr([StringAttr(before), StringAttr(afters[key]), constant.value])
-                for key, (before, _, constant) in states.items()
+        kept = [
+            State(
+                before,
+                fresh(f"{before}_next", taken),
+                scope.read(mutated.get(key, arg)),
+                constant.value,
             )
-        return ModuleOp([main])
+            for key, (before, arg, constant) in states.items()
+        ]
+        results = list(zip(names, values, strict=True))
+        return main_module(block, inputs, results, kept, self.location)
 
     # Problems
 
@@ -315,7 +306,7 @@ class _Importer:
             constant = self.archive.constant(key)
             argument = scope.block.insert_arg(constant.result.type, len(scope.block.args))
             scope.names[data["arg"]["name"]] = Alias.of(argument)
-            states[key] = (_fresh(key, taken), data["arg"]["name"], constant)
+            states[key] = (fresh(key, taken), data["arg"]["name"], constant)
         return states
 
     def _find_changed(self, scope: _Scope, befores: Mapping[str, Any]) -> None:
@@ -352,10 +343,10 @@ class _Importer:
                 self._report("", "", f"no tensor is named '{name}'; the outputs are {some}")
         found = found if wanted is None else [name for name in wanted if name in scope.names]
         taken: set[str] = set()
-        names = [_fresh(name, taken) for name in found]
+        names = [fresh(name, taken) for name in found]
         values = [scope.read(name) for name in found]
         for name, after in written.items():
-            names.append(_fresh(f"{name}_next", taken))
+            names.append(fresh(f"{name}_next", taken))
             values.append(scope.read(after))
         return names, values
 
@@ -739,11 +730,3 @@ def _output_names(node: Mapping[str, Any]) -> list[tuple[str, str]]:
         else:
             found.append((kind, data["name"]))
     return found
-
-
-def _fresh(base: str, taken: set[str]) -> str:
-    name, count = base, 1
-    while name in taken:
-        name, count = f"{base}_{count}", count + 1
-    taken.add(name)
-    return name

@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, NameLoc, StringAttr
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import MAX_RANK, f32, f64, i1, i64, tensor
 from lowerdeck.dialects.core.types import Tensor as TensorTypeOf
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.fixed import fixed_array, unknown_input
+from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.pickles import Made, Name
 from lowerdeck.frontends.pt2.archive import ArchiveError, Strided, is_contiguous
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
@@ -466,29 +465,19 @@ class _Importer(Flow):
             found = [(name, values[name]) for name in self.asked.outputs]
         taken = {*self.names, *(name for name, _ in found)}
         states = {name: one for name, one in self.parameters.items() if one.argument is not None}
-        befores = {name: _fresh(name, taken) for name in states}
-        afters = {name: _fresh(f"{befores[name]}_next", taken) for name in states}
+        befores = {name: fresh(name, taken) for name in states}
         self._line = forward.node.lineno
-        returned = [value for _, value in found]
-        returned += [self._after(name, one) for name, one in states.items()]
-        self._raise_problems()
-        last = func.ReturnOp(*returned)
-        block = self.blocks[0]
-        block.add_op(last)
-        main = func.FuncOp(
-            "main",
-            (block.arg_types, last.arguments.types),
-            Region(block),
-            arg_attrs=named([*self.names, *befores.values()]),
-            res_attrs=named([*(name for name, _ in found), *afters.values()]),
-        )
-        main.location = last.location = self.location
-        if states:
-            main.attributes[STATES] = ArrayAttr(
-                ArrayAttr([StringAttr(befores[name]), StringAttr(afters[name]), one.constant.value])
-                for name, one in states.items()
+        kept = [
+            State(
+                before,
+                fresh(f"{before}_next", taken),
+                self._after(name, states[name]),
+                states[name].constant.value,
             )
-        return ModuleOp([main])
+            for name, before in befores.items()
+        ]
+        self._raise_problems()
+        return main_module(self.blocks[0], self.names, found, kept, self.location)
 
     def _after(self, name: str, one: _Parameter) -> SSAValue:
         """What a state holds after a call."""
@@ -534,11 +523,3 @@ def _of_type(kind: ast.expr | None) -> tuple[str, list[ast.expr]]:
         items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         return dotted(kind.value) or "", list(items)
     return ("Tensor" if kind is None else dotted(kind) or ""), []
-
-
-def _fresh(base: str, taken: set[str]) -> str:
-    name, count = base, 1
-    while name in taken:
-        name, count = f"{base}_{count}", count + 1
-    taken.add(name)
-    return name

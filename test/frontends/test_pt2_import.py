@@ -196,3 +196,21 @@ def test_other_archives_are_told_what_they_are(tmp_path: Path) -> None:
         file.writestr("m/constants.pkl", b"")
     with pytest.raises(FrontendError, match="TorchScript"):
         load_model(path)
+
+
+def test_what_grows_without_measure_is_refused(tmp_path: Path) -> None:
+    """A program that is small only while it is compressed, and one number seen as a billion."""
+    good = counter(tmp_path / "m.pt2")
+    bomb = tmp_path / "bomb.pt2"
+    with zipfile.ZipFile(good) as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            padding = b" " * (1 << 24) if name.endswith("model.json") else b""
+            new.writestr(name, old.read(name) + padding)
+    with pytest.raises(FrontendError, match="at most 16777216 are read"):
+        load_model(bomb)
+    huge = meta("f4", [1 << 30]) | {"strides": [{"as_int": 0}]}
+    tensors = {"w": huge, "x": meta("f4", [1]), "y": huge}
+    nodes = [node("mul.Tensor", "y", self="x", other="w")]
+    path = write(tmp_path / "h.pt2", nodes, tensors, ["x"], ["y"], {"w": np.ones(1, np.float32)})
+    with pytest.raises(FrontendError, match="'w' of 1073741824 elements in 4 bytes"):
+        load_model(path)
