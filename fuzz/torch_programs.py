@@ -514,7 +514,7 @@ def writes(d: Draw) -> Any:
             mask = d.find(lambda y: y.dtype == torch.bool and are_broadcast(x.shape, y.shape))
             return d.do(method("masked_fill_"), ref, mask, d.number())
         case 11:
-            mask = d.find(lambda y: y.dtype == torch.bool and y.shape == x.shape)
+            mask = d.find(lambda y: y.dtype == torch.bool and y.dim() > 0 and y.shape == x.shape)
             return d.do(set_item, ref, mask, d.number())
         case 12:
             size = x.shape[a := d.axis(x)]

@@ -435,16 +435,15 @@ class _Importer:
         """Whether a result shows the elements of the operand, as PyTorch decides it."""
         metas = scope.graph["tensor_values"]
         meta = metas[_first_name(node)]
-        if base in ("to", "type_as"):
-            same = metas[_output_names(node)[0][1]]["dtype"] == meta["dtype"]
-            return same and op.argument("copy") is not True if base == "to" else same
-        if base in ("reshape", "reshape_as", "contiguous", "flatten", "ravel", "unflatten"):
+        result = metas[_output_names(node)[0][1]]
+        if base in ("to", "type_as", "contiguous"):  # a copy where it has to lie otherwise
+            same = result["dtype"] == meta["dtype"] and self._lie_alike(meta, result)
+            return same and (base != "to" or op.argument("copy") is not True)
+        if base in ("reshape", "reshape_as", "flatten", "ravel", "unflatten"):
             if self._lies_in_order(meta):
                 return True
-            if base == "contiguous":
-                return False
             sizes, strides = (self._numbers(meta[key]) for key in ("sizes", "strides"))
-            new = self._numbers(metas[_output_names(node)[0][1]]["sizes"])
+            new = self._numbers(result["sizes"])
             if sizes is None or strides is None or new is None:
                 scope.names[_first_name(node)].storage.unclear = True
                 return False
@@ -458,6 +457,15 @@ class _Importer:
         found = [size_of(size, self.symbols).value for size in sizes]
         known = [number for number in found if number is not None]
         return known if len(known) == len(found) else None
+
+    def _lie_alike(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """True if two tensors of the same sizes have the same strides, as far as these matter."""
+        pairs = zip(one["sizes"], one["strides"], other["strides"], strict=True)
+        return all(
+            size_of(a, self.symbols) == size_of(b, self.symbols)
+            for size, a, b in pairs
+            if size_of(size, self.symbols) != 1
+        )
 
     def _shows_twice(self, meta: Mapping[str, Any]) -> bool:
         """True if a dimension shows the same elements again and again."""

@@ -48,6 +48,9 @@ from lowerdeck.frontends.torchscript.values import (
 KINDS: dict[type, Attribute] = {bool: i1, int: i64, float: f64}
 """The element types of numbers."""
 
+_USUAL_ORDER = (None, 0, 1)
+"""Numbers of memory formats: that of indices, and what the operand has."""
+
 _MAY_COPY = frozenset("reshape flatten ravel unflatten contiguous reshape_as".split())
 """Operators whose results show the elements of the operand if these lie in order."""
 
@@ -279,10 +282,11 @@ class Operators:
                 raise ScriptError("an operator in place that writes to no tensor")
             self.write(source, op.results[0])
             return [source]
-        in_order = all(tensor.in_order for tensor in tensors)
+        other_order = values.get("memory_format") not in _USUAL_ORDER
+        in_order = all(tensor.in_order for tensor in tensors) and not other_order
         if base not in VIEWS or source is None:
             return [self.tensor(result, in_order=in_order) for result in op.results]
-        if self._is_view(op, base, source):
+        if self._is_view(op, base, source, other_order):
             found: list[Tensor] = []
             for index, result in enumerate(op.results):
                 steps = (*source.steps, (op, index))
@@ -291,7 +295,7 @@ class Operators:
                 one = Tensor(source.storage, result, steps, source.storage.version, in_order)
                 found.append(one)
             return found
-        found = [self.tensor(result, in_order=True) for result in op.results]
+        found = [self.tensor(result, in_order=not other_order) for result in op.results]
         if source.storage.unclear:
             for one in found:
                 one.storage.unclear = True
@@ -305,12 +309,13 @@ class Operators:
             return False
         return op.argument("dim") == 0
 
-    def _is_view(self, op: Pt2Op, base: str, source: Tensor) -> bool:
+    def _is_view(self, op: Pt2Op, base: str, source: Tensor, other_order: bool) -> bool:
         """Whether results show the elements of the operand, as PyTorch decides it."""
         if base in ("to", "type_as"):
             is_same = self.follower.element_of(op.results[0]) == self.element(source)
-            return is_same and (base == "type_as" or op.argument("copy") is not True)
-        if base in _MAY_COPY and not source.in_order:
+            if not is_same or (base == "to" and op.argument("copy") is True):
+                return False
+        if other_order or (base in _MAY_COPY and not source.in_order):
             self.journal.storage(source.storage)
             source.storage.unclear = True
             return False

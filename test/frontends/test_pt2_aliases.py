@@ -66,3 +66,20 @@ def test_a_write_through_a_view_changes_what_it_shows(tmp_path: Path, name: str)
     expected[places] *= expected[places]
     assert np.asarray(found["x"]).tolist() == expected.tolist()
     assert np.asarray(found["x_next"]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("strides", [(6, 1, 3), (6, 3, 1)])
+def test_what_has_to_lie_otherwise_is_a_copy(tmp_path: Path, strides: tuple[int, ...]) -> None:
+    """`contiguous` with a memory format gives the tensor itself only if it lies so already."""
+    nodes = [
+        node("contiguous.default", "c", self="x", memory_format={"as_memory_format": 2}),
+        node("relu_.default", "r", self="c"),
+        node("add.Tensor", "y", self="x", other="r"),
+    ]
+    tensors = {name: meta("f4", [1, 2, 3]) for name in ("x", "c", "r", "y")}
+    tensors["c"] = tensors["c"] | {"strides": [{"as_int": one} for one in strides]}
+    call = Calls(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {})))
+    x = np.array([[[1, -2, 3], [-4, 5, -6]]], np.float32)
+    relu = np.maximum(x, 0)
+    expected = x + relu if strides == (6, 1, 3) else relu + relu
+    assert np.asarray(call({"x": x})["y"]).tolist() == expected.tolist()
