@@ -163,34 +163,38 @@ _NAMES = ("", "/", "../../etc/passwd", "/etc/passwd", "a" * 60000, "model/models
 """What entries of an archive may be called."""
 
 
+_PLAIN: list[Any] = [None, True, "", "x", [], {}, 0.5, math.nan, "9" * 5000]
+
+
 def _damaged_json(rng: random.Random, data: bytes, changes: list[str]) -> bytes:
     """Values of an object in JSON that are others, or are gone; what is told of sources stays."""
     whole: Any = json.loads(data)
     places = list(_json_places(whole))
     for _ in range(_few(rng) if places else 0):
         owner, key = rng.choice(places)
-        if key not in (owner if isinstance(owner, dict) else range(len(owner))):
+        other, place = rng.choice(places)
+        if not (_is_there(owner, key) and _is_there(other, place)):
             continue
         match rng.randrange(4):
             case 0:
-                plain = (0, 1, -1, 2, 7, None, True, "", "x", [], {}, 0.5, math.nan, "9" * 5000)
-                owner[key] = rng.choice((*plain, *_NUMBERS, *_LARGE))
+                owner[key] = rng.choice([*_PLAIN, *_NUMBERS, *_LARGE])
             case 1:
-                other, place = rng.choice(places)
-                if place in (other if isinstance(other, dict) else range(len(other))):
-                    owner[key] = json.loads(json.dumps(other[place]))
+                owner[key] = json.loads(json.dumps(other[place]))
             case 2:
                 del owner[key]
             case _:
-                old = owner[key]
-                is_number = isinstance(old, int) and not isinstance(old, bool)
-                owner[key] = old + rng.choice((-1, 1, 2, 100)) if is_number else [old]
+                is_number = type(owner[key]) is int
+                owner[key] = owner[key] + rng.choice((-1, 1, 2)) if is_number else [owner[key]]
         changes.append(f"value of {key}")
     return json.dumps(whole).encode()
 
 
+def _is_there(owner: Any, key: Any) -> bool:
+    return key in owner if isinstance(owner, dict) else key < len(owner)
+
+
 def _json_places(value: Any) -> Iterator[tuple[Any, Any]]:
-    pairs: Any = value.items() if isinstance(value, dict) else enumerate(value)
+    pairs = cast("dict[Any, Any]", value).items() if isinstance(value, dict) else enumerate(value)
     for key, one in pairs:
         if key != "metadata":
             yield value, key
