@@ -39,7 +39,7 @@ from lowerdeck.metadata import TensorInfo, read_metadata
 from lowerdeck.passes.machinery.options import CompileOptions, split_weights
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.profile import KernelEvent, KernelTimes, Profile
-from lowerdeck.pytorch import classes_of, is_module, is_program, write_program
+from lowerdeck.pytorch import is_module, is_program, write_program
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ def model_file(model: Source, args: Sequence[Any] | None = None) -> Generator[st
     if isinstance(model, str | os.PathLike):
         yield os.fspath(cast("str | os.PathLike[str]", model))
         return
-    if not {"keras.Model", "tf_keras.Model"}.isdisjoint(classes_of(model)):
+    if _is_of_keras(model):
         with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
             path = os.path.join(folder, "model.keras")
             cast(Any, model).save(path)
@@ -408,6 +408,14 @@ def model_file(model: Source, args: Sequence[Any] | None = None) -> Generator[st
         with open(path, "wb") as file:
             file.write(message.SerializeToString())
         yield path
+
+
+def _is_of_keras(model: object) -> bool:
+    """True for a model of Keras, whose package need not be here."""
+    return any(
+        cls.__name__ == "Model" and cls.__module__.partition(".")[0] in ("keras", "tf_keras")
+        for cls in type(model).__mro__
+    )
 
 
 _ADVICE = {

@@ -10,19 +10,19 @@ from importlib import import_module
 from typing import Any
 
 
-def classes_of(value: object) -> set[str]:
+def _classes(value: object) -> set[str]:
     """The classes that an object is of, after the package that defines them."""
     return {f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in type(value).__mro__}
 
 
 def is_program(value: object) -> bool:
     """True for what `torch.export.export` returns."""
-    return "torch.ExportedProgram" in classes_of(value)
+    return "torch.ExportedProgram" in _classes(value)
 
 
 def is_module(value: object) -> bool:
     """True for a `torch.nn.Module`."""
-    return "torch.Module" in classes_of(value)
+    return "torch.Module" in _classes(value)
 
 
 def write_program(value: Any, args: Sequence[Any] | None, path: str) -> None:
@@ -32,7 +32,7 @@ def write_program(value: Any, args: Sequence[Any] | None, path: str) -> None:
     A module is exported for `args`, whose sizes are those of the model; TypeError without them, if
     the module is in training, or if it is TorchScript, whose own files are compiled.
     """
-    if "torch.ScriptModule" in classes_of(value):
+    if "torch.ScriptModule" in _classes(value):
         raise TypeError(
             f"{type(value).__name__} is TorchScript: torch.jit.save(module, 'model.pt') writes a "
             "file that is compiled, with input_shapes or input_type for what it does not say"
