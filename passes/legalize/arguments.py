@@ -36,6 +36,8 @@ class ArgumentsLegalizer(Legalizer):
 
     def element(self, index: int = 0) -> Attribute:
         """The element type that the file states for a result."""
+        if index >= (count := len(self.op.results)):
+            self.refuse(f"{count} results", f"{index + 1}")
         return element_type(self.op.results[index])
 
     def elements(self) -> list[Attribute]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float
+from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import is_nonnegative, size_of
@@ -62,5 +62,7 @@ def _count_of_any(
 
 def diagonals(builder: Legalizer, x: SSAValue) -> TensorValue:
     """The i64 matrix column - row for the last two dimensions of `x`."""
+    if (rank := rank_of(x)) < 2:
+        builder.refuse(f"a tensor of {rank} dimensions", "2 or more")
     rows, columns = (TensorValue.iota(builder, dim) for dim in dims_of(x)[-2:])
     return columns.column(2, 1) - rows.column(2, 0)

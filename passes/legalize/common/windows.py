@@ -32,6 +32,15 @@ class Window:
         return all(pad == 0 for pad in (*self.begin, *self.end))
 
 
+def _require_fit(window: Window, dims: Sequence[Expr]) -> None:
+    """Refuse a window of another number of dimensions."""
+    parts = (window.kernel, window.strides, window.dilations, window.begin, window.end)
+    if counts := {len(part) for part in parts} - {len(dims)}:
+        refuse(
+            f"a window with {min(counts)} numbers", f"as many of each as dimensions, {len(dims)}"
+        )
+
+
 def same(window: Window, dims: Sequence[Expr], *, upper: bool) -> Window:
     """As much padding as ceil(dim / stride) windows need; an odd one goes to the end if `upper`."""
     begin: list[Expr] = []
@@ -57,6 +66,7 @@ def surplus(window: Window, dims: Sequence[Expr], *, upper: bool) -> list[Expr]:
 
 def _missing(window: Window, dims: Sequence[Expr], *, signed: bool = False) -> Iterator[Expr]:
     """How many elements ceil(dim / stride) windows touch beyond those of each dimension."""
+    _require_fit(window, dims)
     for dim, extent, stride in zip(dims, window.extents, window.strides, strict=True):
         total = ((dim + stride - 1) // stride - 1) * stride + extent - dim
         # It is at least extent - stride; without `max` the result's size is ceil(dim / stride).
@@ -75,6 +85,7 @@ def round_up(window: Window, dims: Sequence[Expr]) -> Window:
     The window of `ceil_mode`: a last window may hang over the end of the padded input, unless it
     starts behind the input and its padding at the beginning.
     """
+    _require_fit(window, dims)
     ends: list[Expr] = []
     overhangs: list[Expr] = []
     for dim, extent, stride, begin, end in zip(
@@ -107,11 +118,7 @@ def with_a_place(window: Window, dims: Sequence[Expr]) -> Window:
     A window that is wider than the image by less than a stride has one place, where it hangs over
     the end: PaddlePaddle's division cuts off.
     """
-    parts = (window.kernel, window.strides, window.dilations, window.begin, window.end)
-    if counts := {len(part) for part in parts} - {len(dims)}:
-        refuse(
-            f"a window with {min(counts)} numbers", f"as many of each as dimensions, {len(dims)}"
-        )
+    _require_fit(window, dims)
     missing = [
         extent - dim - first - last
         for extent, dim, first, last in zip(

@@ -162,7 +162,7 @@ def legalize_strided_slice(builder: PaddleLegalizer) -> Results:
     x = builder.input("x")
     axes = [builder.axis(axis, rank_of(x)) for axis in builder.ints_of("axes")]
     starts, ends, steps = (builder.exprs_of(name) for name in ("starts", "ends", "strides"))
-    if builder.is_old:
+    if builder.is_old and len(axes) == len(ends) == len(steps):
         ends = [
             _old_end(builder, end, dims_of(x)[axis]) if (step.value or 0) < 0 else end
             for axis, end, step in zip(axes, ends, steps, strict=True)
