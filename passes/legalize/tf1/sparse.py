@@ -28,8 +28,9 @@ def _columns(builder: Tf1Legalizer, name: str | int) -> list[TensorValue]:
     """The coordinates of all values, a vector of i64 for each dimension of the sparse tensor."""
     indices = TensorValue.of(builder, builder.operand(name)).cast(i64)
     rank = indices.dims[1].value
-    if rank is None:
-        builder.refuse("coordinates of an unknown number", "as many as the shape has dimensions")
+    if not rank:
+        found = "coordinates of an unknown number" if rank is None else "no coordinates"
+        builder.refuse(found, "one for each dimension, of which there is one at least")
     return [indices.pick(1, k) for k in range(rank)]
 
 
