@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from xdsl.context import Context
 
-from fuzz.fuzz_tf1 import check, expected, imported, shrink, write
+from fuzz.fuzz_tf1 import as_text, check, expected, imported, shrink
 from fuzz.tf1_graphs import ALWAYS, Frame, Generator, Program, Size, Value, random_program
 from lowerdeck.frontends.tf1 import graph_pb2
 from lowerdeck.passes.control_flow import RaiseTf1ControlFlowPass
@@ -57,7 +57,7 @@ def test_what_enters_a_loop_is_alive_as_it_is_outside() -> None:
     assert generator.op(loop, "Neg", [x], "f").when == ALWAYS
 
 
-def test_what_is_wrong_is_found_and_shrunk(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a raise that takes branches the wrong way round, graphs are wrong, small and written."""
     from lowerdeck.passes.control_flow import emit
 
@@ -74,7 +74,7 @@ def test_what_is_wrong_is_found_and_shrunk(tmp_path: Any, monkeypatch: pytest.Mo
     assert len(small.fetches) == 1
     assert len(small.graph.node) < len(program.graph.node)
     assert check({3: small})[0].status == "wrong"
-    text = write(small, outcome, tmp_path).read_text()
+    text = as_text(small, outcome)
     assert text.startswith("# wrong\n")
     monkeypatch.undo()
     assert check({3: small})[0].status == "ok"
