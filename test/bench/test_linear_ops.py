@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from xdsl.parser import Parser
 
 from bench.linear_ops import FREE, count, linear_ops
@@ -63,9 +62,8 @@ def _left(case: Case) -> list[str]:
 
 
 def test_none_is_left_in_tensorflow(tf1_case: Case) -> None:
-    if b"Conv" not in tf1_case.model.read_bytes():
-        pytest.skip("no convolution")
-    assert _left(tf1_case) == []
+    # Without a convolution there is nothing that an op could be left beside.
+    assert b"Conv" not in tf1_case.model.read_bytes() or _left(tf1_case) == []
 
 
 def test_none_is_left_in_caffe(caffe_case: Case) -> None:
