@@ -169,8 +169,10 @@ def elementwise() -> dict[str, Form]:
     forms["add_n"] = lambda F, v: F.add_n(v.x, v.y, v.u)
     forms["where"] = lambda F, v: F.where(v.mask, v.x, v.y)
     forms["where_rows"] = lambda F, v: F.where(v.row, v.x, v.y)
-    for dtype in ("float64", "float16", "int32", "int8", "uint8", "int64"):
+    for dtype in ("float64", "float16", "int32", "int8", "int64"):
         forms[f"cast_{dtype}"] = lambda F, v, d=dtype: F.Cast(v.half, dtype=d)
+    # What a negative number is without a sign, C leaves open.
+    forms["cast_uint8"] = lambda F, v: F.Cast(F.abs(v.half), dtype="uint8")
     forms["cast_int"] = lambda F, v: F.Cast(v.i, dtype="float32")
     forms["dropout"] = lambda F, v: F.Dropout(v.x, p=0.3)
     forms["halves"] = lambda F, v: F.broadcast_mul(v.h, v.h) + 1.5
