@@ -561,6 +561,10 @@ def writes(d: Draw) -> Any:
 # Programs and cases
 
 
+REFUSED = RuntimeError, ValueError, IndexError, TypeError, NothingFitsError
+"""What PyTorch raises for a call that it does not take; another one is drawn then."""
+
+
 def make(seed: int) -> tuple[Program, list[list[Any]]]:
     """A program and the inputs of two calls."""
     d = Draw(random.Random(seed))
@@ -575,7 +579,7 @@ def make(seed: int) -> tuple[Program, list[list[Any]]]:
             try:
                 d.one(views, views, writes, writes, calls, others)(d)
                 break
-            except Exception:  # whatever PyTorch refuses, another one is drawn
+            except REFUSED:
                 continue
     shown = sorted(
         n
