@@ -125,8 +125,9 @@ def compile(
     `strict_accuracy` leaves out what is faster but adds to rounding errors, and `fast_math` uses
     algebra of real numbers on floats, as pass `fast-math` lists it. `small_weights` leaves out what
     is faster but stores weights padded, transformed or twice. `weight_format` stores them in fewer
-    bits, as "bf16", "fp16" or "int8", and rounds them. `precision` is what layers may be computed
-    in: "bf16", "int8", or "auto", as `ranges` says, which `quantize` gives or has written.
+    bits, as "bf16", "fp16", "int8", "int4" or "int4:64", and rounds them. `precision` is
+    what layers may be computed in: "bf16", "int8", or "auto", as `ranges` says, which `quantize`
+    gives or has written.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
     are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
     at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,

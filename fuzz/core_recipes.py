@@ -23,7 +23,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.base import CoreOp, int_array
 from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.enums import PadMode, Rounding, ScatterReduction
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.quantize import DequantizeOp, RequantizeOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -44,8 +44,10 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
 )
 from lowerdeck.dialects.core.types import (
+    bf16,
     dims_of,
     element_type,
+    f16,
     f32,
     f64,
     i1,
@@ -58,7 +60,7 @@ from lowerdeck.dialects.core.types import (
     tensor,
     ui8,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Expr, ExprLike, constants
 
 # Ops that are made from their definitions
 
@@ -191,6 +193,26 @@ def _requantize(b: Builder) -> None:
     to = b.random.choice([each for each in (i8, ui8, i32) if _holds(each, low, high)])
     zero = b.random.randint(low, high)
     b.add(RequantizeOp(rounding, x, multiplier, exponent, zero=zero, low=low, high=high, to=to))
+
+
+@recipe(DequantizeOp)
+def _dequantize(b: Builder) -> None:
+    """Halves of bytes that are constants, as those of weights are, or computed, as rows are."""
+    codes = b.pick(ui8, rank=(1, 2, 3))
+    if b.chance(5):
+        codes = b.constant(ui8, [b.random.randint(1, 9) for _ in range(b.random.randint(1, 2))])
+    dims = list(dims_of(codes))
+    axis = b.random.randrange(len(dims))
+    if (pairs := dims[axis].value) is None or pairs == 0:
+        return
+    size, block = 2 * pairs - b.random.randint(0, 1), b.random.choice((1, 2, 3, 8))
+    dims[axis] = Expr.const(-(-size // block))
+    if (shape := constants(dims)) is None:
+        return
+    scale, zero = b.constant(b.random.choice((f32, bf16, f16)), shape), None
+    if b.chance(5):
+        zero = b.constant(ui8, shape)
+    b.add(DequantizeOp(codes, scale, zero, axis=axis, size=size, block=block))
 
 
 def _holds(element: Attribute, low: int, high: int) -> bool:

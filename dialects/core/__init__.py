@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import ENUMERATIONS
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import LINEAR
+from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.reduce import REDUCE
 from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.tensor import TENSOR
@@ -36,6 +37,7 @@ Core = Dialect(
         BindSymbolsOp,
         IotaOp,
         *ELEMENTWISE,
+        DequantizeOp,
         *TENSOR,
         *LINEAR,
         AttentionOp,

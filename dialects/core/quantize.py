@@ -1,4 +1,4 @@
-"""Integers of one scale in another: the exact arithmetic of quantized models."""
+"""Integers that stand for real numbers: their exact arithmetic, and numbers of four bits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from lowerdeck.dialects.core.base import TYPES, CoreOp, require, require_broadcast
+from lowerdeck.dialects.core.base import (
+    TYPES,
+    CoreOp,
+    require,
+    require_axis,
+    require_broadcast,
+)
 from lowerdeck.dialects.core.enums import Rounding, RoundingAttr
 from lowerdeck.dialects.core.index_maps import Broadcasts
 from lowerdeck.dialects.core.types import (
+    bf16,
     bit_width,
     dims_of,
     element_type,
+    f16,
     f32,
     f64,
     i32,
@@ -30,7 +38,9 @@ from lowerdeck.dialects.core.types import (
     is_integer,
     is_unsigned,
     tensor,
+    ui8,
 )
+from lowerdeck.dialects.dims import Expr
 
 
 @irdl_op_definition
@@ -142,3 +152,85 @@ class RequantizeOp(CoreOp, Broadcasts):
             "C3",
         )
         return [tensor(self.to, require_broadcast([dims_of(v) for v in self.operands], "C4"))]
+
+
+MIDDLE = 8
+"""The zero point of numbers of four bits that have none of their own."""
+
+
+@irdl_op_definition
+class DequantizeOp(CoreOp):
+    """
+    Numbers of four bits, two in a byte, times a scale for each block of them along an axis.
+
+    Of the `size` numbers along the axis, byte i of `codes` holds number 2 i in its lower half and
+    number 2 i + 1 in its upper half; each is an integer from 0 to 15. Number k has scale and zero
+    point k / block, rounded down: the result is (code - zero) * scale in f32, rounded once. Without
+    zero points all are 8. The upper half of the last byte of an odd size is not read.
+
+    Constraints:
+
+    - (C1) codes are ui8, the scale f32, bf16 or f16, the zero points ui8.
+    - (C2) the axis is one of codes; `size` and `block` are positive.
+    - (C3) along the axis there are ceil(size / 2) bytes and ceil(size / block) scales; otherwise
+      all operands have the same dimensions.
+
+    Example:
+
+    ```mlir
+    %w = core.dequantize %codes, %scale axis 0 size 64 block 32
+        : (tensor<32x48xui8>, tensor<2x48xbf16>) -> tensor<64x48xf32>
+    ```
+    """
+
+    name = "core.dequantize"
+    codes = operand_def()
+    scale = operand_def()
+    zero = opt_operand_def()
+    axis = prop_def(IntAttr)
+    size = prop_def(IntAttr)
+    block = prop_def(IntAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = (
+        "operands `axis` custom<Number>($axis) `size` custom<Number>($size) "
+        f"`block` custom<Number>($block) {TYPES}"
+    )
+
+    def __init__(
+        self,
+        codes: SSAValue,
+        scale: SSAValue,
+        zero: SSAValue | None = None,
+        *,
+        axis: int,
+        size: int,
+        block: int,
+    ):
+        numbers = {"axis": axis, "size": size, "block": block}
+        properties = {name: IntAttr(number) for name, number in numbers.items()}
+        super().__init__([codes, scale, zero], properties)
+
+    def infer(self) -> Sequence[Attribute]:
+        codes, scale = element_type(self.codes), element_type(self.scale)
+        zero = None if self.zero is None else element_type(self.zero)
+        require(
+            codes == ui8 and scale in (f32, bf16, f16) and zero in (None, ui8),
+            lambda: f"codes of type {codes}, scales of {scale}, zero points of {zero}",
+            "C1",
+        )
+        dims, size, block = list(dims_of(self.codes)), self.size.data, self.block.data
+        axis = require_axis(self.axis.data, len(dims), "C2")
+        require(size > 0 and block > 0, f"size {size}, block {block}", "C2")
+        parameters = self.operands[1:]
+        for operand, count in ((self.codes, 2), *((value, block) for value in parameters)):
+            expected = [*dims[:axis], Expr.const(-(-size // count)), *dims[axis + 1 :]]
+            found = dims_of(operand)
+            require(
+                list(found) == expected,
+                lambda found=found, expected=expected: (
+                    f"an operand of {list(map(str, found))}, expected {list(map(str, expected))}"
+                ),
+                "C3",
+            )
+        return [tensor(f32, [*dims[:axis], Expr.const(size), *dims[axis + 1 :]])]

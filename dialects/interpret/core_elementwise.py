@@ -271,6 +271,19 @@ def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbo
     return np.asarray(limited).astype(numpy_dtype(op.to))
 
 
+@meaning_of(quantize.DequantizeOp)
+def _dequantize(op: quantize.DequantizeOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    axis, size, block = op.axis.data, op.size.data, op.block.data
+    pairs = args[0]
+    halves = np.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], axis + 1)
+    shape = [*pairs.shape[:axis], 2 * pairs.shape[axis], *pairs.shape[axis + 1 :]]
+    inside = (slice(None),) * axis + (slice(size),)
+    codes = halves.reshape(shape)[inside].astype(np.float32)
+    scale, *zero = (np.repeat(value.astype(np.float32), block, axis)[inside] for value in args[1:])
+    codes -= zero[0] if zero else np.float32(quantize.MIDDLE)
+    return np.asarray(codes * scale)
+
+
 def _rounded_once(x: Array, multiplier: Array, exponent: Array) -> Array:
     half = np.left_shift(np.int64(1), 30 - exponent)
     return np.asarray((x.astype(np.int64) * multiplier + half) >> (31 - exponent))

@@ -1,13 +1,15 @@
 """
 Integers of one scale in another: layers of bytes between DequantizeLinear and QuantizeLinear, all
-else by integer arithmetic that gives the same integers.
+else by integer arithmetic that gives the same integers. Numbers of four bits are such of ONNX.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, SSAValue
@@ -16,10 +18,11 @@ from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.enums import Rounding
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp, RequantizeOp
 from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
+    element_type,
     f32,
     f64,
     i32,
@@ -29,6 +32,8 @@ from lowerdeck.dialects.core.types import (
     ui32,
     ui64,
 )
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 from lowerdeck.exporters.onnx.linear import window_attributes, zero_points_of_bytes
 from lowerdeck.exporters.onnx.windows import padded_input
@@ -61,6 +66,55 @@ def _requantize(graph: GraphBuilder, op: RequantizeOp) -> None:
     limited = graph.node("Max", [shifted, graph.literal(op.low.data)])
     limited = graph.node("Min", [limited, graph.literal(op.high.data)])
     graph.set(op, graph.cast(limited, op.to))
+
+
+@converts(DequantizeOp)
+def _dequantize(graph: GraphBuilder, op: DequantizeOp) -> None:
+    axis, block = op.axis.data, op.block.data
+    scale = graph.value(op.scale)
+    if element_type(op.scale) != f32:
+        scale = graph.cast(scale, f32)
+    codes, zero = constant_array(op.codes), None if op.zero is None else constant_array(op.zero)
+    if codes is not None and (op.zero is None or zero is not None):
+        halves = np.moveaxis(np.stack([codes & 15, codes >> 4]), 0, axis + 1)
+        shape = [dim.value or 0 for dim in dims_of(op.result)]
+        shape[axis] += shape[axis] % 2
+        numbers = np.take(halves.reshape(shape), range(op.size.data), axis)
+        if zero is None:
+            zero = np.full([dim.value or 0 for dim in dims_of(op.scale)], MIDDLE)
+        inputs = [
+            graph.shared.initializer(TensorAttr.of(array.astype(ml_dtypes.uint4)))
+            for array in (numbers, zero)
+        ]
+        inputs.insert(1, scale)
+        graph.set(op, graph.node("DequantizeLinear", inputs, axis=axis, block_size=block))
+        return
+    pairs = graph.cast(graph.value(op.codes), i32)
+    sixteen = graph.literal(16, np.int32)
+    parts = [graph.node(name, [pairs, sixteen]) for name in ("Mod", "Div")]
+    dims = dims_of(op.codes)
+    codes_ = graph.cast(_side_by_side(graph, parts, dims, op), f32)
+    middle = graph.literal(MIDDLE, np.float32)
+    if op.zero is not None:
+        zeros = [graph.cast(graph.value(op.zero), f32)] * block
+        middle = _side_by_side(graph, zeros, dims_of(op.scale), op)
+    number = graph.node("Sub", [codes_, middle])
+    scales = _side_by_side(graph, [scale] * block, dims_of(op.scale), op)
+    graph.set(op, graph.node("Mul", [number, scales]))
+
+
+def _side_by_side(
+    graph: GraphBuilder, parts: Sequence[SSAValue], dims: Sequence[Expr], op: DequantizeOp
+) -> SSAValue:
+    """The elements of parts in turns along the axis of numbers, as many as there are."""
+    axis, dims = op.axis.data, list(dims)
+    place = graph.literal([axis + 1])
+    apart = [graph.node("Unsqueeze", [part, place]) for part in parts]
+    joined = graph.node("Concat", apart, axis=axis + 1) if len(apart) > 1 else apart[0]
+    dims[axis] = dims[axis] * len(parts)
+    whole = graph.node("Reshape", [joined, graph.dims(dims)])
+    ends = [graph.literal([number]) for number in (0, op.size.data, axis)]
+    return graph.node("Slice", [whole, *ends])
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from lowerdeck.dialects.core.elementwise import (
     TanhOp,
 )
 from lowerdeck.dialects.core.linear import ContractionOp, ConvOp
+from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
@@ -286,7 +287,8 @@ class KernelFormer:
 def _is_widened_constant(group: Group) -> bool:
     """True for constants of fewer bits that a product, which reads them, makes wide."""
     (op,) = group.ops if len(group.ops) == 1 else (None,)
-    return isinstance(op, CastOp) and isinstance(op.input.owner, ConstantOp)
+    is_widening = isinstance(op, CastOp | DequantizeOp)
+    return is_widening and all(isinstance(value.owner, ConstantOp) for value in op.operands)
 
 
 def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from xdsl.dialects import arith, math
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core import tensor as core
 from lowerdeck.dialects.core.base import CoreOp
@@ -16,7 +16,8 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.index_maps import Broadcasts, MovesElements
 from lowerdeck.dialects.core.linear import BatchNormOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i64
+from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
@@ -86,6 +87,46 @@ def lower_iota(k: KernelLowering, op: IotaOp, at: Index) -> SSAValue:
 def lower_move(k: KernelLowering, op: MovesElements, at: Index) -> SSAValue:
     """The operand element that it moves."""
     return k.element(op.operands[0], op.operand_index(0, at))
+
+
+@map_rule(DequantizeOp)
+def lower_dequantize(k: KernelLowering, op: DequantizeOp, at: Index) -> SSAValue:
+    """(code - zero) * scale"""
+    number = scalars.sub(k.builder, code_of(k, op, at), zero_of(k, op, at))
+    return scalars.mul(k.builder, number, scale_of(k, op, at))
+
+
+def code_of(k: KernelLowering, op: DequantizeOp, at: Index) -> SSAValue:
+    """The integer that stands for a number of four bits, in f32."""
+    b, axis = k.builder, op.axis.data
+    byte = k.element(op.codes, [*at[:axis], at[axis] // 2, *at[axis + 1 :]])
+    code = b.add(arith.ExtUIOp(byte, i32))
+    if (upper := at[axis] % 2) != 0:
+        code = b.add(arith.ShRUIOp(code, b.as_integer(upper * 4, i32)))
+    if upper != 1:
+        code = b.add(arith.AndIOp(code, b.integer(15, i32)))
+    return b.add(arith.SIToFPOp(code, f32))
+
+
+def scale_of(k: KernelLowering, op: DequantizeOp, at: Index) -> SSAValue:
+    """The scale of the block of a number, in f32."""
+    return scalars.cast(k.builder, *_of_block(k, op, op.scale, at), f32)
+
+
+def zero_of(k: KernelLowering, op: DequantizeOp, at: Index) -> SSAValue:
+    """The zero point of the block of a number, in f32."""
+    if op.zero is None:
+        return scalars.constant(k.builder, MIDDLE, f32)
+    return scalars.cast(k.builder, *_of_block(k, op, op.zero, at), f32)
+
+
+def _of_block(
+    k: KernelLowering, op: DequantizeOp, value: SSAValue, at: Index
+) -> tuple[SSAValue, Attribute]:
+    """What the block of a number has, and its type."""
+    axis = op.axis.data
+    place = [*at[:axis], at[axis] // op.block.data, *at[axis + 1 :]]
+    return k.element(value, place), element_type(value)
 
 
 @map_rule(core.PadOp)

@@ -23,6 +23,7 @@ from lowerdeck.lowering.strategies.costs import fits, reduction_cycles, scored
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     can_be_packed,
+    in_blocks,
     is_constant,
     is_of,
     layout_in,
@@ -58,7 +59,7 @@ class DotProducts(Strategy):
             or not is_of(op, f32, f64)
         ):
             return
-        if depth is None or depth < lanes:
+        if depth is None or depth < lanes or in_blocks(op.rhs) is not None:
             return
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.lhs).is_row_major):
             return

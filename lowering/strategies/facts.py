@@ -10,6 +10,7 @@ from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp, yielded
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
+from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.estimate import ASSUMED_SIZE
@@ -48,7 +49,13 @@ def position_of(kernel: KernelOp, value: SSAValue) -> int | None:
 
 def stored(value: SSAValue) -> SSAValue:
     """What lies in memory of a value that is widened where it is read."""
-    return stored(value.owner.input) if isinstance(value.owner, CastOp) else value
+    op = value.owner
+    return stored(op.operands[0]) if isinstance(op, CastOp | DequantizeOp) else value
+
+
+def in_blocks(value: SSAValue) -> DequantizeOp | None:
+    """What widens numbers of four bits to a value."""
+    return value.owner if isinstance(value.owner, DequantizeOp) else None
 
 
 def is_constant(kernel: KernelOp, value: SSAValue) -> bool:

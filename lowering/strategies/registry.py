@@ -30,7 +30,7 @@ from lowerdeck.lowering.strategies.conversions import computed_there, conversion
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
-from lowerdeck.lowering.strategies.facts import anchors_of, is_constant, stored
+from lowerdeck.lowering.strategies.facts import anchors_of, in_blocks, is_constant, stored
 from lowerdeck.lowering.strategies.interleaved_concat import InterleavedConcat
 from lowerdeck.lowering.strategies.interleaved_maps import InterleavedMaps
 from lowerdeck.lowering.strategies.map_squares import MapSquares
@@ -126,7 +126,12 @@ def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
 def _packed(kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
     """The layouts that a strategy wants of arguments of a kernel."""
     wanted = _of_schedule(kernel, schedule).packed(kernel, schedule)
-    return {stored(value): layout for value, layout in wanted.items()}
+    return {part: layout for value, layout in wanted.items() for part in _parts(value)}
+
+
+def _parts(value: SSAValue) -> Sequence[SSAValue]:
+    """What lies in memory of a value that is widened where it is read, and its scales."""
+    return [stored(value)] if (op := in_blocks(value)) is None else op.operands
 
 
 def _is_row_major(kernel: KernelOp) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
+from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -13,6 +14,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import (
     dims_of,
@@ -28,6 +30,7 @@ from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import add_product, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
+from lowerdeck.lowering.nests.maps import code_of, scale_of, zero_of
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import (
@@ -42,6 +45,7 @@ from lowerdeck.lowering.strategies.costs import (
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     assumed_size,
+    in_blocks,
     is_constant,
     is_of,
     layout_in,
@@ -430,6 +434,8 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
         return [add_product(k, op, factor_element(k, op, 0, [*left, i]), rhs, values[0])]
 
     depth = dims_of(op.lhs)[-1]
+    if (blocks := in_blocks(op.rhs)) is not None and blocks.axis.data == len(right):
+        return _sum_of_blocks(k, op, blocks, (left, right, at[-1]))
     if depth.value is None or is_integer(element):
         return b.carry(depth, [zero], add_one)[0]
     return sum_in_parts(
@@ -441,3 +447,46 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
             count, [start], lambda i, values: add_one(first + i, values)
         )[0],
     )
+
+
+def _sum_of_blocks(
+    k: KernelLowering,
+    op: MatmulOp,
+    weight: DequantizeOp,
+    places: tuple[Sequence[Expr], Sequence[Expr], Expr],
+) -> SSAValue:
+    """
+    The sum over blocks of weights, two of which lie in a byte: of the products with their codes
+    less the zero point times the sum of the left row, times the scale.
+    """
+    b, (left, right, column) = k.builder, places
+    size, block = weight.size.data, weight.block.data
+    none = scalars.constant(b, 0, f32)
+
+    def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        factor, (products, total) = k.element(op.lhs, [*left, i]), values
+        code = code_of(k, weight, [*right, i, column])
+        return [b.fma(factor, code, products), scalars.add(b, total, factor)]
+
+    def add_block(first: Expr, count: int, total: SSAValue) -> SSAValue:
+        sums: Sequence[SSAValue] = [none, none]
+        if count > 1:
+            sums = b.carry(
+                count // 2,
+                sums,
+                lambda i, values: add_one(first + i * 2 + 1, add_one(first + i * 2, values)),
+            )
+        if count % 2:
+            sums = add_one(first + (count - 1), sums)
+        place = [*right, first, column]
+        zero = b.add(arith.NegfOp(zero_of(k, weight, place)))
+        return b.fma(b.fma(zero, sums[1], sums[0]), scale_of(k, weight, place), total)
+
+    total = none
+    if whole := size // block:
+        total = b.carry(whole, [none], lambda i, values: [add_block(i * block, block, values[0])])[
+            0
+        ]
+    if rest := size % block:
+        total = add_block(Expr.const(size - rest), rest, total)
+    return total

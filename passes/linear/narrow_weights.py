@@ -17,6 +17,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import AddOp, CastOp, MulOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp
 from lowerdeck.dialects.core.tensor import GatherOp, ReshapeOp
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -27,20 +28,25 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.passes.linear.rounding import as_bytes
+from lowerdeck.passes.linear.rounding import as_bytes, as_halves, pairs_of
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
-from lowerdeck.passes.machinery.options import WEIGHT_FORMATS
+from lowerdeck.passes.machinery.options import block_of, is_weight_format
 from lowerdeck.passes.machinery.values import Array
 
 _FLOATS = {"bf16": bf16, "fp16": f16}
 """The element types of the formats that are floats."""
+
+_HALVES = "halves of bytes"
 
 _FEWEST = 1024
 """Elements of a constant that is worth it."""
 
 _SHORTEST = 16
 """Of the sums that share a scale: fewer weights are not much larger than their scales."""
+
+_NARROWEST = 8
+"""Columns of a matrix in four bits: fewer would be filled up to vectors."""
 
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
 
@@ -54,12 +60,25 @@ class Narrow:
     """With one dimension more than the values, the first, for parts of their first."""
 
 
+@dataclass(frozen=True)
+class Halves:
+    """A constant in four bits a number, with a scale for each block along an axis."""
+
+    codes: ConstantOp
+    scale: ConstantOp
+    axis: int
+    size: int
+    block: int
+
+
 class _Store:
     """What constants have become, so that what several ops read is stored once."""
 
     def __init__(self, format_: str) -> None:
         self._element = _FLOATS.get(format_)
+        self._block = block_of(format_)
         self._narrow: dict[tuple[ConstantOp, tuple[int, ...]], Narrow | None] = {}
+        self._halves: dict[tuple[ConstantOp, int], Halves | None] = {}
 
     @property
     def name(self) -> str:
@@ -79,19 +98,38 @@ class _Store:
             self._narrow[key] = self._of(op, axes, parts)
         return self._narrow[key]
 
+    def halves(self, value: SSAValue, axis: int) -> Halves | None:
+        """A matrix in four bits a number, in blocks along an axis; None for what is none so."""
+        op = value.owner
+        if self._block is None or not isinstance(op, ConstantOp) or element_type(value) != f32:
+            return None
+        if rank_of(value) != 2:
+            return None
+        key = (op, axis)
+        if key not in self._halves:
+            array = _weights_of(op)
+            self._halves[key] = None if array is None else _as_halves(array, axis, self._block)
+        return self._halves[key]
+
     def _of(self, op: ConstantOp, axes: Sequence[int], parts: int) -> Narrow | None:
-        try:
-            array = op.array
-        except ElidedBlobError:
+        if (array := _weights_of(op)) is None:
             return None
         length = prod(array.shape[axis] for axis in axes) // parts
-        if array.size < _FEWEST or (self._element is None and length < _SHORTEST):
-            return None
-        if not all(_is_used_so(use.operation, use.index) for use in op.result.uses):
+        if self._element is None and length < _SHORTEST:
             return None
         if self._element is not None:
             return _as_floats(array, self._element)
         return _as_bytes(array, axes, parts)
+
+
+def _weights_of(op: ConstantOp) -> Array | None:
+    """The elements of a constant that only narrow ones take the place of."""
+    try:
+        array = op.array
+    except ElidedBlobError:
+        return None
+    is_weight = all(_is_used_so(use.operation, use.index) for use in op.result.uses)
+    return array if array.size >= _FEWEST and is_weight else None
 
 
 def _is_used_so(op: object, number: int) -> bool:
@@ -116,12 +154,23 @@ def _as_bytes(array: Array, axes: Sequence[int], parts: int) -> Narrow | None:
     return Narrow(ConstantOp.of(values), scale)
 
 
+def _as_halves(array: Array, axis: int, block: int) -> Halves | None:
+    is_worth_it = array.shape[axis] >= _SHORTEST and array.shape[1 - axis] >= _NARROWEST
+    if not is_worth_it or not np.isfinite(array).all():
+        return None
+    codes, scale = as_halves(array, axis, block)
+    if np.abs(scale.astype(np.float32)).max() > np.finfo(np.float32).max / MIDDLE:
+        return None
+    pairs = ConstantOp.of(pairs_of(codes, axis))
+    return Halves(pairs, ConstantOp.of(scale), axis, array.shape[axis], block)
+
+
 @dataclass(frozen=True)
 class _Factor:
     """Which operand of a product is narrow, as what, and the scale that its result takes."""
 
     operand: int
-    narrow: Narrow
+    narrow: Narrow | Halves
     scale: Array | None
 
 
@@ -138,7 +187,10 @@ class NarrowProduct(Pattern[_Factor]):
         if not op.is_uniform or not is_ranked(op):
             return None
         factor = self._factor(op)
-        return None if factor is None else Match((op,), self._store.name, factor)
+        if factor is None:
+            return None
+        is_halves = isinstance(factor.narrow, Halves)
+        return Match((op,), _HALVES if is_halves else self._store.name, factor)
 
     def _factor(self, op: Contraction) -> _Factor | None:
         if isinstance(op, MatmulOp):
@@ -154,6 +206,8 @@ class NarrowProduct(Pattern[_Factor]):
         return _Factor(1, narrow, None if narrow.scale is None else narrow.scale.reshape(column))
 
     def _of_matmul(self, op: MatmulOp) -> _Factor | None:
+        if (halves := self._store.halves(op.rhs, 0)) is not None:
+            return _Factor(1, halves, None)
         for number, axis in ((1, -2), (0, -1)):
             rank = rank_of(op.operands[number])
             if narrow := self._store.narrow(op.operands[number], (rank + axis,)):
@@ -180,7 +234,7 @@ class NarrowProduct(Pattern[_Factor]):
         rewriter.replace(op, total)
 
 
-class NarrowTable(Pattern[Narrow]):
+class NarrowTable(Pattern["Narrow | Halves"]):
     """gather(m, i) -> cast(gather(q, i)) * gather(s, i)"""
 
     name = "narrow-table"
@@ -190,17 +244,29 @@ class NarrowTable(Pattern[Narrow]):
     def __init__(self, store: _Store) -> None:
         self._store = store
 
-    def match(self, op: GatherOp) -> Match[Narrow] | None:
+    def match(self, op: GatherOp) -> Match[Narrow | Halves] | None:
         axis = op.axis.data
+        if axis == 0 and (halves := self._store.halves(op.input, 1)) is not None:
+            return Match((op,), _HALVES, halves)
         others = [k for k in range(rank_of(op.input)) if k != axis]
         narrow = self._store.narrow(op.input, others)
         return None if narrow is None else Match((op,), self._store.name, narrow)
 
-    def rewrite(self, match: Match[Narrow], rewriter: Rewriter) -> None:
+    def rewrite(self, match: Match[Narrow | Halves], rewriter: Rewriter) -> None:
         op, narrow = match.root, match.data
         assert isinstance(op, GatherOp)
         axis, inside = op.axis.data, op.inside is not None
-        table = _stored(op.input, narrow, rewriter)
+        if isinstance(narrow, Halves):
+            table, scale = _stored_halves(op.input, narrow, rewriter)
+            rows, scales = (
+                rewriter.add(GatherOp(part, op.indices, axis, inside=inside)).result
+                for part in (table, scale)
+            )
+            last = rank_of(rows) - 1
+            value = DequantizeOp(rows, scales, axis=last, size=narrow.size, block=narrow.block)
+            rewriter.replace(op, rewriter.add(value))
+            return
+        table = _stored(op.input, narrow.values, rewriter)
         rows = rewriter.add(GatherOp(table, op.indices, axis, inside=inside)).result
         value = rewriter.add(CastOp(rows, f32)).result
         if narrow.scale is not None:
@@ -210,17 +276,25 @@ class NarrowTable(Pattern[Narrow]):
         rewriter.replace(op, value)
 
 
-def _stored(old: SSAValue, narrow: Narrow, rewriter: Rewriter) -> SSAValue:
-    """The narrow constant, where the first op that reads it finds the one that it replaces."""
+def _stored(old: SSAValue, new: ConstantOp, rewriter: Rewriter) -> SSAValue:
+    """A narrow constant, where the first op that reads it finds the one that it replaces."""
     assert isinstance(old.owner, ConstantOp)
-    if narrow.values.parent is None:
-        rewriter.insert_before(old.owner, narrow.values)
-        narrow.values.result.name_hint = old.name_hint
-    return narrow.values.result
+    if new.parent is None:
+        rewriter.insert_before(old.owner, new)
+        new.result.name_hint = old.name_hint
+    return new.result
 
 
-def _widened(old: SSAValue, narrow: Narrow, rewriter: Rewriter) -> SSAValue:
-    return rewriter.add(CastOp(_stored(old, narrow, rewriter), f32)).result
+def _stored_halves(old: SSAValue, halves: Halves, rewriter: Rewriter) -> tuple[SSAValue, SSAValue]:
+    return _stored(old, halves.codes, rewriter), _stored(old, halves.scale, rewriter)
+
+
+def _widened(old: SSAValue, narrow: Narrow | Halves, rewriter: Rewriter) -> SSAValue:
+    if isinstance(narrow, Narrow):
+        return rewriter.add(CastOp(_stored(old, narrow.values, rewriter), f32)).result
+    parts = _stored_halves(old, narrow, rewriter)
+    axis, size, block = narrow.axis, narrow.size, narrow.block
+    return rewriter.add(DequantizeOp(*parts, axis=axis, size=size, block=block)).result
 
 
 def _reshaped(bias: SSAValue, dims: Sequence[Any], rewriter: Rewriter) -> SSAValue:
@@ -240,10 +314,14 @@ class NarrowWeightsPass(ModulePass):
     - gather(w, i) -> cast(gather(q, i)) * gather(s, i)
       [w has at least 1024 elements, finite in q; only such ops read it]
 
+    - x @ w -> x @ dequantize(q, s), and gather(w, i) -> dequantize(gather(q, i), gather(s, i)), of
+      a matrix w in four bits, with a scale s for each block of a column or of a row of the table
+
     Bytes have a scale s for each output channel, column, row or entry of a table, in which the
     largest magnitude of its elements is 127 (https://arxiv.org/abs/1806.08342, section 3.1.1); sums
-    of fewer than 16 products keep their weights. Halves have no scales. All else is computed in f32
-    as before, so no data is needed. Part of no pipeline but that of `--weight-format`.
+    of fewer than 16 products keep their weights. With `int4`, other weights than matrices that are
+    multiplied from the right, and tables, are bytes. Halves have no scales. All else is computed in
+    f32 as before, so no data is needed. Part of no pipeline but that of `--weight-format`.
     """
 
     name = "narrow-weights"
@@ -252,8 +330,10 @@ class NarrowWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of(ctx)
-        if (format_ := options.weight_format or options.precision) not in WEIGHT_FORMATS:
+        format_ = options.weight_format or options.precision
+        if not is_weight_format(format_):
             return
+        assert format_ is not None
         store = _Store(format_)
         patterns = [NarrowProduct(store), NarrowTable(store)]
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -45,8 +46,12 @@ def _patterns_key(patterns: str | Sequence[str] | None) -> list[str]:
 PRECISIONS = ("f32", "bf16", "int8", "auto")
 """What layers may be computed in."""
 
-WEIGHT_FORMATS = ("bf16", "fp16", "int8")
-"""How constant weights can be stored."""
+WEIGHT_FORMATS = ("bf16", "fp16", "int8", "int4", "int4:BLOCK")
+"""How constant weights can be stored; a block of weights, an even number of at least 8, shares a
+scale."""
+
+_BLOCK = 32
+"""Of `int4` alone."""
 
 
 def split_weights(
@@ -64,7 +69,16 @@ def split_weights(
 
 def is_weight_format(value: object) -> bool:
     """True for what says how weights are stored, not where they are."""
-    return value in WEIGHT_FORMATS
+    return isinstance(value, str) and (value in WEIGHT_FORMATS[:3] or block_of(value) is not None)
+
+
+def block_of(format_: str) -> int | None:
+    """How many weights of four bits share a scale; None for other formats."""
+    match = re.fullmatch(r"int4(?::([1-9][0-9]{0,8}))?", format_)
+    if match is None:
+        return None
+    size = int(match[1] or _BLOCK)
+    return size if size >= 8 and size % 2 == 0 else None
 
 
 def _values_key(values: Mapping[str, Any] | None) -> dict[str, list[Any]]:

@@ -159,3 +159,12 @@ func.func @quantized(%x : tensor<2x3xi32>, %w : tensor<2x3xi64>, %m : tensor<3xi
   %c = core.requantize real %x, %f zero 0 low -5 high 127 to i16 : (tensor<2x3xi32>, tensor<f64>) -> tensor<2x3xi16>
   func.return
 }
+
+// CHECK-LABEL: func.func @halves
+// CHECK-NEXT:    %a = core.dequantize %q, %s axis 1 size 5 block 2 : (tensor<2x3xui8>, tensor<2x3xbf16>) -> tensor<2x5xf32>
+// CHECK-NEXT:    %b = core.dequantize %q, %s, %z axis 0 size 4 block 2 : (tensor<2x3xui8>, tensor<2x3xbf16>, tensor<2x3xui8>) -> tensor<4x3xf32>
+func.func @halves(%q : tensor<2x3xui8>, %s : tensor<2x3xbf16>, %z : tensor<2x3xui8>) {
+  %a = core.dequantize %q, %s axis 1 size 5 block 2 : (tensor<2x3xui8>, tensor<2x3xbf16>) -> tensor<2x5xf32>
+  %b = core.dequantize %q, %s, %z axis 0 size 4 block 2 : (tensor<2x3xui8>, tensor<2x3xbf16>, tensor<2x3xui8>) -> tensor<4x3xf32>
+  func.return
+}

@@ -429,3 +429,43 @@ func.func @requantize_c4(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32
   %r = core.requantize double %x, %n, %m zero 0 low 0 high 1 to i8 : (tensor<2xi32>, tensor<3xi32>, tensor<i32>) -> tensor<2xi8>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.dequantize': codes of type i8, scales of f32, zero points of None (C1)
+func.func @dequantize_c1(%q : tensor<2x3xi8>, %s : tensor<1x3xf32>) {
+  %r = core.dequantize %q, %s axis 0 size 4 block 4 : (tensor<2x3xi8>, tensor<1x3xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.dequantize': axis 2 is out of range for rank 2 (C2)
+func.func @dequantize_c2_axis(%q : tensor<2x3xui8>, %s : tensor<1x3xf32>) {
+  %r = core.dequantize %q, %s axis 2 size 4 block 4 : (tensor<2x3xui8>, tensor<1x3xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.dequantize': size 4, block 0 (C2)
+func.func @dequantize_c2_block(%q : tensor<2x3xui8>, %s : tensor<1x3xf32>) {
+  %r = core.dequantize %q, %s axis 0 size 4 block 0 : (tensor<2x3xui8>, tensor<1x3xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.dequantize': an operand of ['2', '3'], expected ['3', '3'] (C3)
+func.func @dequantize_c3_codes(%q : tensor<2x3xui8>, %s : tensor<1x3xf32>) {
+  %r = core.dequantize %q, %s axis 0 size 5 block 8 : (tensor<2x3xui8>, tensor<1x3xf32>) -> tensor<5x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.dequantize': an operand of ['1', '3'], expected ['2', '3'] (C3)
+func.func @dequantize_c3_zeros(%q : tensor<2x3xui8>, %s : tensor<2x3xf32>, %z : tensor<1x3xui8>) {
+  %r = core.dequantize %q, %s, %z axis 0 size 4 block 3 : (tensor<2x3xui8>, tensor<2x3xf32>, tensor<1x3xui8>) -> tensor<4x3xf32>
+  func.return
+}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
@@ -24,7 +25,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.enums import Predicate, ScatterReduction
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.quantize import DequantizeOp, RequantizeOp
 from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i32, i64, ui8
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
@@ -788,6 +789,23 @@ def test_requantize(rounding: str) -> None:
 
     found = check(inputs, program)
     assert len({*found["result:0"].ravel().tolist()}) > 10
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_halves_of_bytes(computed: bool) -> None:
+    """Of constants they are numbers of four bits of ONNX; with an odd size and a short block."""
+    codes = integers(3, 4, low=0, high=256, dtype=np.uint8)
+    scale = RANDOM.standard_normal((3, 3)).astype(ml_dtypes.bfloat16)
+    zero = integers(3, 3, low=0, high=16, dtype=np.uint8)
+
+    def program(x: SSAValue, q: SSAValue | None = None) -> tuple[SSAValue, SSAValue]:
+        q = ConstantOp.of(codes).result if q is None else q
+        s, z = ConstantOp.of(scale).result, ConstantOp.of(zero).result
+        values = [DequantizeOp(q, s, each, axis=1, size=7, block=3).result for each in (None, z)]
+        return elementwise.MulOp(values[0], x).result, values[1]
+
+    inputs: dict[str, NDArray[Any]] = {"x": RANDOM.standard_normal((3, 7)).astype(np.float32)}
+    check({**inputs, "q": codes} if computed else inputs, program)
 
 
 def test_pools_of_bytes() -> None:

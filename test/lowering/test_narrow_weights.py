@@ -14,6 +14,7 @@ import lowerdeck
 from lowerdeck.compiler import generate, import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.targets import obstacle
+from lowerdeck.passes.linear.rounding import as_halves, pairs_of
 from lowerdeck.passes.machinery.options import CompileOptions
 
 from .forms import EVERY_FORM  # noqa: TID251  (these are tests, not the folder of sources)
@@ -85,7 +86,7 @@ def write_model(path: Path, forms: dict[str, Any]) -> dict[str, Array]:
     return inputs
 
 
-ERRORS = {"bf16": 2.0**-8, "fp16": 2.0**-11, "int8": 2.0**-7}
+ERRORS = {"bf16": 2.0**-8, "fp16": 2.0**-11, "int8": 2.0**-7, "int4": 2.0**-3, "int4:10": 2.0**-3}
 """The largest difference of a weight, by the largest of its channel."""
 
 
@@ -113,6 +114,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Arra
         ("int8", "c99"),
         ("bf16", "native"),
         ("fp16", "native"),
+        ("int4:10", "native"),
+        ("int4", "c99"),
     ],
 )
 def test_the_c_computes_with_rounded_weights(
@@ -141,7 +144,63 @@ def test_the_c_computes_with_rounded_weights(
         tolerance = 2e-5 * max(np.abs(expected).max(), 1)
         np.testing.assert_allclose(found[name], expected, 0, tolerance, err_msg=name)
     whole = Path(path).stat().st_size
-    assert compiled.weights_size < whole * (0.33 if weight_format == "int8" else 0.65)
+    assert compiled.weights_size < whole * (0.33 if weight_format.startswith("int") else 0.65)
+
+
+MAP = """
+func.func @main(%q : tensor<3x4xui8>, %s : tensor<3x3xf16>, %z : tensor<3x3xui8>)
+    -> tensor<3x7xf32> {
+  %w = core.dequantize %q, %s, %z axis 1 size 7 block 3
+      : (tensor<3x4xui8>, tensor<3x3xf16>, tensor<3x3xui8>) -> tensor<3x7xf32>
+  func.return %w : tensor<3x7xf32>
+}
+"""
+
+
+def test_halves_of_bytes_by_their_definition(tmp_path: Path) -> None:
+    """Number by number: the interpreter, and C of computed codes."""
+    codes, zeros = RANDOM.integers(0, 256, (3, 4)), RANDOM.integers(0, 16, (3, 3))
+    scales = RANDOM.standard_normal((3, 3)).astype(np.float16)
+    inputs = {"0": codes.astype(np.uint8), "1": scales, "2": zeros.astype(np.uint8)}
+    expected = [
+        [
+            ((int(codes[i, k // 2]) >> (4 * (k % 2)) & 15) - int(zeros[i, k // 3]))
+            * float(scales[i, k // 3])
+            for k in range(7)
+        ]
+        for i in range(3)
+    ]
+    (tmp_path / "map.mlir").write_text(MAP)
+    module, _ = import_and_lower(str(tmp_path / "map.mlir"), "optimized", CompileOptions())
+    compiled = lowerdeck.compile(tmp_path / "map.mlir", cache=False)
+    for found in (run_module(module, inputs), compiled(inputs)):
+        np.testing.assert_array_equal(next(iter(found.values())), np.array(expected, np.float32))
+
+
+def test_scales_of_blocks_round_least() -> None:
+    """No scale in place of the found one, for a block, would make a smaller error by much."""
+    weights = of_ranges((70, 12))
+    codes, scales = as_halves(weights, 0, 32)
+    assert codes.max() <= 15
+    assert scales.shape == (3, 12)
+    numbers = (codes.astype(np.float32) - 8) * np.repeat(scales.astype(np.float32), 32, 0)[:70]
+    plain = np.abs(weights[:32]).max(0) / 7
+    rounded = np.clip(np.rint(weights[:32] / plain), -8, 7) * plain
+    error = np.square(numbers - weights)[:32].sum(0)
+    assert (error <= 1.02 * np.square(rounded - weights[:32]).sum(0)).all()
+    pairs = pairs_of(codes, 0)
+    assert pairs.shape == (35, 12)
+    np.testing.assert_array_equal(pairs & 15, codes[0::2])
+    np.testing.assert_array_equal(pairs >> 4, codes[1::2])
+
+
+@pytest.mark.parametrize(
+    "weight_format", ["int4:", "int4:7", "int4:4", "int4:x", "int3", "int8:32"]
+)
+def test_other_formats_are_refused(weight_format: str, tmp_path: Path) -> None:
+    (tmp_path / "map.mlir").write_text(MAP)
+    with pytest.raises(lowerdeck.LowerdeckError, match="is not one of bf16, fp16, int8, int4"):
+        lowerdeck.compile(tmp_path / "map.mlir", weight_format=weight_format)
 
 
 @pytest.mark.parametrize("weight_format", [None, *ERRORS])

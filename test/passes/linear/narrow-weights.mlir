@@ -1,5 +1,6 @@
 // RUN: opt-tool %s --weight-format=int8 --pass-pipeline=narrow-weights --split-input-file | filecheck %s
 // RUN: opt-tool %s --weight-format=bf16 --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=BF16
+// RUN: opt-tool %s --weight-format=int4 --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=INT4
 // RUN: opt-tool %s --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=NONE
 
 // A scale a column; the bytes are where the constant was.
@@ -16,6 +17,12 @@
 // BF16-NEXT:     func.return %[[Y]]
 // NONE-NOT:      i8
 // NONE-NOT:      bf16
+// INT4-LABEL: @columns
+// INT4-NEXT:     %[[Q:.*]] = core.constant {{.*}} : tensor<16x32xui8>
+// INT4-NEXT:     %[[S:.*]] = core.constant {{.*}} : tensor<1x32xbf16>
+// INT4-NEXT:     %[[W:.*]] = core.dequantize %[[Q]], %[[S]] axis 0 size 32 block 32
+// INT4-NEXT:     %[[Y:.*]] = core.matmul %x, %[[W]]
+// INT4-NEXT:     func.return %[[Y]]
 func.func @columns(%x : tensor<3x32xf32>) -> tensor<3x32xf32> {
   %w = core.constant dense<0.5> : tensor<32x32xf32>
   %y = core.matmul %x, %w : (tensor<3x32xf32>, tensor<32x32xf32>) -> tensor<3x32xf32>
@@ -24,7 +31,9 @@ func.func @columns(%x : tensor<3x32xf32>) -> tensor<3x32xf32> {
 
 // -----
 
-// A scale a row of the left matrix.
+// A scale a row of the left matrix, whose weights are no halves of bytes.
+// INT4-LABEL: @rows
+// INT4:          core.constant {{.*}} : tensor<32x32xi8>
 // CHECK-LABEL: @rows
 // CHECK:         core.matmul %{{.*}}, %x
 // CHECK-NEXT:    %[[S:.*]] = core.constant dense<{{.*}}> : tensor<32x1xf32>
@@ -81,6 +90,10 @@ func.func @backward(%x : tensor<1x16x4x4xf32>) -> tensor<1x16x6x6xf32> {
 // CHECK-NEXT:    %[[F:.*]] = core.gather %[[S]], %i axis 0 : {{.*}} -> tensor<2x1xf32>
 // CHECK-NEXT:    core.mul %[[W]], %[[F]]
 // CHECK:         core.cast %[[Q]] to f32
+// INT4-LABEL: @table
+// INT4:          %[[R:.*]] = core.gather %{{.*}}, %i axis 0 : (tensor<32x16xui8>
+// INT4-NEXT:     %[[F:.*]] = core.gather %{{.*}}, %i axis 0 : (tensor<32x1xbf16>
+// INT4-NEXT:     core.dequantize %[[R]], %[[F]] axis 1 size 32 block 32
 func.func @table(%i : tensor<2xi64>, %x : tensor<32x3xf32>) -> (tensor<2x32xf32>, tensor<32x3xf32>) {
   %w = core.constant dense<0.5> : tensor<32x32xf32>
   %y = core.gather %w, %i axis 0 : (tensor<32x32xf32>, tensor<2xi64>) -> tensor<2x32xf32>
