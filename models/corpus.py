@@ -1,7 +1,7 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python -m models.corpus tf1|caffe|tflite|keras|pt2|paddle|mindir|mxnet
+    python -m models.corpus tf1|caffe|tflite|keras|pt2|paddle|mindir|mxnet|darknet
                            [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
                            [--jobs N | --ray [ADDRESS]]
@@ -447,9 +447,8 @@ def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], engine: Engi
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
-    parser.add_argument(
-        "kind", choices=("tf1", "caffe", "tflite", "keras", "pt2", "paddle", "mindir", "mxnet")
-    )
+    kinds = "tf1 caffe tflite keras pt2 paddle mindir mxnet darknet"
+    parser.add_argument("kind", choices=kinds.split())
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")
     ways.add_argument(

@@ -27,25 +27,31 @@ def write_net(
     *,
     seed: int = 0,
     version: tuple[int, int, int] = (0, 2, 5),
+    gain: float = 1.0,
 ) -> Path:
-    """Write a cfg and its weights; the path of the cfg."""
+    """
+    Write a cfg and its weights; the path of the cfg. `gain` times are the scales of batch
+    normalizations, so that numbers stay small in deep nets with sums.
+    """
     path = folder / f"{name}.cfg"
     path.write_text(text)
     random = np.random.default_rng(seed)
-    lists = [_numbers(random, part, shape) for _, part, shape in weight_shapes(path)]
+    lists = [_numbers(random, part, shape, gain) for _, part, shape in weight_shapes(path)]
     has_long = version[0] * 10 + version[1] >= 2
     header = struct.pack("<3i" + ("q" if has_long else "i"), *version, 32)
     path.with_suffix(".weights").write_bytes(header + b"".join(one.tobytes() for one in lists))
     return path
 
 
-def _numbers(random: np.random.Generator, part: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _numbers(
+    random: np.random.Generator, part: str, shape: tuple[int, ...], gain: float
+) -> NDArray[np.float32]:
     numbers: NDArray[Any] = random.normal(size=shape)
     match part.rpartition(".")[2]:
         case "variance":
             numbers = 0.5 + random.random(shape)
         case "scales":
-            numbers = 1 + 0.2 * numbers
+            numbers = gain * (1 + 0.2 * numbers)
         case "biases" | "mean":
             numbers *= 0.2
         case _:

@@ -2,8 +2,11 @@
 Well-known nets of DarkNet, by their layers: of any width, so that small ones are quick to test.
 
     python -m models.darknet_networks FOLDER [NAME ...]
+    python -m models.darknet_answers FOLDER
+    python -m models.corpus darknet --corpus FOLDER
 
-writes each net as NAME.cfg and NAME.weights, with random weights.
+The first writes each net with random weights into a folder of its own below FOLDER/darknet, the
+second, in a Python that has OpenCV, an input and what OpenCV's DNN gives for it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,13 @@ from pathlib import Path
 
 from models.darknet_nets import net, write_net
 
+_SIZE = 96
+"""Of images."""
+_GAIN = 0.6
+"""Keeps the numbers of the deepest nets small."""
 _ANCHORS = "10,13,16,30,33,23,30,61,62,45,59,119,116,90,156,198,373,326"
+_ALL = "thresh=0"
+"""OpenCV makes zeros of scores below 0.2 otherwise; DarkNet does not read it."""
 
 
 class _Layers:
@@ -71,7 +80,9 @@ class _Layers:
         """The convolution of a head, and the head."""
         filters = (mask.count(",") + 1) * (5 + self.classes)
         self.add(f"convolutional size=1 pad=1 filters={filters} activation={to}")
-        return self.add(f"yolo mask={mask} anchors={_ANCHORS} classes={self.classes} num=9 {more}")
+        return self.add(
+            f"yolo mask={mask} anchors={_ANCHORS} classes={self.classes} num=9 {_ALL} {more}"
+        )
 
     def pyramid(self) -> int:
         """Pools of three sizes beside what they are of."""
@@ -93,9 +104,10 @@ def _yolov2_tiny(n: _Layers) -> None:
     n.conv(1024, 3)
     n.conv(512, 3)
     n.add(f"convolutional size=1 pad=1 filters={5 * (5 + n.classes)} activation=linear")
+    # Of sizes so far apart that OpenCV suppresses none.
     n.add(
-        f"region anchors=0.57,0.68,1.87,2.06,3.34,5.47,7.88,3.53,9.77,9.17 classes={n.classes} "
-        "coords=4 num=5 softmax=1"
+        f"region anchors=0.01,0.01,0.03,0.03,0.09,0.09,0.27,0.27,0.81,0.81 classes={n.classes} "
+        f"coords=4 num=5 softmax=1 {_ALL}"
     )
 
 
@@ -353,7 +365,9 @@ def main(argv: Sequence[str]) -> int:
     """Write nets with random weights."""
     folder, *names = argv
     for name in names or NETWORKS:
-        print(write_net(Path(folder), name, network(name)))
+        own = Path(folder) / "darknet" / name
+        own.mkdir(parents=True, exist_ok=True)
+        print(write_net(own, name, network(name, size=_SIZE), seed=3, gain=_GAIN))
     return 0
 
 

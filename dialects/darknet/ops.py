@@ -21,7 +21,8 @@ class DarknetOp(ArgumentsOp):
     which follows its result as further results. All else are the keys of the section.
     `transposed` says that the weights of connected layers are stored by columns; `net_height` and
     `net_width` are the sizes of the image that a net sees, which the anchors of heads refer to, and
-    `batch` is the number of items for which there are implicit weights.
+    `batch` is the number of items for which there are implicit weights. `parents` has the class
+    above each class of a tree, and -1 for those that have none.
 
     Constraints:
 
@@ -47,6 +48,7 @@ _OPERANDS = (
     Argument("others", "[]", None),
     Argument("weights", "[]", None),
     Argument("states", "[]", None),
+    Argument("parents", "", None),
 )
 
 _OPTIONS = (

@@ -31,7 +31,7 @@ conv_lstm        : output=1 {_CONVOLUTION} activation=linear peephole=0 bottlene
                    lstm_activation=tanh state_constrain=32
 convolutional conv : filters=1 groups=1 size=1 stride=1 stride_x=-1 stride_y=-1 dilation=1 pad=0
                    padding=0 activation=logistic batch_normalize=0 cbn=0 antialiasing=0 binary=0
-                   xnor=0 flipped=0 share_index={NO_SHARE}
+                   xnor=0 bin_output=0 flipped=0 share_index={NO_SHARE}
 cost             :
 crnn             : output=1 hidden=1 {_CONVOLUTION} activation=logistic shortcut=0
 crop             : crop_height=1 crop_width=1 noadjust=0
@@ -79,8 +79,8 @@ NETWORK = ("net", "network")
 IGNORED = frozenset(
     """
     B1 B2 absolute adam adversarial_lr angle aspect assisted_excitation attention augment_speed
-    badlabels_rejection_percentage batch beta_nms bias_match bin_output blur burn_in burnin_update
-    clip cls_normalizer contrastive contrastive_color contrastive_jit_flip contrastive_neg_max
+    badlabels_rejection_percentage batch beta_nms bias_match blur burn_in burnin_update clip
+    cls_normalizer contrastive contrastive_color contrastive_jit_flip contrastive_neg_max
     coord_scale coordconv counters_per_class cutmix decay delta_normalizer dets_for_show
     dets_for_track dont_update dot dropblock dropblock_size_abs dropblock_size_rel
     dynamic_minibatch ema_alpha embedding_layer eps equidistant_point exposure flip focal_loss

@@ -50,6 +50,10 @@ class Convolution:
     """Before it is multiplied by the dilation."""
     is_normalized: bool
     is_flipped: bool = False
+    has_signs: bool = False
+    """True if a filter is its signs times the mean of its absolute values."""
+    takes_signs: bool = False
+    """True if the signs of the image are taken, too; padding is -1 then."""
 
     @property
     def kernel(self) -> Shape:
@@ -131,14 +135,11 @@ def image_of(shape: Shape) -> tuple[int, int, int]:
 
 def convolution_of(keys: Keys, channels: int, filters: int | None = None) -> Convolution:
     """The convolution that the keys of a section describe."""
-    if keys.get("xnor") or keys.get("binary"):
-        raise ShapeError(
-            "found binary weights (xnor=1, binary=1), expected numbers: what DarkNet computes of "
-            "them depends on its build"
-        )
     size, stride = positive(keys, "size", "stride")
     dilation = positive(keys, "dilation")[0] if size > 1 else 1
-    groups = max(integer(keys, "groups"), 1)
+    takes_signs, has_signs = bool(keys.get("xnor")), bool(keys.get("binary"))
+    # DarkNet has no groups of signs.
+    groups = 1 if takes_signs else max(integer(keys, "groups"), 1)
     filters = positive(keys, "filters")[0] if filters is None else filters
     if channels % groups or filters % groups:
         raise ShapeError(
@@ -149,8 +150,23 @@ def convolution_of(keys: Keys, channels: int, filters: int | None = None) -> Con
     is_normalized = bool(keys["batch_normalize"] or keys.get("cbn"))
     flipped = bool(keys.get("flipped"))
     padding = _padding(keys, size)
+    if takes_signs and (dilation > 1 or len(set(strides)) > 1 or "filters" not in keys):
+        raise ShapeError(
+            "found xnor=1 with dilation, unequal strides, or in a layer that remembers; expected a "
+            "convolution without: what DarkNet computes of it depends on its build"
+        )
     return Convolution(
-        channels, filters, groups, size, strides, dilation, padding, is_normalized, flipped
+        channels,
+        filters,
+        groups,
+        size,
+        strides,
+        dilation,
+        padding,
+        is_normalized,
+        is_flipped=flipped,
+        has_signs=has_signs or takes_signs,
+        takes_signs=takes_signs,
     )
 
 
@@ -334,6 +350,8 @@ def _several(
 def _convolutional(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> Layer:
     del transposed
     image = image_of(shapes[0])
+    if keys["xnor"] and keys["antialiasing"]:
+        raise ShapeError("found xnor=1 with antialiasing, expected one of both: DarkNet mixes them")
     convolution = convolution_of(_at_blur(keys), image[0])
     result = convolution.result(image)
     if (blur := blur_of(keys, result)) is not None:
@@ -465,11 +483,6 @@ def _numbers(found: int, expected: int, formula: str) -> None:
 def _region(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> Layer:
     del transposed
     _four(keys)
-    if keys["tree"] is not None:
-        raise ShapeError(
-            f"found a tree of classes ({keys['tree']}), expected classes side by side; leave the "
-            "section out and evaluate the tree on what it gets (--raw-heads)"
-        )
     classes, num = positive(keys, "classes", "num")
     channels, height, width = image_of(shapes[0])
     _numbers(channels, num * (5 + classes), "num * (5 + classes)")
@@ -661,8 +674,6 @@ def _shortcut(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> Layer:
 @_makes("softmax")
 def _softmax(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> Layer:
     del transposed
-    if keys["tree"] is not None:
-        raise ShapeError(f"found a tree of classes ({keys['tree']}), expected classes side by side")
     (groups,) = positive(keys, "groups")
     _divisible([prod(shapes[0])], groups, "numbers")
     if keys["spatial"]:

@@ -35,14 +35,21 @@ def _inventory(request: Request) -> Iterator[Use]:
         yield Use(block.section, block.name)
 
 
-def _weights(path: str, options: Mapping[str, OptionValue]) -> list[str]:
+def _other_files(path: str, options: Mapping[str, OptionValue]) -> list[str]:
+    from lowerdeck.frontends.darknet.parse import CfgParser
+    from lowerdeck.frontends.darknet.tree import find_tree
     from lowerdeck.frontends.darknet.weights import find_weights
 
     if not path.endswith(".cfg"):
         return []
     given = options.get("weights")
     found = find_weights(path) if given is None else os.fspath(cast(str, given))
-    return [found] if found is not None and os.path.isfile(found) else []
+    names = [block.given["tree"] for block in CfgParser(path).blocks() if "tree" in block.given]
+    return [
+        file
+        for file in (found, *(find_tree(path, name) for name in names))
+        if file is not None and os.path.isfile(file)
+    ]
 
 
 def _facts(path: str) -> dict[str, str]:
@@ -63,6 +70,6 @@ FRONTEND = Frontend(
     formats=(FileFormat("darknet", ".cfg", first_fields=frozenset(["[net]", "[network]"])),),
     load=_load,
     inventory=_inventory,
-    other_files=_weights,
+    other_files=_other_files,
     facts=_facts,
 )

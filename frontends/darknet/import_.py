@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -37,6 +38,7 @@ from lowerdeck.dialects.darknet.shapes import (
     layer_of,
 )
 from lowerdeck.frontends.darknet.parse import Block, CfgParser
+from lowerdeck.frontends.darknet.tree import find_tree, read_tree
 from lowerdeck.frontends.darknet.weights import find_weights, open_weights, read_header
 from lowerdeck.frontends.errors import FrontendError
 
@@ -95,6 +97,8 @@ class _Node:
     """None if something was wrong with it."""
     is_blurred: bool = False
     """True if the next layer gets another size than DarkNet says of the result."""
+    parents: list[int] | None = None
+    """The tree of classes."""
     values: list[SSAValue] = field(default_factory=list[SSAValue])
     weights: list[SSAValue] = field(default_factory=list[SSAValue])
 
@@ -182,7 +186,25 @@ class _Importer:
                 node.shared = None
         for source in sources:
             self._check_source(node, source)
+        self._keep_activations(node)
+        if keys.get("tree") is not None:
+            self._read_tree(node, str(keys["tree"]))
         return node
+
+    def _keep_activations(self, node: _Node) -> None:
+        """What sums and joins read is activated in spite of `bin_output`, as in DarkNet."""
+        read = node.sources if node.section == "route" else node.sources[:2]
+        for source in read if node.section in _READERS else ():
+            if source >= 0:
+                self.nodes[source].block.keys.pop("bin_output", None)
+
+    def _read_tree(self, node: _Node, name: str) -> None:
+        path = find_tree(self.file, name)
+        if path is None:
+            message = f"found no file {name} beside the cfg or one folder above, expected the tree"
+            self.parser.report(node.block, message)
+            return
+        node.parents = read_tree(path)
 
     def _others(self, node: _Node, name: str) -> list[int]:
         try:
@@ -391,6 +413,11 @@ class _Importer:
             given["weights"] = node.weights
         if before:
             given["states"] = list(before)
+        if node.parents is not None:
+            parents = ConstantOp.of(np.array(node.parents, np.int64))
+            parents.location = location
+            main.add_op(parents)
+            given["parents"] = parents.result
         for key, value in (node.block.keys | _options(node, self.net, self.batch)).items():
             if key not in _WIRES:
                 given[key] = plain_attribute(value)
@@ -402,6 +429,9 @@ class _Importer:
         main.add_op(op)
         node.values = list(op.results)
 
+
+_READERS = ("route", "sam", "scale_channels", "shortcut")
+"""Sections for whose sources `bin_output` does not hold."""
 
 _WIRES = ("from", "layers", "share_index")
 """Keys that operands stand for."""

@@ -32,6 +32,9 @@ _OF_CONVOLUTIONS = [
     "normalize_channels_softmax",
     "normalize_channels_softmax_maxval",
 ]
+TREE = "a -1\nb\nc 0\nd 0\ne 0\nf 3\ng 3\nh 1\ni 6\n"
+"""Of classes, some of which have the same parent."""
+
 FORMS = {
     "activations": net(
         *[
@@ -234,6 +237,28 @@ FORMS = {
     "gaussian_r": net(
         "convolutional filters=11 size=3 stride=2 pad=1 activation=linear",
         "Gaussian_yolo yolo_point=right_bottom mask=0 classes=2 num=1 anchors=3,4",
+        channels=3,
+        height=9,
+        width=14,
+    ),
+    "xnor": net(
+        conv(5, 3),
+        conv(32, 3, 1, "leaky", "xnor=1 bin_output=1"),
+        conv(32, 3, 2, "leaky", "xnor=1 bin_output=1 groups=4"),
+        "maxpool size=2 stride=1",
+        "convolutional filters=6 size=1 xnor=1 bin_output=1 activation=mish",
+        conv(6, 3, 1, "relu", "xnor=1"),
+        "shortcut from=-2",
+        **_IMAGE,
+    ),
+    "tree": net(
+        "connected output=9 activation=linear",
+        "softmax tree=data/words.tree temperature=.5",
+        **_IMAGE,
+    ),
+    "region_tree": net(
+        "convolutional filters=28 size=3 stride=2 pad=1 activation=linear",
+        "region anchors=1.08,1.19,3.42,4.41 classes=9 num=2 softmax=1 classfix=-1 tree=words.tree",
         channels=3,
         height=9,
         width=14,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from math import prod
@@ -27,7 +28,7 @@ from lowerdeck.passes.legalize.walk import LegalizationError
 from models.darknet_nets import conv, head, net, write_net
 from models.darknet_networks import NETWORKS, network
 
-from .darknet_forms import CALLS, FORMS  # noqa: TID251
+from .darknet_forms import CALLS, FORMS, TREE  # noqa: TID251
 
 Array = NDArray[Any]
 
@@ -53,9 +54,18 @@ def _inputs(path: Path, calls: int) -> Array:
     return np.random.default_rng(1).normal(size=(calls, *shape)).astype(np.float32)
 
 
+def _net_with_tree(folder: Path, text: str) -> Path:
+    """A net with a file of classes beside it, and one folder above."""
+    above = folder.parent / "data"
+    for place in (folder, above):
+        place.mkdir(parents=True)
+        (place / "words.tree").write_text(TREE)
+    return write_net(folder, "net", text)
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_layer_gives_what_darknet_gives(name: str, tmp_path: Path) -> None:
-    path = write_net(tmp_path, "net", FORMS[name])
+    path = _net_with_tree(tmp_path / "nets", FORMS[name])
     calls = CALLS.get(name, 1)
     with np.load(RESULTS) as results:
         expected = {key: results[key] for key in results.files if key.startswith(f"{name}/")}
@@ -371,7 +381,10 @@ REFUSED = [
     (net("maxpool size=20 padding=1"), "found windows of 20 over 8 with 1 of padding"),
     (net("conv activation=sigmoid"), "found activation=sigmoid, expected one of"),
     (net("connected activation=mish"), "found activation=mish, expected one of"),
-    (net("conv xnor=1"), "found binary weights"),
+    (net("conv xnor=1 size=3 pad=1 dilation=2"), "found xnor=1 with dilation"),
+    (net("conv xnor=1 stride_x=2"), "found xnor=1 with dilation, unequal strides"),
+    (net("crnn xnor=1"), "or in a layer that remembers"),
+    (net("conv xnor=1 antialiasing=1"), "found xnor=1 with antialiasing"),
     (net("conv groups=2"), "found 2 groups of 3 channels and 1 filters"),
     (net("conv size=3 dilation=2"), "found dilation 2 with size 3 and padding 0"),
     (net("conv dontload=1"), "found dontload=1, expected weights of all layers in the file"),
@@ -390,7 +403,7 @@ REFUSED = [
     (net("cost", "conv"), "it reads 'cost_0', which training alone computes"),
     (net("conv antialiasing=1 stride=2", "conv", "route layers=0"), "with antialiasing"),
     (net("yolo mask=3 classes=1"), "found 3 in the mask of 1 anchors"),
-    (net("region tree=a.tree"), "found a tree of classes (a.tree)"),
+    (net("region tree=a.tree"), "found no file a.tree beside the cfg"),
     (net("reorg stride=3"), "expected multiples of the stride 3"),
     (net("conv_lstm bottleneck=1 pad=1"), "DarkNet has it on GPUs alone"),
     (net("upsample stride=100000"), "numbers, expected 1 to 2147483647"),
@@ -408,6 +421,36 @@ def test_what_darknet_has_no_result_for_is_refused(text: str, message: str, tmp_
     assert isinstance(caught.value, LegalizationError) or str(caught.value).startswith(
         str(tmp_path / "net.cfg")
     )
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ("a -1\nb 0", "a tree of 2 classes"),
+        ("a -1\nb 0\nc 2", "line 3: found 'c 2', expected a name and the number of a class"),
+        ("a -1\nb x\nc 0", "line 2: found 'b x'"),
+        ("", "a tree of 1 classes"),
+    ],
+)
+def test_trees_that_are_none_are_refused(tree: str, message: str, tmp_path: Path) -> None:
+    text = net("softmax tree=a.tree", channels=3, height=1, width=1)
+    (tmp_path / "a.tree").write_text(tree)
+    with pytest.raises((FrontendError, LegalizationError), match=re.escape(message)):
+        _legal(write_net(tmp_path, "net", text))
+
+
+def test_filters_alone_may_be_signs(tmp_path: Path) -> None:
+    path = write_net(tmp_path, "net", net("conv filters=2 size=3 binary=1 activation=linear"))
+    biases, weights = [
+        np.frombuffer(path.with_suffix(".weights").read_bytes(), np.float32, count, 20 + 4 * start)
+        for start, count in ((0, 2), (2, 54))
+    ]
+    filters = weights.reshape(2, 27)
+    signs = np.where(filters > 0, 1, -1) * np.abs(filters).mean(1, keepdims=True)
+    given = _inputs(path, 1)[0]
+    (found,) = map(np.asarray, _legal(path)({"input": given}).values())
+    want = signs @ given[0, :, 2:5, 1:4].reshape(-1) + biases
+    np.testing.assert_allclose(found[0, :, 2, 1], want, rtol=1e-5)
 
 
 def test_all_that_is_wrong_is_listed(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.types import f32
 from lowerdeck.dialects.darknet.shapes import anchors_of, image_of, positive
 from lowerdeck.passes.legalize.darknet.activation import logistic
 from lowerdeck.passes.legalize.darknet.legalizer import DarknetLegalizer
 from lowerdeck.passes.legalize.darknet.registry import Results, legalizes
+from lowerdeck.passes.legalize.darknet.tree import along_tree, last_probable, of_tree
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 
@@ -115,14 +117,22 @@ def legalize_gaussian_yolo(builder: DarknetLegalizer) -> Results:
 
 @legalizes("region")
 def legalize_region(builder: DarknetLegalizer) -> Results:
-    """As `yolo` with anchors in cells; classes are a softmax, or as they are without `softmax`."""
+    """
+    As `yolo` with anchors in cells; classes are a softmax, or as they are without `softmax`. With
+    `tree` the last class that is more probable than not, with all above it, has its probability as
+    its score, and others none.
+    """
     cells = _Cells(builder, positive(builder.keys, "num")[0])
     objectness, classes = logistic(cells.part(4)), cells.rest(5)
-    if builder.flag("softmax"):
+    has_tree = builder.keys["tree"] is not None
+    if builder.flag("softmax") and not has_tree:
         classes = TensorValue(builder, builder.add(SoftmaxOp(classes.value, 2)))
-    scale = objectness
+    scale = TensorValue.number(builder, 1, f32) if has_tree else objectness
     if builder.integer("classfix") == -1:
-        scale = objectness.lt(0.5).where(objectness * 0, objectness)
+        scale = objectness.lt(0.5).where(objectness * 0, scale)
+    if has_tree:
+        parents = builder.parents(positive(builder.keys, "classes")[0])
+        classes = last_probable(along_tree(of_tree(classes, 2, parents), 2, parents), 2)
     boxes = [
         cells.places(logistic(cells.part(0, 2))),
         cells.sizes(cells.part(2, 2).exp(), cells.width, cells.height),

@@ -11,6 +11,7 @@ from lowerdeck.dialects.darknet.shapes import image_of, step_of
 from lowerdeck.passes.legalize.darknet.activation import of_shortcut
 from lowerdeck.passes.legalize.darknet.legalizer import DarknetLegalizer
 from lowerdeck.passes.legalize.darknet.registry import Results, legalizes
+from lowerdeck.passes.legalize.darknet.tree import of_tree
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 
@@ -102,11 +103,17 @@ def _factors(builder: DarknetLegalizer) -> TensorValue | None:
 
 @legalizes("softmax")
 def legalize_softmax(builder: DarknetLegalizer) -> Results:
-    """Over the numbers of each of several groups, or with `spatial` over channels."""
+    """
+    Over the numbers of each of several groups, or with `spatial` over channels, or with `tree` over
+    those of one parent.
+    """
     keys, shape = builder.keys, builder.shapes[0]
     temperature = builder.number("temperature")
     x = builder.x
     x = x if temperature == 1 else x / TensorValue.number(builder, temperature, f32)
+    if keys["tree"] is not None:
+        classes = int(np.prod(shape))
+        return [of_tree(x.reshape([builder.batch, classes]), 1, builder.parents(classes)).value]
     if not keys["spatial"]:
         groups = builder.integer("groups")
         x = x.reshape([builder.batch, groups, int(np.prod(shape)) // groups])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, MatmulOp
+from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.darknet.ops import DarknetOp
 from lowerdeck.dialects.darknet.shapes import Convolution, Layer, Shape, layer_of
@@ -20,6 +23,11 @@ EPSILON = 1e-5
 """What is added to variances."""
 
 
+def _signs(x: TensorValue) -> TensorValue:
+    """1 where a number is positive, -1 where it is not."""
+    return x.gt(0).where(TensorValue.number(x.builder, 1, f32), -1)
+
+
 class DarknetLegalizer(ArgumentsLegalizer):
     """What a handler works with."""
 
@@ -31,7 +39,7 @@ class DarknetLegalizer(ArgumentsLegalizer):
     def check(self) -> None:
         """Refuse operands of other sizes than the layer has."""
         for value in self.op.operands:
-            if element_type(value) != f32:
+            if element_type(value) != f32 and value is not self.optional("parents"):
                 self.refuse(f"an operand of type {value.type}", "f32")
         layer = self.layer
         weights = [self._shape(value) for value in self._left]
@@ -91,6 +99,13 @@ class DarknetLegalizer(ArgumentsLegalizer):
         """A value with the numbers of an item in one dimension."""
         return self.flatten(value, 1)
 
+    def parents(self, classes: int) -> list[int]:
+        """The class above each of the classes of a tree, which comes before it, or -1."""
+        found = self.require_ints(self.input("parents"), "'parents'")
+        if len(found) != classes or any(not -1 <= one < k for k, one in enumerate(found)):
+            self.refuse(f"a tree of {len(found)} classes", f"{classes}, each behind its parent")
+        return found
+
     # Parts of layers, which take the next weights
 
     def take(self) -> SSAValue:
@@ -112,8 +127,24 @@ class DarknetLegalizer(ArgumentsLegalizer):
         weight = self.take()
         if convolution.is_flipped:
             weight = self.reshape(self.transpose(weight, [1, 0]), convolution.kernel)
+        if convolution.has_signs:
+            result = self._of_signs(x, weight, convolution)
+            result = result if moments else result + TensorValue(self, bias).column(4, 1)
+            return self.normalized(result.value, bias, moments) if moments else result
         result = self.correlated(x, weight, convolution, None if moments else bias)
         return self.normalized(result, bias, moments) if moments else TensorValue(self, result)
+
+    def _of_signs(self, x: SSAValue, weight: SSAValue, convolution: Convolution) -> TensorValue:
+        """The sums of a filter's signs, times the mean of its absolute values."""
+        numbers = TensorValue(self, weight)
+        means = numbers.abs().reduce("sum", [1, 2, 3]) / float(prod(convolution.kernel[1:]))
+        if convolution.takes_signs:
+            pads = [0, 0, convolution.padding, convolution.padding]
+            outside = self.scalar(-1, f32)
+            x = self.add(PadOp(_signs(TensorValue(self, x)).value, pads, pads, outside))
+            convolution = replace(convolution, padding=0)
+        sums = self.correlated(x, _signs(numbers).value, convolution)
+        return TensorValue(self, sums) * means.column(4, 1)
 
     def correlated(
         self, x: SSAValue, weight: SSAValue, convolution: Convolution, bias: SSAValue | None = None

@@ -37,7 +37,9 @@ def legalize_convolutional(builder: DarknetLegalizer) -> Results:
     image = image_of(builder.shapes[0])
     convolution = own_convolution(builder.keys, image[0])
     result = builder.convolved(builder.input(), convolution)
-    result = builder.activated(result, among_channels=True)
+    # What follows takes signs alone, which no activation changes.
+    is_plain = builder.flag("xnor") and builder.flag("bin_output")
+    result = result if is_plain else builder.activated(result, among_channels=True)
     return [blurred(builder, result.value, convolution.result(image))]
 
 
