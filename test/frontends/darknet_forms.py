@@ -32,7 +32,7 @@ _OF_CONVOLUTIONS = [
     "normalize_channels_softmax",
     "normalize_channels_softmax_maxval",
 ]
-TREE = "a -1\nb\nc 0\nd 0\ne 0\nf 3\ng 3\nh 1\ni 6\n"
+TREE = "a\nb 0\nc 0\nd 0\ne 3\nf 3\ng 1\nh 1\ni 1 \n"
 """Of classes, some of which have the same parent."""
 
 FORMS = {
