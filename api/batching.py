@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import zipfile
@@ -48,16 +49,23 @@ _PARTS = ".errors"
 
 _RECORD = ".batch.json"
 _CHUNK = 8192
-"""Rows of a task."""
+"""Rows of a task, at most."""
+_CHUNK_BYTES = 1 << 24
+"""Of the inputs and outputs of a task: what a process holds at once."""
+_CHUNK_WORK = 1 << 35
+"""Bytes of weights that a task reads, once for each row: some seconds."""
 
 _FIRST, _MOST = 16, 4096
 """The batch that is tried first, and the largest one, where it is chosen by what it gains."""
 _LONGEST = 0.25
 """Seconds of a call after which a larger batch would only delay what is told."""
 _FASTER = 1.1
+_TIMES = 3
+"""Calls of a size, of which the fastest counts: others are disturbed."""
 
-_PROBE = 8
-"""Rows of each task that are computed one by one, too, to see that a batch gives the same bits."""
+_PROBE, _PROBED = 8, 128
+"""Rows of each task that are computed one by one, too, to see that a batch gives the same bits: so
+many, but no more than one of so many."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,8 @@ def batch(
 
     Files appear whole, and what is there is not computed again: a run that was killed goes on.
     Results are those of single rows, whatever the batch. `engine` computes tasks, by default in
-    this process; `progress` is told of each, with the rows done and all rows; first of None.
+    this process; `progress` is told of each, with the rows done and all rows; and of None first,
+    and in this process after each call.
 
     BatchError lists all files that do not fit, before anything is computed; or that more rows have
     failed than `settings.max_errors`: what is whole stays.
@@ -142,7 +151,10 @@ def batch(
     if progress is not None:
         progress(None, rows, total)
     _check_errors(folder, tasks, failed, settings)
-    work = partial(_computed, model, settings)
+    told: Callable[[int], None] | None = None
+    if engine is None and progress is not None:
+        told = lambda count: progress(None, rows + count, total)  # noqa: E731
+    work = partial(_computed, model, settings, told)
     for task, future in (engine or InProcess()).deal(work, map(_absolute, left)):
         try:
             done = future.result()
@@ -187,17 +199,28 @@ def plan(model: Model, inputs: str, output: str) -> list[Task]:
     problems: list[str] = []
     for file in files:
         try:
-            count = checked_rows(model, file, heads_of(file, model.inputs))
+            heads = heads_of(file, model.inputs)
+            count = checked_rows(model, file, heads)
         except (BatchError, CalibrationError) as error:
             problems.append(str(error))
             continue
         name = os.path.basename(os.path.normpath(file))
-        for start in range(0, max(count, 1), _CHUNK):
+        size = _rows_of_task(model, heads, count)
+        for start in range(0, max(count, 1), size):
             path = os.path.join(output, f"{name}.{start:010d}.npz")
-            tasks.append(Task(file, start, min(start + _CHUNK, count), path))
+            tasks.append(Task(file, start, min(start + size, count), path))
     if problems:
         raise BatchError("\n".join(problems))
     return tasks
+
+
+def _rows_of_task(model: Model, heads: Mapping[str, Array], count: int) -> int:
+    """It depends on what is computed alone, not on how fast that is."""
+    held = sum(array.nbytes for array in heads.values()) // max(count, 1)
+    for info in model.outputs:
+        held += math.prod(s for s in info.shape if isinstance(s, int)) * info.dtype.itemsize
+    most = min(_CHUNK, _CHUNK_BYTES // max(held, 1), _CHUNK_WORK // max(model.weights_size, 1))
+    return max(most, 1)
 
 
 def checked_rows(model: Model, where: str, arrays: Mapping[str, Array]) -> int:
@@ -248,14 +271,18 @@ def _claim(folder: str, model: Model, tasks: Sequence[Task], settings: Settings)
     for file in {task.file for task in tasks}:
         status = os.stat(file)
         files[os.path.basename(file)] = [status.st_size, status.st_mtime_ns]
-    own = {"model": model.digest, "allow_nan": settings.allow_nan, "rows": _CHUNK}
+    own = {
+        "model": model.digest,
+        "allow_nan": settings.allow_nan,
+        "rows": [_CHUNK, _CHUNK_BYTES, _CHUNK_WORK],
+    }
     record: dict[str, Any] = {**own, "files": files}
     os.makedirs(os.path.join(folder, _PARTS), exist_ok=True)
     path = os.path.join(folder, _RECORD)
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             known = cast("dict[str, Any]", json.load(file))
-        if any(known[name] != value for name, value in own.items()):
+        if any(known.get(name) != value for name, value in own.items()):
             text = "has results of another model, or with other options; give another folder"
             raise BatchError(f"{folder}: {text}")
         changed = [n for n, state in known["files"].items() if files.get(n, state) != state]
@@ -275,17 +302,23 @@ def _absolute(task: Task) -> Task:
     return replace(task, file=os.path.abspath(task.file), output=os.path.abspath(task.output))
 
 
-def _computed(model: Model, settings: Settings, task: Task) -> Done:
+def _computed(
+    model: Model, settings: Settings, told: Callable[[int], None] | None, task: Task
+) -> Done:
     """What has become of a task; a file that another process has written is not written again."""
-    return Done.found(task) if task.is_done() else compute(model, task, settings)
+    return Done.found(task) if task.is_done() else compute(model, task, settings, told)
 
 
-def compute(model: Model, task: Task, settings: Settings) -> Done:
+def compute(
+    model: Model, task: Task, settings: Settings, told: Callable[[int], None] | None = None
+) -> Done:
     """
     Compute the rows of a task and write its file, after that of its errors; nothing if more rows
-    fail than are allowed. BatchError if results cannot lie side by side in an array.
+    fail than are allowed. `told` hears after each call how many rows there are. BatchError if
+    results cannot lie side by side in an array.
     """
-    loaded = load(task.file, model.inputs, task.start, task.stop)
+    own = 1 if has_batch(model.inputs, model.outputs) else None
+    loaded = load(task.file, model.inputs, task.start, task.stop, own)
     rows = Rows(model, loaded.arrays, loaded.first, loaded.problems)
     failed: dict[int, str] = {}
     kept: list[Block] = []
@@ -299,7 +332,7 @@ def compute(model: Model, task: Task, settings: Settings) -> Done:
         if len(blocks) == 1:
             size.took(stop - start, time.perf_counter() - begin)
         if not is_probed and len(blocks) == 1 and len(blocks[0].rows) > 1:
-            if not rows.is_same(blocks[0]):
+            if not rows.is_same(blocks[0], min(_PROBE, (task.stop - task.start) // _PROBED + 1)):
                 one_by_one = True
                 continue
             is_probed = True
@@ -309,6 +342,8 @@ def compute(model: Model, task: Task, settings: Settings) -> Done:
             else:
                 failed[block.rows.start] = block.problem
         start = stop
+        if told is not None:
+            told(start - task.start)
     name = os.path.basename(os.path.normpath(task.file))
     with replacing(task.errors) as file:
         for number, message in failed.items():
@@ -331,8 +366,11 @@ def _write(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             # The format has no bfloat16; a float holds all of its values.
             held = array.astype(np.float32) if array.dtype.kind == "V" else array
+            whole = np.asarray(held, order="C")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(held, order="C"), allow_pickle=False)
+                header = np.lib.format.header_data_from_array_1_0(whole)
+                np.lib.format.write_array_header_1_0(member, header)
+                member.write(whole.reshape(-1).view(np.uint8).data)
 
 
 class BatchSize:
@@ -341,22 +379,25 @@ class BatchSize:
     def __init__(self, rows: int | None) -> None:
         self.rows = rows or _FIRST
         self._is_open = rows is None
-        self._speed = 0.0
+        self._speed = self._before = 0.0
+        self._times = 0
 
     def took(self, rows: int, seconds: float) -> None:
         """So many rows of a call took so long."""
         if not self._is_open or rows < self.rows:
             return
-        speed = rows / max(seconds, 1e-9)
-        if speed < _FASTER * self._speed:
-            self._is_open = False
-            self.rows //= 2 if speed < self._speed else 1
+        self._times += 1
+        self._speed = max(self._speed, rows / max(seconds, 1e-9))
+        if self._times < _TIMES and seconds < _LONGEST:
             return
-        self._speed = speed
-        if seconds > _LONGEST or 2 * self.rows > _MOST:
+        if self._speed < _FASTER * self._before:
+            self._is_open = False
+            self.rows //= 2 if self._speed < self._before else 1
+        elif seconds > _LONGEST or 2 * self.rows > _MOST:
             self._is_open = False
         else:
             self.rows *= 2
+        self._before, self._speed, self._times = self._speed, 0.0, 0
 
 
 @lru_cache(maxsize=8)
@@ -436,9 +477,9 @@ class Rows:
         except (RunError, ValueError) as error:
             return Block(own, (), str(error))
 
-    def is_same(self, block: Block) -> bool:
+    def is_same(self, block: Block, count: int = _PROBE) -> bool:
         """Whether the first rows of a batch have the bits in it that they have alone."""
-        for place, number in enumerate(block.rows[:_PROBE]):
+        for place, number in enumerate(block.rows[:count]):
             alone = self.alone(number)
             parts = [array[place : place + 1] for array in block.outputs]
             if alone.problem is not None or any(

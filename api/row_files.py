@@ -6,17 +6,21 @@ import importlib
 import io
 import math
 import os
+import struct
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from lowerdeck.calibration import Array, by_name, load_file
+from lowerdeck.calibration import Array, by_name, division, load_file
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.metadata import TensorInfo
 
@@ -27,6 +31,8 @@ _ARROW = (".arrow", ".feather")
 _TABLES = (".parquet", *_ARROW)
 _TAR = ".tar"
 _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp")
+_CANDIDATES = 100
+"""Rows of a table that are tried until one can be read, which says how rows are."""
 SUFFIXES = (*_ARRAYS, *_TABLES, _TAR)
 
 Inputs: TypeAlias = "tuple[TensorInfo, ...]"
@@ -83,59 +89,53 @@ def heads_of(path: str, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
             return {n: np.broadcast_to(a, (len(keys), *a.shape)) for n, a in arrays.items()}
         raise BatchError(f"{path}: {problem}")
     if path.endswith(_TABLES):
-        return by_name(path, _table(path, inputs), inputs)
-    try:
-        if not zipfile.is_zipfile(path):
-            return by_name(path, np.load(path, mmap_mode="r"), inputs)
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            heads: dict[str, Array] = {}
-            for name in names:
-                with archive.open(name) as file:
-                    heads[name.removesuffix(".npy")] = _head(file)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise BatchError(f"{path}: cannot be read: {error}") from None
-    return by_name(path, heads, inputs)
+        return by_name(path, _table_head(path, inputs), inputs)
+    stored = _stored(path, os.stat(path).st_mtime_ns)
+    return by_name(path, _given({name: one.zeros() for name, one in stored.items()}), inputs)
 
 
-def _head(file: IO[bytes]) -> Array:
-    """An array as an .npy file describes it, of zeros that take no memory."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):
-        read = np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return np.broadcast_to(np.zeros((), dtype), shape)
-
-
-def load(path: str, inputs: Sequence[TensorInfo], start: int, stop: int) -> Loaded:
-    """The rows of a file from `start` to `stop`, and perhaps others."""
+def load(
+    path: str, inputs: Sequence[TensorInfo], start: int, stop: int, rows: int | None = None
+) -> Loaded:
+    """
+    The rows of a file from `start` to `stop`. `rows` is how many entries of the first dimension a
+    row has, where the model does not say so (see `lowerdeck.calibration.division`). BatchError or
+    CalibrationError if they cannot be read.
+    """
     version = os.stat(path).st_mtime_ns
+    if path.endswith(_TABLES):
+        return _table_rows(path, inputs, start, stop)
     if not _has_samples(path):
-        return Loaded(_whole(path, version, tuple(inputs)))
+        return Loaded(_array_rows(path, version, tuple(inputs), range(start, stop), rows), start)
     samples = _samples(path, version)
     keys = [*samples][start:stop]
-    rows: list[Mapping[str, Array] | None] = []
+    read: list[Mapping[str, Array] | None] = []
     problems: dict[int, str] = {}
     for number, key in enumerate(keys, start):
         try:
-            rows.append(_sample(samples[key], inputs))
+            read.append(_sample(samples[key], inputs))
         except BatchError as error:
-            rows.append(None)
+            read.append(None)
             problems[number] = str(error)
-    return Loaded(_together(rows, start, problems), start, keys, problems)
+    return Loaded(_together(read, start, problems), start, keys, problems)
 
 
 def _together(
-    rows: list[Mapping[str, Array] | None], start: int, problems: dict[int, str]
+    rows: Sequence[Mapping[str, Array] | None], start: int, problems: dict[int, str]
 ) -> dict[str, Array]:
-    """The arrays of samples side by side; those of another shape than the first are problems."""
-    read = [row for row in rows if row is not None]
-    if not read:
+    """The arrays of rows side by side; those that are not as most of them are become problems."""
+    kinds = Counter(_kind(row) for row in rows if row is not None)
+    if not kinds:
         return {}
-    arrays = {name: np.zeros((len(rows), *a.shape), a.dtype) for name, a in read[0].items()}
+    (common, _), *_ = kinds.most_common(1)
+    arrays = {name: np.zeros((len(rows), *shape), dtype) for name, dtype, shape in common}
     for place, row in enumerate(rows):
-        for name, array in (row or {}).items():
+        if row is None:
+            continue
+        if row.keys() != arrays.keys():
+            problems.setdefault(start + place, f"has {sorted(row)}, others have {sorted(arrays)}")
+            continue
+        for name, array in row.items():
             like = arrays[name][place]
             if array.shape == like.shape and np.can_cast(array.dtype, like.dtype, "safe"):
                 arrays[name][place] = array
@@ -145,43 +145,234 @@ def _together(
     return arrays
 
 
+def _kind(row: Mapping[str, Array]) -> tuple[tuple[str, np.dtype[Any], tuple[int, ...]], ...]:
+    return tuple((name, array.dtype, array.shape) for name, array in sorted(row.items()))
+
+
 def _shown(array: Array) -> str:
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+
+
+# Arrays
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What numpy and zipfile raise for files that are damaged, or of kinds that they do not know."""
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """An array in a file."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int | None
+    """Where its elements lie as in memory; None if they do not."""
+
+    def zeros(self) -> Array:
+        """One of its type and shape, which takes no memory."""
+        return np.broadcast_to(np.zeros((), self.dtype), self.shape)
+
+    def read(self, path: str, start: int, stop: int) -> Array:
+        """So many entries of the first dimension."""
+        count = (stop - start) * math.prod(self.shape[1:])
+        first = start * math.prod(self.shape[1:]) * self.dtype.itemsize
+        with open(path, "rb") as file:
+            file.seek((self.offset or 0) + first)
+            found = np.fromfile(file, self.dtype, count)
+        if found.size != count:
+            raise BatchError(f"{path}: cannot be read: it ends before its last row")
+        return found.reshape(stop - start, *self.shape[1:])
+
+
+@lru_cache(maxsize=1)
+def _stored(path: str, version: int) -> Mapping[str, _Stored]:
+    """What a file has, by name; that of the only array of an .npy file is empty."""
+    del version  # of the file, which is read again when it has changed
+    found: dict[str, _Stored] = {}
+    try:
+        with open(path, "rb") as file:
+            if file.read(4) not in _ZIP:
+                file.seek(0)
+                return {"": _described(file, os.stat(path).st_size, 0)}
+            with zipfile.ZipFile(path) as archive:
+                for info in archive.infolist():
+                    name, suffix = os.path.splitext(info.filename)
+                    if suffix == ".npy":
+                        with archive.open(info) as member:
+                            begin = _begin(file, info)
+                            found[name] = _described(member, info.file_size, begin)
+    except _UNREADABLE as error:
+        raise BatchError(f"{path}: cannot be read: {error}") from None
+    return found
+
+
+def _begin(file: IO[bytes], info: zipfile.ZipInfo) -> int | None:
+    """Where the bytes of a member are; None if they are compressed (APPNOTE.TXT, 4.3.7)."""
+    if info.compress_type != zipfile.ZIP_STORED:
+        return None
+    file.seek(info.header_offset + 26)
+    name, extra = struct.unpack("<HH", file.read(4))
+    return info.header_offset + 30 + name + extra
+
+
+def _described(file: IO[bytes], size: int, begin: int | None) -> _Stored:
+    """The array of an .npy file of `size` bytes, which are in another one from `begin` on."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    if file.tell() + math.prod(shape) * dtype.itemsize > size:
+        raise ValueError("it ends before its last element")
+    is_plain = begin is not None and not is_fortran and len(shape) > 0
+    return _Stored(dtype, shape, (begin or 0) + file.tell() if is_plain else None)
+
+
+def _given(arrays: Mapping[str, Array]) -> Any:
+    """What `by_name` takes: arrays by name, or one alone."""
+    return arrays.get("", arrays)
+
+
+def _array_rows(
+    path: str, version: int, inputs: Inputs, numbers: range, rows: int | None
+) -> Mapping[str, Array]:
+    """
+    Rows of an .npz or .npy file, by input: only they are read, where the file has them as memory
+    has.
+    """
+    stored = _stored(path, version)
+    is_there = all(one.offset is not None for one in stored.values())
+    if is_there:
+        heads = by_name(path, _given({name: one.zeros() for name, one in stored.items()}), inputs)
+        if numbers.start == 0 and "" not in stored:
+            _check_sums(path)
+    else:
+        heads = _whole(path, version, inputs)
+    infos = {info.name: info for info in inputs}
+    found: dict[str, Array] = {}
+    for name, array in heads.items():
+        count, size = division(array.shape, infos[name], rows)
+        step = 1 if size is None else size
+        start, stop = numbers.start * step, min(numbers.stop, count) * step
+        if size == 0:  # all of it is the only row
+            start, stop = 0, len(array) if array.ndim else 0
+        if is_there:
+            found[name] = (stored.get(name) or stored[""]).read(path, start, stop)
+        else:
+            found[name] = array[start:stop] if array.ndim else array
+    return found
+
+
+def _check_sums(path: str) -> None:
+    """BatchError if an .npz file is damaged: who reads parts of it does not see that."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if (damaged := archive.testzip()) is not None:
+                raise BatchError(f"{path}: cannot be read: '{damaged}' is damaged")
+    except BatchError:
+        raise
+    except _UNREADABLE as error:
+        raise BatchError(f"{path}: cannot be read: {error}") from None
 
 
 @lru_cache(maxsize=1)
 def _whole(path: str, version: int, inputs: Inputs) -> Mapping[str, Array]:
     """The arrays of a file by input; tasks of one file come one after the other."""
-    del version  # of the file, which is read again when it has changed
-    read = _table(path, inputs) if path.endswith(_TABLES) else load_file(path)
-    return by_name(path, read, inputs)
+    del version
+    return by_name(path, load_file(path), inputs)
 
 
 # Tables
 
 
-def _table(path: str, inputs: Sequence[TensorInfo]) -> dict[str, Array]:
-    """The columns that are inputs; lists of numbers become the dimensions of a row."""
+def _table_head(path: str, inputs: Sequence[TensorInfo]) -> dict[str, Array]:
+    """Arrays as the columns that are inputs give them, without elements, by the first whole row."""
+    table, count = _table(path, inputs, 0, _CANDIDATES)
+    problem = ""
+    for part in [table.slice(k, 1) for k in range(len(table))] or [table]:
+        try:
+            arrays = _columns(part, inputs)
+        except BatchError as error:
+            problem = problem or str(error)
+            continue
+        heads = {name: np.zeros((1, *a.shape[1:]), a.dtype) for name, a in arrays.items()}
+        return {n: np.broadcast_to(a[0], (count, *a.shape[1:])) for n, a in heads.items()}
+    raise BatchError(f"{path}: none of its first {len(table)} rows can be read: {problem}")
+
+
+def _table_rows(path: str, inputs: Sequence[TensorInfo], start: int, stop: int) -> Loaded:
+    """Rows of a table; those with missing values, or lists of other lengths, have problems."""
+    table, _ = _table(path, inputs, start, stop)
+    with suppress(BatchError):  # which of the rows it is, is found below
+        return Loaded(by_name(path, _columns(table, inputs), inputs), start)
+    read: list[Mapping[str, Array] | None] = []
+    problems: dict[int, str] = {}
+    for k in range(len(table)):
+        try:
+            arrays = by_name(path, _columns(table.slice(k, 1), inputs), inputs)
+            read.append({name: np.asarray(array[0]) for name, array in arrays.items()})
+        except BatchError as error:
+            read.append(None)
+            problems[start + k] = str(error)
+    return Loaded(_together(read, start, problems), start, None, problems)
+
+
+def _table(path: str, inputs: Sequence[TensorInfo], start: int, stop: int) -> tuple[Any, int]:
+    """Rows of the columns that are inputs, and how many rows there are."""
     try:
         arrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise BatchError(f"{path}: needs pyarrow: pip install pyarrow") from None
-    infos = {info.name: info for info in inputs}
+    version = os.stat(path).st_mtime_ns
+    names = frozenset(info.name for info in inputs)
     try:
         if path.endswith(_ARROW):
-            with arrow.memory_map(path) as file:
-                table = arrow.ipc.open_file(file).read_all()
-            table = table.select([name for name in table.column_names if name in infos])
-        else:
-            names = [name for name in parquet.read_schema(path).names if name in infos]
-            table = parquet.read_table(path, columns=names)
-    except (OSError, ValueError) as error:
+            table = _arrow_table(path, version, names)
+            return table.slice(start, stop - start), len(table)
+        metadata = parquet.read_metadata(path)
+        sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        firsts = [*accumulate(sizes, initial=0)]
+        needed = [k for k in range(len(sizes)) if firsts[k] < stop and start < firsts[k + 1]]
+        if not needed:
+            table = parquet.read_schema(path).empty_table()
+            return table.select([n for n in table.column_names if n in names]), firsts[-1]
+        table = arrow.concat_tables([_row_group(path, version, names, k) for k in needed])
+        return table.slice(start - firsts[needed[0]], stop - start), firsts[-1]
+    except (OSError, ValueError, NotImplementedError) as error:
         raise BatchError(f"{path}: cannot be read: {error}") from None
-    return {name: _column(path, table.column(name), infos[name]) for name in table.column_names}
 
 
-def _column(path: str, column: Any, info: TensorInfo) -> Array:
+@lru_cache(maxsize=1)
+def _arrow_table(path: str, version: int, names: frozenset[str]) -> Any:
+    """The columns of a file, where they lie in it unless they are compressed."""
+    del version
+    arrow: Any = importlib.import_module("pyarrow")
+    with arrow.memory_map(path) as file:
+        table = arrow.ipc.open_file(file).read_all()
+    return table.select([name for name in table.column_names if name in names])
+
+
+@lru_cache(maxsize=1)
+def _row_group(path: str, version: int, names: frozenset[str], number: int) -> Any:
+    """The columns of a part of a .parquet file."""
+    del version
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+    with parquet.ParquetFile(path) as file:
+        own = [name for name in file.schema_arrow.names if name in names]
+        return file.read_row_group(number, columns=own)
+
+
+def _columns(table: Any, inputs: Sequence[TensorInfo]) -> dict[str, Array]:
+    """The columns as arrays; lists of numbers become the dimensions of a row."""
+    infos = {info.name: info for info in inputs}
+    return {name: _column(table.column(name), infos[name]) for name in table.column_names}
+
+
+def _column(column: Any, info: TensorInfo) -> Array:
     """A column as an array of rows; BatchError for missing values and lists of several lengths."""
     compute: Any = importlib.import_module("pyarrow.compute")
     values, shape = column.combine_chunks(), [len(column)]
@@ -189,11 +380,11 @@ def _column(path: str, column: Any, info: TensorInfo) -> Array:
         lengths = compute.unique(compute.list_value_length(values)).to_pylist()
         if len(lengths) > 1:
             listed = ", ".join(map(str, sorted(lengths)))
-            raise BatchError(f"{path}: column '{info.name}' has lists of the lengths {listed}")
+            raise BatchError(f"column '{info.name}' has lists of the lengths {listed}")
         shape += lengths
         values = values.flatten()
     if values.null_count:
-        raise BatchError(f"{path}: column '{info.name}' has missing values")
+        raise BatchError(f"column '{info.name}' has missing values")
     array = np.asarray(values.to_numpy(zero_copy_only=False))
     sizes = [size for size in info.shape[1:] if isinstance(size, int)]
     if len(sizes) == info.rank - 1 and math.prod(shape[1:]) == math.prod(sizes):

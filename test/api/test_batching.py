@@ -331,11 +331,44 @@ def test_parquet(tmp_path: Path) -> None:
     (tmp_path / "bad.arrow").write_bytes(b"ARROW1")
     with pytest.raises(BatchError, match="cannot be read"):
         batch(model, tmp_path / "bad.arrow", tmp_path / "bad")
-    for column in ([[1.0], [1.0, 2.0, 3.0]], [[1.0, 2.0], None], [[1.0, None], [1.0, 2.0]]):
-        path = tmp_path / "bad.parquet"
-        parquet.write_table(pa.table({"x": pa.array(column, pa.list_(pa.float32()))}), path)
-        with pytest.raises(BatchError, match="column 'x' has"):
-            batch(model, path, tmp_path / "bad")
+    # What is missing in a row, or has another size, is the problem of this row.
+    good, odd = [1.0, 2.0], [1.0, 2.0, 3.0]
+    for number, rows in enumerate(([odd, good, good], [good, None, good], [[1.0, None], good])):
+        path = tmp_path / f"bad{number}.parquet"
+        table = pa.table({"x": pa.array(rows, pa.list_(pa.float32()))})
+        parquet.write_table(table, path, row_group_size=2)
+        if number == 0:  # nothing is known but the first row
+            with pytest.raises(BatchError, match=r"float32\[3, 3\], expected rows of x"):
+                batch(model, path, tmp_path / "bad")
+            table = (
+                table.slice(1)
+                .take([0, 1, 1])
+                .set_column(0, "x", pa.array([good, odd, good], pa.list_(pa.float32())))
+            )
+            parquet.write_table(table, path, row_group_size=2)
+        folder = tmp_path / f"bad{number}"
+        assert batch(model, path, folder, Settings(max_errors=1)) == (len(rows), 1)
+        (problem,) = errors(folder).values()
+        assert ("expected" if number == 0 else "column 'x' has missing values") in problem
+        (found,) = results(folder).values()
+        np.testing.assert_array_equal(found["y"], -np.array([good] * (len(rows) - 1)))
+    parquet.write_table(pa.table({"x": pa.array([None], pa.list_(pa.float32()))}), path)
+    with pytest.raises(BatchError, match="none of its first 1 rows can be read: column 'x' has"):
+        batch(model, path, tmp_path / "none")
+
+
+def test_rows_of_parts_of_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(batching, "_CHUNK", 7)
+    model = model_of([helper.make_node("Neg", ["x"], ["y"])], ("x", TensorProto.FLOAT, ["n"]), {})
+    x = np.arange(40, dtype=np.float32)
+    parquet.write_table(pa.table({"x": x}), tmp_path / "x.parquet", row_group_size=9)
+    assert batch(model, tmp_path / "x.parquet", tmp_path / "out") == (40, 0)
+    parts = results(tmp_path / "out").values()
+    np.testing.assert_array_equal(np.concatenate([part["y"] for part in parts]), -x)
+    parquet.write_table(pa.table({"x": x[:0]}), tmp_path / "none.parquet")
+    assert batch(model, tmp_path / "none.parquet", tmp_path / "none") == (0, 0)
 
 
 # Samples
@@ -435,7 +468,8 @@ def test_batches_grow_while_rows_become_faster() -> None:
     for speed in (1.0, 2.0, 3.0, 2.9, 9.9):
         seen.append(size.rows)
         size.took(size.rows - 1, 1e-9)  # the rest of a task says nothing
-        size.took(size.rows, size.rows / speed * 1e-6)
+        for disturbed in (4, 1, 9):
+            size.took(size.rows, size.rows / speed * disturbed * 1e-6)
     assert seen == [16, 32, 64, 128, 64]
     size = BatchSize(None)
     size.took(16, 1.0)  # a large model

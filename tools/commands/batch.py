@@ -135,22 +135,22 @@ class Told:
 
     def __init__(self) -> None:
         self._begin = self._last = time.perf_counter()
-        self._before = 0
+        self._before: int | None = None
 
     def __call__(self, done: Done | None, rows: int, total: int) -> None:
-        """A task has ended, or None has yet."""
+        """A task has ended; or None has, where so many rows are there, or computed."""
         now = time.perf_counter()
-        if done is None:
+        if self._before is None:
             self._before = rows
             print(f"lowerdeck: {rows} of {total} rows are there", file=sys.stderr)
             return
-        if done.one_by_one:
+        if done is not None and done.one_by_one:
             print(
                 f"lowerdeck: {done.task.output}: computed row by row: in batches, rows of this "
                 "model have other results than alone",
                 file=sys.stderr,
             )
-        if now - self._last >= 1 or rows == total:
+        if now - self._last >= 1 or (done is not None and rows == total):
             self._last = now
             speed = (rows - self._before) / (now - self._begin)
             print(f"lowerdeck: {rows} of {total} rows, {speed:.0f} a second", file=sys.stderr)
