@@ -152,6 +152,7 @@ class Cluster:
         self._ray = _ray()
         if not self._ray.is_initialized():
             _connect(self._ray, address or os.environ.get("RAY_ADDRESS"))
+        self._warming: list[Any] = []
 
     def deal(
         self,
@@ -179,6 +180,12 @@ class Cluster:
             ready, _ = ray.wait([*running], num_returns=1)
             for reference in ready:
                 yield running.pop(reference), _result(ray, reference)
+
+    def warm_up(self, module: str) -> None:
+        """Let as many workers as there are processors import a module, and do not wait for it."""
+        remote = self._ray.remote(num_cpus=1, max_retries=0)(_import)
+        count = int(self._ray.cluster_resources().get("CPU", 1))
+        self._warming = [remote.remote(module) for _ in range(count)]
 
     def each(self, look: Callable[[], Result]) -> dict[str, Result]:
         """See `Machines.each`; machines are nodes, by their ids."""
@@ -290,6 +297,10 @@ def _result(ray: Any, reference: Any) -> Future[Any]:
     except ray.exceptions.RayError as error:
         return lost(_first_line(error))
     return future
+
+
+def _import(module: str) -> None:
+    importlib.import_module(module)
 
 
 def _look(look: Callable[[], Any]) -> Any:

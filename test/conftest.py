@@ -1,6 +1,7 @@
 """Settings shared by all tests: reproducible runs that leave nothing behind."""
 
 import gc
+import importlib
 import os
 import shutil
 from collections import Counter, defaultdict
@@ -50,14 +51,24 @@ def own_plugins() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Engine]:
-    """One Ray on this machine for all tests, where it is installed."""
-    ray: Any = pytest.importorskip("ray", reason="Ray is not installed")
+def nodes() -> Iterator[Any]:
+    """One cluster of Ray for all tests, where it is installed: a node, to which others can come."""
+    pytest.importorskip("ray", reason="Ray is not installed")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # where much else runs
+    utils: Any = importlib.import_module("ray.cluster_utils")
+    options = {"num_cpus": 1, "include_dashboard": False, "include_log_monitor": False}
+    cluster = utils.Cluster(initialize_head=True, head_node_args=options)
+    yield cluster
+    cluster.shutdown()
+
+
+@pytest.fixture(scope="session")
+def cluster(nodes: Any) -> Iterator[Engine]:
+    """The cluster as an engine."""
     from lowerdeck.ray import Cluster
 
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # where much else runs
-    yield Cluster()
-    ray.shutdown()
+    yield Cluster(nodes.address)
+    importlib.import_module("ray").shutdown()
 
 
 @pytest.fixture

@@ -495,6 +495,30 @@ def test_ray_gives_the_same_files(
     assert batch(table, tmp_path / "i.npy", tmp_path / "t", Settings(max_errors=1)) == (3, 1)
 
 
+def test_nodes_that_are_lost_and_join(
+    nodes: Any, cluster: Engine, digits: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row is there once, whatever becomes of nodes meanwhile."""
+    monkeypatch.setattr(batching, "_CHUNK", 50)
+    np.save(tmp_path / "a.npy", images(2000))
+    lost = nodes.add_node(num_cpus=1, include_log_monitor=False)
+    ends: list[str] = []
+
+    def changes(done: Done | None, rows: int, total: int) -> None:
+        del rows, total
+        ends.extend([done.task.output] if done is not None else [])
+        if done is not None and len(ends) == 4:
+            nodes.remove_node(lost, allow_graceful=False)
+        if done is not None and len(ends) == 8:
+            nodes.add_node(num_cpus=1, include_log_monitor=False)
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert batch(digits, tmp_path / "a.npy", here) == (2000, 0)
+    assert batch(digits, tmp_path / "a.npy", there, engine=cluster, progress=changes) == (2000, 0)
+    assert hashes(here) == hashes(there)
+    assert len({*ends}) == len(ends) == len(results(there)) == 40
+
+
 def test_served(digits: Model) -> None:
     x = images(3)
     found = Served(digits).answer({"image": x.tolist()})
@@ -509,7 +533,10 @@ def test_map_batches(cluster: Engine, digits: Model) -> None:
     data: Any = pytest.importorskip("ray.data")
     x = images(30)
     dataset = data.from_items([{"id": k, "image": x[k]} for k in range(30)])
-    found = {row["id"]: row["logits"] for row in map_batches(dataset, digits, batch=8).take_all()}
+    found = {
+        row["id"]: row["logits"]
+        for row in map_batches(dataset, digits, batch=8, concurrency=1).take_all()
+    }
     assert sorted(found) == [*range(30)]
     expected = digits({"image": x})["logits"]
     np.testing.assert_array_equal([found[k] for k in range(30)], expected)
@@ -517,7 +544,7 @@ def test_map_batches(cluster: Engine, digits: Model) -> None:
 
 def test_no_cluster_is_an_error() -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
-    code = "from lowerdeck import ray; ray._PATIENCE = 5.0; ray.Cluster('127.0.0.1:1')"
+    code = "from lowerdeck import ray; ray._PATIENCE = 2.0; ray.Cluster('127.0.0.1:1')"
     command = [sys.executable, "-c", code]  # Ray is initialized here
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "RayError: no cluster at 127.0.0.1:1: " in done.stderr

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.tools.command import (
@@ -20,6 +21,7 @@ from lowerdeck.tools.common import ToolError, about
 
 if TYPE_CHECKING:
     from lowerdeck.batching import Done
+    from lowerdeck.ray import Cluster
 
 
 def add_to(commands: Any) -> None:
@@ -114,10 +116,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 class OnRay:
-    """A cluster that is asked for when the rows have been looked at: that takes seconds."""
+    """
+    A cluster, of which the start, which takes seconds, goes on while the model is compiled and rows
+    are looked at.
+    """
 
     def __init__(self, address: str | None) -> None:
         self._address = address
+        self._found: Future[Cluster] = Future()
+        self._ended = Event()
+        Thread(target=self._start, daemon=True).start()
+
+    def _start(self) -> None:
+        try:
+            cluster = cluster_at(self._address, "--engine")
+            cluster.warm_up("lowerdeck.batching")
+            self._found.set_result(cluster)
+        except BaseException as error:
+            self._found.set_exception(error)
+        self._ended.wait()  # what Ray starts ends with the thread that has started it
 
     def deal(
         self,
@@ -127,7 +144,7 @@ class OnRay:
         seconds: float | None = None,
     ) -> Iterator[tuple[Any, Future[Any]]]:
         """See `lowerdeck.engines.Engine`."""
-        return cluster_at(self._address, "--engine").deal(work, tasks, seconds=seconds)
+        return self._found.result().deal(work, tasks, seconds=seconds)
 
 
 class Told:
