@@ -113,6 +113,12 @@ def examples() -> dict[str, Example]:
             [{"x": r(5, 3, 3), "lengths": torch.tensor(k)} for k in ([5, 3, 1], [4, 4, 2])],
         ),
         "fast": Example(nets.Fast, [{"x": r(2, 3, 4)}], trace),
+        "phases": Example(nets.Phases, [{"x": r(4, 2)}], trace),
+        "rare": Example(
+            nets.Rare,
+            [{"x": r(4, 5), "image": r(1, 2, 5, 7), "ids": torch.tensor([[1, 2, 5], [5, 5, 5]])}],
+            trace,
+        ),
         "frozen": Example(nets.Residual, [{"x": r(1, 3, 32, 32)}], ("freeze",)),
         "counter_traced": Example(nets.Memory, [{"x": r(1, 4)} for _ in range(2)], trace),
     }

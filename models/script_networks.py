@@ -699,3 +699,68 @@ class Edges(nn.Module):
             torch.expand_copy(x[:1], [2, 5]),
             mask,
         ]
+
+
+class Phases(nn.Module):
+    """Functions and products of complex numbers, and complex constants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("turn", torch.tensor([[1 + 2j, -3j], [0.5, -1 - 1j]]))
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        z = torch.complex(x[:2], x[2:])
+        made = [
+            z * (2 - 1j),
+            z.sqrt(),
+            z.log(),
+            z.sin() + z.cos(),
+            z.tanh(),
+            z.sigmoid(),
+            z.rsqrt(),
+            z ** (1 + 0.5j),
+            torch.einsum("ij,jk,ik->k", z, self.turn, z),
+            F.linear(z, self.turn),
+            x[:2].to(torch.complex64) @ self.turn,
+            z.to(torch.complex128) / 3,
+        ]
+        return [torch.view_as_real(one) for one in made]
+
+
+class Rare(nn.Module):
+    """Forms of operators that few networks have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(5, track_running_stats=False)
+        self.bag = nn.EmbeddingBag(6, 3, mode="mean", padding_idx=-1)
+        self.best = nn.EmbeddingBag(6, 3, mode="max", padding_idx=2)
+
+    def forward(self, x: Tensor, image: Tensor, ids: Tensor) -> list[Tensor]:
+        factors, zeros = torch.tensor([0.1, 0.2, 0.05, 0.5]), torch.zeros(4, dtype=torch.int32)
+        half = F.interpolate(image, scale_factor=(0.7, 1.3), mode="bilinear", antialias=True)
+        resize = F.interpolate
+        square = x[:, :4] @ x[:, :4].t() + torch.eye(4) * 3
+        low = torch.linalg.cholesky(square)
+        return [
+            self.norm(x),
+            self.bag(ids),
+            self.best(ids),
+            torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 40),
+            torch.fake_quantize_per_channel_affine(x, factors, zeros, 0, -8, 7),
+            half,
+            resize(image, (3, 4), mode="bicubic", antialias=True, align_corners=True),
+            resize(image, (1, 9), mode="bilinear", antialias=True, align_corners=True),
+            *x.tensor_split((1, -2), dim=1),
+            *x.tensor_split(3, dim=1),
+            torch.combinations(x[0], 2),
+            torch.linalg.matrix_power(square, -2),
+            torch.linalg.matrix_power(square, 0),
+            torch.cholesky_solve(x, low),
+            torch.cholesky_inverse(low.t(), upper=True),
+            torch.linalg.svdvals(x),
+            torch.linalg.norm(x, "nuc"),
+            torch.linalg.norm(x, -2),
+            torch.linalg.tensorinv(square.reshape(4, 2, 2), ind=1),
+            torch.narrow_copy(x, 1, 1, 2),
+        ]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     FileLineColLoc,
     IntAttr,
@@ -49,9 +50,19 @@ _CHECKS = frozenset(
         "aten.promote_types.default",
         "aten.sym_constrain_range.default",
         "aten.sym_constrain_range_for_size.default",
+        "torchvision._cuda_version.default",
     }
 )
-"""Operators without results: most of them state what holds."""
+"""Operators without results that matter: most of them state what holds."""
+
+_MOVING = frozenset(
+    {
+        "aten.batch_norm.default",
+        "aten.native_batch_norm.default",
+        "aten._native_batch_norm_legit.default",
+    }
+)
+"""Normalizations that write the moments that they move."""
 
 _WITHOUT_MEANING = frozenset({"as_device", "as_layout", "as_memory_format"})
 """Arguments that decide where elements lie."""
@@ -381,7 +392,7 @@ class _Importer:
             value = self._argument(entry["arg"], scope)
             if value is not None:
                 given[name] = value
-        if target.startswith("aten.as_strided."):
+        if target.startswith(("aten.as_strided.", "aten.as_strided_scatter.")):
             meta = scope.graph["tensor_values"][_first_name(node)]
             if not self._lies_in_order(meta) or meta["storage_offset"] != {"as_int": 0}:
                 self._report(
@@ -391,6 +402,9 @@ class _Importer:
         in_place = functional(target) != target
         names = [*_output_names(node)]
         types = [self._type(kind, name, scope) for kind, name in names]
+        if target in _MOVING and self._is_of_batch(node):
+            self._batch_norm(node, given, types, scope)
+            return
         writes = in_place and target.split(".")[1].rstrip("_") not in VIEWS
         op = cls(given, types, writes)
         self._add(scope, op, node)
@@ -400,6 +414,32 @@ class _Importer:
             self._report(node_name(node), target, f"found {error}")
             for (_, name), result in zip(names, op.results, strict=True):
                 scope.names[name] = Alias.of(result)
+
+    def _is_of_batch(self, node: Mapping[str, Any]) -> bool:
+        """True if the moments of a batch move those that are kept."""
+        given = {entry["name"]: entry["arg"] for entry in node["inputs"]}
+        return given["training"] == {"as_bool": True} and "as_tensor" in given["running_mean"]
+
+    def _batch_norm(
+        self,
+        node: Mapping[str, Any],
+        given: Mapping[str, Given],
+        types: Sequence[Attribute],
+        scope: _Scope,
+    ) -> None:
+        """A normalization by the moments of a batch, which are written where some are kept."""
+        kept = {entry["name"]: entry["arg"] for entry in node["inputs"]}
+        cls = op_class("aten._native_batch_norm_legit_functional.default")
+        assert cls is not None
+        given = {name: given[name] for name in cls.schema.arguments if name in given}
+        places = [kept[name]["as_tensor"]["name"] for name in ("running_mean", "running_var")]
+        moments = [self._type("as_tensor", name, scope) for name in places]
+        op = cls(given, [types[0], *moments, *moments])
+        self._add(scope, op, node)
+        for (_, name), result in zip(_output_names(node), op.results, strict=False):
+            scope.names[name] = Alias.of(result)
+        for name, result in zip(places, op.results[3:], strict=True):
+            scope.names[name].write(scope.block, result)
 
     def _bind(
         self, node: Mapping[str, Any], op: Pt2Op, names: list[str], in_place: bool, scope: _Scope
@@ -502,6 +542,8 @@ class _Importer:
         match kind:
             case "as_none":
                 return plain_attribute(None)
+            case "as_complex":
+                return self._complex(data, scope)
             case "as_scalar_type":
                 return element(data)
             case "as_tensor":
@@ -521,6 +563,11 @@ class _Importer:
                 return [self._symbolic(kind[:-1], one, scope) for one in data]
             case _:
                 raise ArchiveError(f"an argument of kind {kind}")
+
+    def _complex(self, data: Mapping[str, float], scope: _Scope) -> SSAValue:
+        op = ConstantOp.of(np.array(complex(data["real"], data["imag"])))
+        scope.block.add_op(op)
+        return op.result
 
     def _symbolic(self, kind: str, data: Mapping[str, Any], scope: _Scope) -> SSAValue:
         if "as_name" in data:

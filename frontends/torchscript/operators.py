@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
-    ComplexType,
     FileLineColLoc,
     NameLoc,
     UnrankedTensorType,
@@ -74,7 +73,7 @@ _PLAIN_TYPES: Mapping[str, tuple[type, ...]] = {
     "float": (float,),
     "bool": (bool,),
     "str": (str,),
-    "Scalar": (int, float, bool),
+    "Scalar": (int, float, bool, complex),
 }
 
 _WITHOUT_MEANING = ("Device", "Layout", "MemoryFormat", "Generator")
@@ -362,6 +361,10 @@ class Operators:
                 if any(isinstance(item, Tensor | Number) for item in items):
                     return [None if item is None else self.value_of(item) for item in items]
                 return plain_attribute(items)
+            case complex():
+                op = array_constant(value, None)
+                self.add(op)
+                return op.result
             case bool() | int() | float() | str():
                 if kind == "ScalarType":
                     return self._dtype(value)
@@ -371,7 +374,7 @@ class Operators:
 
     def _dtype(self, number: Any) -> Attribute:
         found = ELEMENTS.get(number)
-        if found is None or isinstance(found, ComplexType):
+        if found is None:
             raise ScriptError(f"elements of type number {number}")
         return found
 

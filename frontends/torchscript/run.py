@@ -202,6 +202,8 @@ class Program(Builtins, ABC):
                 }
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.builtin("torch.neg", [self.expression(operand, env)], {})
+            case ast.BinOp(left=real, op=ast.Add() | ast.Sub() as sign, right=imaginary):
+                return self._complex(real, isinstance(sign, ast.Sub), imaginary)
             case ast.Attribute(value=owner, attr=name):
                 return self._attribute(node, owner, name, env)
             case ast.Subscript(value=owner, slice=index):
@@ -213,6 +215,19 @@ class Program(Builtins, ABC):
                 raise ScriptError(
                     f"an expression {type(node).__name__}, which is not TorchScript's"
                 )
+
+    def _complex(self, real: ast.expr, minus: bool, imaginary: ast.expr) -> complex:
+        """A complex number as TorchScript writes it, a sum of literals."""
+        match real, imaginary:
+            case (
+                ast.Constant(value=float() | int() as a)
+                | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() | int() as a)),
+                ast.Constant(value=complex() as b),
+            ):
+                size = -a if isinstance(real, ast.UnaryOp) else a
+                return complex(size, -b.imag if minus else b.imag)
+            case _:
+                raise ScriptError("an expression BinOp, which is not TorchScript's")
 
     def _literal(self, value: Any) -> Any:
         if value is Ellipsis or isinstance(value, bytes | complex):

@@ -115,6 +115,50 @@ def test_borders_are_repeated_before_elements_are_taken_away(
     assert np.asarray(call({"x": x})["y"]).tolist() == x[:, places].tolist()
 
 
+def test_moments_of_a_batch_move_those_that_are_kept(tmp_path: Path) -> None:
+    given = {
+        "input": "x",
+        "weight": {"as_none": True},
+        "bias": {"as_none": True},
+        "running_mean": "mean",
+        "running_var": "variance",
+        "training": {"as_bool": True},
+        "momentum": {"as_float": 0.25},
+        "eps": {"as_float": 0.0},
+    }
+    nodes = [
+        node("batch_norm.default", "y", **given),
+        node("add.Tensor", "z", self="mean", other="variance"),
+    ]
+    tensors = {"x": meta("f4", [2, 1]), "y": meta("f4", [2, 1])}
+    tensors |= {name: meta("f4", [1]) for name in ("mean", "variance", "z")}
+    buffers = {"mean": np.array([4], np.float32), "variance": np.array([2], np.float32)}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y", "z"], buffers)
+    call = _legal(load_model(path))
+    y, z, *_ = call({"x": np.array([[1], [3]], np.float32)}).values()
+    assert np.asarray(y).tolist() == [[-1], [1]]
+    assert np.asarray(z).tolist() == [4 - 0.5 + 2]
+
+
+def test_a_number_and_a_buffer_are_complex(tmp_path: Path) -> None:
+    def product(name: str, other: Any) -> dict[str, Any]:
+        return node("mul.Tensor", name, self="z", other=other)
+
+    nodes = [
+        node("view_as_complex.default", "z", self="x"),
+        product("once", {"as_complex": {"real": 2.0, "imag": 1.0}}),
+        node("mul.Tensor", "twice", self="once", other="turn"),
+        node("view_as_real.default", "y", self="twice"),
+    ]
+    pairs = meta("f4", [1]) | {"dtype": 10}
+    tensors = {"x": meta("f4", [1, 2]), "y": meta("f4", [1, 2])}
+    tensors |= dict.fromkeys(("z", "once", "twice", "turn"), pairs)
+    buffers = {"turn": np.array([1j], np.complex64)}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], buffers)
+    found = _legal(load_model(path))({"x": np.array([[1, 3]], np.float32)})
+    assert np.asarray(found["y"]).tolist() == [[-7, -1]]
+
+
 def test_a_transposed_weight_of_a_shared_storage(tmp_path: Path) -> None:
     weight = meta("f4", [2, 3]) | {
         "strides": [{"as_int": 1}, {"as_int": 2}],

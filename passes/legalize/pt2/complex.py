@@ -8,9 +8,10 @@ that none takes it for what it looks like.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, ComplexType
@@ -131,7 +132,7 @@ def _parts(builder: Pt2Legalizer, name: str = "") -> tuple[TensorValue, TensorVa
         element = _real_element(builder)
         x = TensorValue(builder, builder.cast(value, element))
         return x, TensorValue.number(builder, 0, element)
-    x = TensorValue(builder, _pair(builder, value))
+    x = TensorValue(builder, _pair(builder, value)).cast(_real_element(builder))
     axis = len(x.dims) - 1
     return x.pick(axis, 0), x.pick(axis, 1)
 
@@ -224,31 +225,107 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
 @legalizes("mul", "div")
 def legalize_product(builder: Pt2Legalizer) -> Results:
     """(a + b i) (c + d i) = ac - bd + (ad + bc) i"""
-    (a, b), (c, d) = _parts(builder), _parts(builder, "other")
-    if builder.name == "mul":
-        return [_joined(a * c - b * d, a * d + b * c)]
+    x, y = _parts(builder), _parts(builder, "other")
+    if builder.name == "div":
+        return [_joined(*_over(x, y))]
+    (a, b), (c, d) = x, y
+    return [_joined(a * c - b * d, a * d + b * c)]
+
+
+Parts: TypeAlias = "tuple[TensorValue, TensorValue]"
+
+
+def _over(x: Parts, y: Parts) -> Parts:
+    (a, b), (c, d) = x, y
     size = c * c + d * d
-    return [_joined((a * c + b * d) / size, (b * c - a * d) / size)]
+    return (a * c + b * d) / size, (b * c - a * d) / size
 
 
-@legalizes("exp", "square", "reciprocal", "pow", "sgn")
+def _root(x: Parts) -> Parts:
+    """The square root with a real part that is not negative."""
+    a, b = x
+    size = apply(SqrtOp, a * a + b * b)
+    real, imaginary = (apply(SqrtOp, ((size + s).maximum(0)) * 0.5) for s in (a, -a))
+    return real, b.lt(0).where(-imaginary, imaginary)
+
+
+def _log(x: Parts) -> Parts:
+    builder = cast("Pt2Legalizer", x[0].builder)
+    (angle,) = applied(builder, "Atan2", x[1].value, x[0].value)
+    return (x[0] * x[0] + x[1] * x[1]).log() * 0.5, TensorValue(builder, angle)
+
+
+def _exp(x: Parts) -> Parts:
+    size = x[0].exp()
+    return size * x[1].cos(), size * x[1].sin()
+
+
+def _hyperbolic(x: Parts) -> tuple[Parts, Parts]:
+    """The hyperbolic sine and cosine."""
+    a, b = x
+    up, down = a.exp() * 0.5, (-a).exp() * 0.5
+    sine, cosine = up - down, up + down
+    return (sine * b.cos(), cosine * b.sin()), (cosine * b.cos(), sine * b.sin())
+
+
+def _turned(x: Parts) -> Parts:
+    """i x"""
+    return -x[1], x[0]
+
+
+def _turned_back(x: Parts) -> Parts:
+    """-i x"""
+    return x[1], -x[0]
+
+
+def _sign(x: Parts) -> Parts:
+    size = apply(SqrtOp, x[0] * x[0] + x[1] * x[1])
+    size = size.eq(0).where(size + 1, size)
+    return x[0] / size, x[1] / size
+
+
+_FUNCTIONS: Mapping[str, Callable[[Parts], Parts]] = {
+    "exp": _exp,
+    "log": _log,
+    "sqrt": _root,
+    "sgn": _sign,
+    "square": lambda x: (x[0] * x[0] - x[1] * x[1], x[0] * x[1] * 2),
+    "reciprocal": lambda x: _over((x[0] * 0 + 1, x[0] * 0), x),
+    "rsqrt": lambda x: _over((x[0] * 0 + 1, x[0] * 0), _root(x)),
+    "sinh": lambda x: _hyperbolic(x)[0],
+    "cosh": lambda x: _hyperbolic(x)[1],
+    "tanh": lambda x: _over(*_hyperbolic(x)),
+    "sin": lambda x: _turned_back(_hyperbolic(_turned(x))[0]),
+    "cos": lambda x: _hyperbolic(_turned(x))[1],
+    "tan": lambda x: _turned_back(_over(*_hyperbolic(_turned(x)))),
+    "sigmoid": lambda x: _over((x[0] * 0 + 1, x[0] * 0), _plus_one(_exp((-x[0], -x[1])))),
+}
+
+
+def _plus_one(x: Parts) -> Parts:
+    return x[0] + 1, x[1]
+
+
+@legalizes(*_FUNCTIONS)
 def legalize_function(builder: Pt2Legalizer) -> Results:
-    """Functions of one number; powers are squares."""
-    a, b = _parts(builder)
-    match builder.name:
-        case "exp":
-            return [_joined(a.exp() * b.cos(), a.exp() * b.sin())]
-        case "reciprocal":
-            size = a * a + b * b
-            return [_joined(a / size, -b / size)]
-        case "sgn":
-            size = apply(SqrtOp, a * a + b * b)
-            size = size.eq(0).where(size + 1, size)
-            return [_joined(a / size, b / size)]
-        case "pow" if builder.get("exponent") != 2:
-            builder.refuse("a power of complex numbers", "a square")
-        case _:
-            return [_joined(a * a - b * b, a * b * 2)]
+    """Functions of one number."""
+    return [_joined(*_FUNCTIONS[builder.name](_parts(builder)))]
+
+
+@legalizes("pow")
+def legalize_power(builder: Pt2Legalizer) -> Results:
+    """exp(y log(x)), and 0 of 0; a square by itself."""
+    x = _parts(builder)
+    if builder.get("exponent") == 2:
+        return [_joined(*_FUNCTIONS["square"](x))]
+    (a, b), (c, d) = _log(x), _parts(builder, "exponent")
+    found = _exp((a * c - b * d, a * d + b * c))
+    is_zero = x[0].eq(0) & x[1].eq(0)
+    is_one = c.eq(0) & d.eq(0)
+    zero = found[0] * 0
+    zero = zero.ne(zero).where(TensorValue.number(builder, 0, zero.element), zero)
+    return [_joined(is_zero.where(is_one.where(zero + 1, zero), found[0]),
+                    is_zero.where(zero, found[1]))]  # fmt: skip
 
 
 @legalizes("eq", "ne", "isnan", "isfinite")
@@ -263,25 +340,54 @@ def legalize_test(builder: Pt2Legalizer) -> Results:
     return [(a.abs().lt(math.inf) & b.abs().lt(math.inf)).value]
 
 
-_PRODUCTS = {"matmul": "other", "mm": "mat2", "bmm": "mat2"}
+_PRODUCTS = "matmul mm bmm mv dot einsum outer ger inner tensordot kron linear"
 
 
-@legalizes(*_PRODUCTS)
+@legalizes(*_PRODUCTS.split())
 def legalize_matmul(builder: Pt2Legalizer) -> Results:
-    """Four products of real matrices."""
-    name = _PRODUCTS[builder.name]
-    element = [_real_element(builder)]
-
-    def times(x: TensorValue, y: TensorValue) -> TensorValue:
-        (found,) = aten(
-            builder, f"{builder.name}.default", element, **{"self": x.value, name: y.value}
-        )
+    """The sum of real products of all choices of parts, each times a power of i."""
+    names = builder.op.schema.arguments
+    if builder.name == "linear" and builder.optional("bias") is not None:
+        builder.refuse("a bias of complex numbers", "a sum after the product")
+    given = {name: builder.get(name) for name in names}
+    factors = [
+        (name, k)
+        for name, value in given.items()
+        for k, one in enumerate(_listed(value))
+        if isinstance(one, SSAValue) and _is_complex_value(builder, cast("SSAValue", one))
+    ]
+    element, target = _real_element(builder), builder.op.op_type.removeprefix("aten.")
+    sums: list[TensorValue | None] = [None, None]
+    for choice in itertools.product((0, 1), repeat=len(factors)):
+        part = dict(zip(factors, choice, strict=True))
+        arguments = {
+            name: _chosen(builder, value, [part.get((name, k)) for k in range(len(_listed(value)))])
+            for name, value in given.items()
+            if value is not None
+        }
+        (found,) = aten(builder, target, [element], **arguments)
         assert found is not None
-        return TensorValue(builder, found)
+        turns = sum(choice)
+        term, old = TensorValue(builder, found), sums[turns % 2]
+        term = -term if turns % 4 >= 2 else term
+        sums[turns % 2] = term if old is None else old + term
+    real, imaginary = sums
+    assert real is not None
+    assert imaginary is not None
+    return [_joined(real, imaginary)]
 
-    (a, b), (c, d) = _parts(builder), _parts(builder, name)
-    b, d = (y.broadcast(x.dims) for x, y in ((a, b), (c, d)))
-    return [_joined(times(a, c) - times(b, d), times(a, d) + times(b, c))]
+
+def _listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _chosen(builder: Pt2Legalizer, value: Any, parts: Sequence[int | None]) -> Any:
+    """An argument with one part of each complex number; a real one is cast."""
+    found = [
+        one if part is None else _value_of_part(builder, one, part)
+        for one, part in zip(_listed(value), parts, strict=True)
+    ]
+    return found if isinstance(value, list) else found[0]
 
 
 # Movement

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SqrtOp
-from lowerdeck.dialects.core.tensor import ScatterElementsOp
+from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
@@ -23,6 +24,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import product
+from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
 from lowerdeck.passes.legalize.common.functions import close_to
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.reduction import mean
@@ -357,6 +359,53 @@ def legalize_solve(builder: Pt2Legalizer) -> Results:
     return [builder.squeeze(found, [rank_of(found) - 1]) if is_vector else found]
 
 
+@legalizes("cholesky_solve", "cholesky_inverse")
+def legalize_cholesky_solve(builder: Pt2Legalizer) -> Results:
+    """X of A X = B, or the inverse of A, by its factor."""
+    if builder.name == "cholesky_solve":
+        b, factor = builder.input(), builder.input("input2")
+    else:
+        factor = builder.input()
+        row = TensorValue.iota(builder, dims_of(factor)[-1])
+        b = row.column(2, 0).eq(row.column(2, 1)).cast(element_type(factor)).value
+        b = builder.broadcast(b, dims_of(factor))
+    upper = builder.flag("upper")
+    other = swapped(builder, factor)
+    for matrix, is_upper in ((other, False), (factor, True)) if upper else (
+        (factor, False), (other, True)
+    ):  # fmt: skip
+        (b,) = applied(builder, "MatrixTriangularSolve", matrix, b, lower=not is_upper)
+    return [b]
+
+
+@legalizes("linalg_svdvals")
+def legalize_singular_values(builder: Pt2Legalizer) -> Results:
+    """In descending order."""
+    return [singular_values(builder, builder.value("A")).cast(builder.element()).value]
+
+
+@legalizes("linalg_tensorinv")
+def legalize_tensor_inverse(builder: Pt2Legalizer) -> Results:
+    """The inverse of the matrix whose rows are the first dimensions."""
+    x, ind = builder.input(), builder.integer("ind")
+    rows, columns = dims_of(x)[:ind], dims_of(x)[ind:]
+    flat = builder.reshape(x, [product(rows), product(columns)])
+    (found,) = applied(builder, "MatrixInverse", flat)
+    return [builder.reshape(found, [*columns, *rows])]
+
+
+@legalizes("combinations")
+def legalize_combinations(builder: Pt2Legalizer) -> Results:
+    """All choices of several elements, a row for each."""
+    x, count = builder.input(), dims_of(builder.input())[0].value
+    if count is None:
+        builder.refuse("an open number of elements", "a known one")
+    make = combinations_with_replacement if builder.flag("with_replacement") else combinations
+    chosen = list(make(range(count), builder.integer("r")))
+    rows = np.array(chosen, np.int64).reshape(len(chosen), builder.integer("r"))
+    return [builder.add(GatherOp(x, builder.tensor(rows), 0))]
+
+
 @legalizes("diagflat")
 def legalize_diagflat(builder: Pt2Legalizer) -> Results:
     """A matrix with all elements on a diagonal."""
@@ -409,9 +458,16 @@ def legalize_any_norm(builder: Pt2Legalizer) -> Results:
     keep = builder.flag("keepdim")
     if not is_matrix or order == "fro":
         return [norm(x, axes, keep, 2.0 if order in (None, "fro") else float(order)).value]
+    if order in (2, -2, "nuc") and sorted(axes) == [rank - 2, rank - 1]:
+        values = singular_values(builder, builder.stated()).cast(x.element)
+        kind = {"nuc": "sum", 2: "max"}.get(order, "min")
+        found = values.reduce(kind, [rank - 2])
+        return [found.reshape([*found.dims, 1, 1]).value if keep else found.value]
     order = float(order) if isinstance(order, int | float) else 0.0
     if abs(order) not in (1.0, math.inf) or len(axes) != 2:
-        builder.refuse(f"the norm {builder.get('ord')} of a matrix", "fro, 1, -1, inf or -inf")
+        builder.refuse(
+            f"the norm {builder.get('ord')} of a matrix", "fro, 1, -1, 2, -2, inf or -inf"
+        )
     summed, other = axes if abs(order) == 1 else axes[::-1]
     total = x.reduce("sum", [summed], True)
     total = total.reduce("max" if order > 0 else "min", [other], True)

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ComplexType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.pt2.ops import Pt2Op
@@ -63,6 +64,10 @@ class Pt2Walk(StructuredWalk):
             type_
         ):
             self._pairs.add(value)
+
+    def is_transient(self, op: Operation) -> bool:
+        """Constants of complex numbers, in whose place those of their parts are used."""
+        return isinstance(op, ConstantOp) and isinstance(element_type(op.result), ComplexType)
 
     def convert(self, op: Operation) -> None:
         if isinstance(op, IfOp | LoopOp) and any(

@@ -394,9 +394,8 @@ def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
     """Sums, means or maxima of rows between offsets; an empty bag is zero."""
     weight, offsets = builder.input("weight"), builder.value("offsets")
     indices = builder.value("indices")
-    padding = builder.get("padding_idx") if builder.has("padding_idx") else None
-    if len(indices.dims) != 1 or padding not in (None, -1):
-        builder.refuse("a matrix of indices or padding", "a vector and offsets")
+    if len(indices.dims) != 1:
+        builder.refuse("a matrix of indices", "a vector and offsets")
     mode = builder.integer("mode")
     bags = offsets.dims[0] - int(builder.flag("include_last_offset"))
     starts = offsets.cast(i64)
@@ -406,21 +405,19 @@ def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
     rows = TensorValue(builder, builder.add(GatherOp(weight, indices.value, 0)))
     if (factors := builder.optional("per_sample_weights")) is not None:
         rows = rows * TensorValue.of(builder, factors).column(2, 0)
-    last = starts.pick(0, bags) if builder.flag("include_last_offset") else None
     width = dims_of(weight)[1]
     index = bag.column(2, 0).broadcast(rows.dims)
     fill = builder.scalar(-np.inf if mode == _MAX else 0, weight)
     start = builder.broadcast(fill, [bags, width])
-    inside = None if last is None else place.lt(last)
+    inside = _counted(builder, indices, place, starts, bags)
+    one = builder.broadcast(builder.scalar(1, i64), indices.dims)
     if inside is not None:
         rows = TensorValue(builder, builder.select(inside.value, rows.value, fill))
+        one = inside.cast(i64).reshape(indices.dims).value
     kind = "max" if mode == _MAX else "add"
     total = TensorValue(
         builder, builder.add(ScatterElementsOp(start, index.value, rows.value, 0, kind))
     )
-    one = builder.broadcast(builder.scalar(1, i64), indices.dims)
-    if inside is not None:
-        one = inside.cast(i64).reshape(indices.dims).value
     zeros = builder.broadcast(builder.scalar(0, i64), [bags])
     count = builder.add(ScatterElementsOp(zeros, bag.value, one, 0, "add"))
     counts = TensorValue(builder, count).column(2, 0)
@@ -430,6 +427,26 @@ def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
         zero = builder.scalar(0, weight)
         total = TensorValue(builder, builder.select(counts.eq(0).value, zero, total.value))
     return [total.value, None, None, None]
+
+
+def _counted(
+    builder: Pt2Legalizer,
+    indices: TensorValue,
+    place: TensorValue,
+    starts: TensorValue,
+    bags: Expr,
+) -> TensorValue | None:
+    """Which indices count, a column, or None for all: not padding, and none after the last bag."""
+    padding = builder.get("padding_idx") if builder.has("padding_idx") else None
+    found: TensorValue | None = None
+    # In the overload of that name, negative numbers count from the end; elsewhere -1 is none.
+    if padding is not None and (padding != -1 or builder.overload == "padding_idx"):
+        row = Expr.const(padding) + (dims_of(builder.input("weight"))[0] if padding < 0 else 0)
+        found = indices.cast(i64).ne(TensorValue.dim(builder, row)).reshape(place.dims)
+    if builder.flag("include_last_offset"):
+        before = place.lt(starts.pick(0, bags))
+        found = before if found is None else found & before
+    return found
 
 
 _MEAN, _MAX = 1, 2

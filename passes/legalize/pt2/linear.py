@@ -10,13 +10,14 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.dialects.core.types import dims_of, f64, i1, i32, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, f64, i1, i32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tf1.applied import applied
 
 
 def _in_result(builder: Pt2Legalizer, *names: str) -> list[SSAValue]:
@@ -267,8 +268,15 @@ def legalize_chain(builder: Pt2Legalizer) -> Results:
 def legalize_matrix_power(builder: Pt2Legalizer) -> Results:
     """Products of a matrix with itself."""
     x, count = builder.input(), builder.integer("n")
-    if not 1 <= count <= 64:
-        builder.refuse(f"the power {count}", "1 to 64")
+    if abs(count) > _MOST_FACTORS:
+        builder.refuse(f"the power {count}", f"-{_MOST_FACTORS} to {_MOST_FACTORS}")
+    side = dims_of(x)[-1]
+    if count == 0:
+        row = TensorValue.iota(builder, side)
+        eye = row.column(2, 0).eq(row.column(2, 1)).cast(element_type(x))
+        return [builder.broadcast(eye.value, dims_of(x))]
+    if count < 0:
+        (x,), count = applied(builder, "MatrixInverse", x), -count
     found: SSAValue | None = None
     while count:
         if count & 1:
@@ -277,6 +285,9 @@ def legalize_matrix_power(builder: Pt2Legalizer) -> Results:
         x = matmul(builder, x, x) if count else x
     assert found is not None
     return [found]
+
+
+_MOST_FACTORS = 64
 
 
 @legalizes("cross", "linalg_cross")

@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.generators import diagonals, range_of
 from lowerdeck.passes.legalize.common.movement import concat, pad, positive_part, sliced, tile
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -261,9 +261,9 @@ def legalize_split(builder: Pt2Legalizer) -> Results:
         parts = builder.split(x, axis, [Expr.const(1)] * count)
         return [builder.squeeze(part, [axis]) for part in parts]
     if builder.name == "tensor_split":
-        if not builder.has("sections") or dim.value is None:
-            builder.refuse("tensor_split with indices or of an open size", "sections")
-        sizes = [Expr.const(dim.value // count + (k < dim.value % count)) for k in range(count)]
+        if not builder.has("sections"):
+            return _split_at(builder, x, axis)
+        sizes = [(dim + (count - 1 - k)) // count for k in range(count)]
     elif builder.has("split_sizes"):
         sizes = builder.exprs_of("split_sizes")
     else:
@@ -276,6 +276,17 @@ def legalize_split(builder: Pt2Legalizer) -> Results:
             each = builder.expr("split_size")
         sizes = [each] * (count - 1) + [dim - each * (count - 1)]
     return list(builder.split(x, axis, sizes))
+
+
+def _split_at(builder: Pt2Legalizer, x: SSAValue, axis: int) -> Results:
+    """The parts between places, as slices have them."""
+    name = next(name for name in builder.op.schema.arguments if name.startswith(("ind", "tensor_")))
+    places = builder.exprs_of(name)
+    if len(builder.op.results) != len(places) + 1:  # a tensor without dimensions: sections
+        builder.refuse("a number of sections as a tensor", "a list")
+    pairs = zip([Expr.const(0), *places], [*places, Expr.const(UNBOUNDED)], strict=True)
+    step = [Expr.const(1)]
+    return [sliced(builder, x, [axis], [start], [end], step) for start, end in pairs]
 
 
 @legalizes("flip", "fliplr", "flipud")
@@ -705,12 +716,33 @@ def legalize_as_strided(builder: Pt2Legalizer) -> Results:
     )
     if offset == 0 and in_order and product(dims) == product(sizes):
         return [builder.reshape(x, sizes)]
+    flat = builder.reshape(x, [product(dims)])
+    return [builder.add(GatherOp(flat, _strided(builder, sizes, strides, offset).value, 0))]
+
+
+def _strided(
+    builder: Pt2Legalizer, sizes: Sequence[Expr], strides: Sequence[Expr], offset: ExprLike
+) -> TensorValue:
+    """Where the elements at strides lie."""
     places = TensorValue.dim(builder, offset)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         number = index_vector(builder, size, len(sizes), axis)
         places = places + number * TensorValue.dim(builder, stride)
-    flat = builder.reshape(x, [product(dims)])
-    return [builder.add(GatherOp(flat, places.broadcast(sizes).value, 0))]
+    return places.broadcast(sizes)
+
+
+@legalizes("as_strided_scatter")
+def legalize_as_strided_scatter(builder: Pt2Legalizer) -> Results:
+    """A tensor that lies in order with other elements at strides."""
+    x, source = builder.input(), builder.input("src")
+    sizes, strides = builder.exprs_of("size"), builder.exprs_of("stride")
+    offset = builder.expr("storage_offset") if builder.get("storage_offset") is not None else 0
+    count = [product(sizes)]
+    places = _strided(builder, sizes, strides, offset).reshape(count).value
+    values = builder.reshape(builder.broadcast(builder.cast(source, x), sizes), count)
+    flat = builder.reshape(x, [product(dims_of(x))])
+    found = builder.add(ScatterElementsOp(flat, places, values, 0))
+    return [builder.reshape(found, dims_of(x))]
 
 
 @legalizes("block_diag")

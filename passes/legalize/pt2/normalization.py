@@ -37,7 +37,9 @@ def legalize_batch_norm(builder: Pt2Legalizer) -> Results:
     """By the moments of the training."""
     x = builder.input("input")
     if builder.has("training") and builder.flag("training"):
-        builder.refuse("batch_norm in training", "evaluation", "call model.eval(), or decompose")
+        if builder.optional("running_mean") is not None:
+            builder.refuse("batch_norm in training", "evaluation", "call model.eval()")
+        return _by_moments(builder, x, False)[: len(builder.op.results)]
     return [normalized(builder, x), None, None, None][: len(builder.op.results)]
 
 
@@ -69,18 +71,23 @@ def legalize_batch_moments(builder: Pt2Legalizer) -> Results:
         builder.refuse("instance_norm in training", "evaluation", "call model.eval()")
     if not is_instance and not builder.flag("training"):
         builder.refuse("moments of the training", "those of the batch")
+    return _by_moments(builder, x, is_instance)
+
+
+def _by_moments(builder: Pt2Legalizer, x: SSAValue, is_instance: bool) -> Results:
+    """By its own moments; these, and what becomes of the ones of the training."""
     axes = [k for k in range(rank_of(x)) if k != 1 and not (is_instance and k == 0)]
     center, rest, variance = moments(builder, x, axes)
     eps = float(builder.number("eps"))
     size = deviation(builder, variance, eps)
     y = TensorValue(builder, rest) / TensorValue(builder, size)
     y = _affine(builder, y, "weight", "bias", [dims_of(x)[1], *[1] * (rank_of(x) - 2)])
-    if is_instance:
+    if is_instance or len(builder.op.results) == 1:
         return [y.value]
     one = TensorValue.of(builder, builder.squeeze(size, axes))
     average = builder.squeeze(center, axes)
     results: list[SSAValue | None] = [y.value, average, (1 / one).value]
-    if builder.has("running_mean"):
+    if len(builder.op.results) > 3:
         count = TensorValue.dim(builder, product(dims_of(x)[k] for k in axes)).cast(one.element)
         plain = TensorValue.of(builder, builder.squeeze(variance, axes))
         unbiased = plain * (count / (count - 1.0))

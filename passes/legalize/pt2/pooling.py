@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
 from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
+from lowerdeck.passes.legalize.common.regions import largest_of_bins
 from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied, deformable, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tf1.applied import applied as applied_tf1
 
 
 def _input(builder: Pt2Legalizer, rank: int) -> tuple[SSAValue, bool]:
@@ -186,13 +190,10 @@ def legalize_antialiased(builder: Pt2Legalizer) -> Results:
     scales = _scales(builder, 2)
     space = dims_of(x)[2:]
     sizes = _sizes(builder, space, scales)
-    if any(scale is not None for scale in scales) and builder.get("output_size") is None:
-        for dim, size, scale in zip(space, sizes, scales, strict=True):
-            if dim.value is None or size.value is None or dim.value * (scale or 1) != size.value:
-                builder.refuse(f"the scale {scale}", "one that gives a whole size")
-    given = builder.cast(builder.dims([*dims_of(x)[:2], *sizes]), i64)
-    mode = "align_corners" if builder.flag("align_corners") else "half_pixel"
     cubic = "bicubic" in builder.name
+    if builder.flag("align_corners") or any(scales):
+        return [_stretched(builder, x, sizes, scales, "keyscubic" if cubic else "triangle")]
+    given = builder.cast(builder.dims([*dims_of(x)[:2], *sizes]), i64)
     attributes: dict[str, Any] = {"cubic_coeff_a": -0.5} if cubic else {}
     return applied(
         builder,
@@ -202,11 +203,46 @@ def legalize_antialiased(builder: Pt2Legalizer) -> Results:
         None,
         given,
         mode="cubic" if cubic else "linear",
-        coordinate_transformation_mode=mode,
+        coordinate_transformation_mode="half_pixel",
         antialias=1,
         exclude_outside=1,
         **attributes,
     )
+
+
+def _stretched(
+    builder: Pt2Legalizer,
+    x: SSAValue,
+    sizes: Sequence[Expr],
+    scales: Sequence[float | None],
+    kernel: str,
+) -> SSAValue:
+    """
+    By weights of all elements, with other steps than those between sizes. Where corners lie on
+    each other, only the steps are those from corner to corner: the first place is that of halves.
+    """
+    element, (*lead, height, width) = element_type(x), dims_of(x)
+    factors: list[TensorValue] = []
+    for dim, size, scale in zip((height, width), sizes, scales, strict=True):
+        old, new = (TensorValue.dim(builder, each).cast(f32) for each in (dim, size))
+        if builder.flag("align_corners"):
+            # Without a step, all places are the first one.
+            endless = TensorValue.number(builder, math.inf, f32)
+            factors.append(new.eq(1.0).where(endless, (new - 1.0) / (old - 1.0)))
+        else:
+            factors.append(new / old if scale is None else builder.known(scale, f32))
+    image = builder.reshape(x, [product(lead), height, width, 1])
+    found = applied_tf1(
+        builder,
+        "ScaleAndTranslate",
+        image,
+        builder.cast(builder.dims(sizes), i32),
+        stack(factors, 0).value,
+        builder.tensor(np.zeros(2, np.float32)),
+        kernel_type=kernel,
+        antialias=True,
+    )
+    return builder.reshape(builder.cast(found[0], element), [*lead, *sizes])
 
 
 @legalizes("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
@@ -241,6 +277,15 @@ def legalize_roi_align(builder: Pt2Legalizer) -> Results:
         is_aligned=builder.flag("aligned"),
     )
     return [found]
+
+
+@legalizes("torchvision.roi_pool")
+def legalize_roi_pool(builder: Pt2Legalizer) -> Results:
+    """The largest element of each bin."""
+    size = builder.integer("pooled_height"), builder.integer("pooled_width")
+    scale = float(builder.number("spatial_scale"))
+    x, rois = builder.input("input"), builder.input("rois")
+    return [largest_of_bins(builder, x, rois, scale, size), None]
 
 
 @legalizes("torchvision.deform_conv2d")

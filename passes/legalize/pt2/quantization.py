@@ -15,8 +15,9 @@ def _parameters(builder: Pt2Legalizer, x: TensorValue) -> tuple[TensorValue, Ten
         return builder.operand("scale", f64).reshape([]), zero
     rank = len(x.dims)
     axis = builder.axis(builder.integer("axis"), rank)
-    scale = builder.value("scales").cast(f64)
-    zeros = builder.optional("zero_points")
+    many = "s" if builder.has("scales") else ""
+    scale = builder.value(f"scale{many}").cast(f64)
+    zeros = builder.optional(f"zero_point{many}")
     zero = None if zeros is None else TensorValue.of(builder, zeros).cast(i64)
     return scale.column(rank, axis), None if zero is None else zero.column(rank, axis)
 
@@ -32,6 +33,28 @@ def legalize_quantize(builder: Pt2Legalizer) -> Results:
     if zero is not None:
         total = total + zero.cast(x.element)
     return [total.maximum(low).minimum(high).cast(builder.element()).value]
+
+
+@legalizes(
+    "fake_quantize_per_tensor_affine",
+    "fake_quantize_per_channel_affine",
+    "fake_quantize_per_tensor_affine_cachemask",
+    "fake_quantize_per_channel_affine_cachemask",
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+)
+def legalize_fake(builder: Pt2Legalizer) -> Results:
+    """The real numbers that quantized ones stand for, and which were not limited."""
+    x = builder.value()
+    scale, zero = _parameters(builder, x)
+    assert zero is not None
+    scale, zero = scale.cast(x.element), zero.cast(x.element)
+    total = (x * (1 / scale)).round() + zero
+    low, high = (float(builder.integer(name)) for name in ("quant_min", "quant_max"))
+    found = (total.maximum(low).minimum(high) - zero) * scale
+    inside = total.ge(low) & total.le(high)
+    if builder.has("fake_quant_enabled"):
+        found = builder.operand("fake_quant_enabled", i64).reshape([]).ne(0).where(found, x)
+    return [found.value, inside.value][: len(builder.op.results)]
 
 
 @legalizes(
