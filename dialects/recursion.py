@@ -12,7 +12,10 @@ _RECURSION_LIMIT = 10_000
 
 
 _MOST_LEFT = 300_000
-"""Objects that were made meanwhile, and are left for later; some models together make as many."""
+"""
+Objects that were made meanwhile, and are left for later; some models together make as many. Where
+a process has many of its own, half of those: to look at all of them is then worth it.
+"""
 
 
 @contextmanager
@@ -36,18 +39,22 @@ def working_on_modules() -> Generator[None]:
 _left = 0
 """Objects made by the work before, and not looked at since."""
 
+_most_left = _MOST_LEFT
+
 
 def _settle() -> None:
     """
     What was made is old now: while it is in use, as it is here, to look at it for garbage is in
     vain, and a process that compiles one model ends before there is a need. Of many models, some
-    together are looked at.
+    together are looked at. Who has frozen objects has chosen when to look at others.
     """
-    global _left
+    global _left, _most_left
+    if gc.get_freeze_count():
+        return
     _left += gc.get_count()[0]
-    if _left > _MOST_LEFT:
-        _left = 0
+    if _left > _most_left:
         gc.collect()
-    elif not gc.get_freeze_count():  # or it would be another's that were let go
+        _left, _most_left = 0, max(_MOST_LEFT, len(gc.get_objects()) // 2)
+    else:
         gc.freeze()
         gc.unfreeze()

@@ -3,52 +3,70 @@
 from __future__ import annotations
 
 import gc
-import weakref
+import subprocess
+import sys
 
 from lowerdeck.dialects.recursion import working_on_modules
 
+LEFT = """
+import gc, weakref
+from lowerdeck.dialects.recursion import working_on_modules
 
-class _Node:
-    def __init__(self, other: _Node | None) -> None:
-        self.itself = self
-        self.other = other
+class Node:
+    def __init__(self, other):
+        self.itself, self.other = self, other
 
-
-def _work(objects: int) -> weakref.ref[_Node]:
-    """Work that leaves this many objects, which only a collection of garbage frees."""
+def work(objects):
     with working_on_modules():
         node = None
         for _ in range(objects):
-            node = _Node(node)
-        assert node is not None
+            node = Node(node)
         return weakref.ref(node)
+
+first = work(1000)
+assert first() is not None
+work(100_000)
+assert first() is not None  # although Python itself would have looked long since
+for _ in range(4):
+    work(200_000)
+assert first() is None
+assert gc.isenabled()
+
+own = [[] for _ in range(1_200_000)]
+work(310_000)  # finds that there are many others
+second = work(1000)
+work(310_000)
+assert second() is not None
+work(600_000)
+assert second() is None
+"""
 
 
 def test_garbage_of_little_work_is_left_and_of_much_collected() -> None:
-    gc.collect()
-    assert gc.isenabled()
-    first = _work(1000)
-    assert first() is not None
-    for _ in range(4):
-        _work(200_000)
-    assert first() is None
-    assert gc.isenabled()
+    """In a process of its own: others have frozen something in this one."""
+    subprocess.run([sys.executable, "-c", LEFT], check=True)
 
 
 def test_what_another_has_frozen_stays_so() -> None:
+    was_frozen = gc.get_freeze_count()
     gc.freeze()
-    frozen = gc.get_freeze_count()
+    frozen, count = gc.get_freeze_count(), gc.get_count()[0]
     try:
-        _work(10)
+        with working_on_modules():
+            made = [list[int]() for _ in range(100)]
         assert gc.get_freeze_count() >= frozen > 0
+        assert gc.get_count()[0] > count + 50  # Python's own collector finds them
+        assert len(made) == 100
     finally:
-        gc.unfreeze()
+        if not was_frozen:
+            gc.unfreeze()
 
 
 def test_collecting_that_was_off_stays_off() -> None:
     gc.disable()
     try:
-        _work(10)
+        with working_on_modules():
+            pass
         assert not gc.isenabled()
     finally:
         gc.enable()
