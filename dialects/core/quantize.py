@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -156,6 +159,21 @@ class RequantizeOp(CoreOp, Broadcasts):
 
 MIDDLE = 8
 """The zero point of numbers of four bits that have none of their own."""
+
+
+def pairs_of(codes: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Integers from 0 to 15, two in a byte, as `core.dequantize` reads them."""
+    rest = codes.shape[axis] % 2
+    pads = [(0, rest if number == axis else 0) for number in range(codes.ndim)]
+    each = np.moveaxis(np.pad(codes, pads), axis, 0)
+    return np.ascontiguousarray(np.moveaxis(each[0::2] | (each[1::2] << 4), 0, axis))
+
+
+def halves_of(pairs: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
+    """The inverse: so many integers from 0 to 15 along an axis."""
+    halves = np.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], axis + 1)
+    shape = [*pairs.shape[:axis], 2 * pairs.shape[axis], *pairs.shape[axis + 1 :]]
+    return halves.reshape(shape)[(slice(None),) * axis + (slice(size),)]
 
 
 @irdl_op_definition

@@ -274,11 +274,8 @@ def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbo
 @meaning_of(quantize.DequantizeOp)
 def _dequantize(op: quantize.DequantizeOp, args: Sequence[Array], symbols: Symbols) -> Array:
     axis, size, block = op.axis.data, op.size.data, op.block.data
-    pairs = args[0]
-    halves = np.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], axis + 1)
-    shape = [*pairs.shape[:axis], 2 * pairs.shape[axis], *pairs.shape[axis + 1 :]]
     inside = (slice(None),) * axis + (slice(size),)
-    codes = halves.reshape(shape)[inside].astype(np.float32)
+    codes = quantize.halves_of(args[0], axis, size).astype(np.float32)
     scale, *zero = (np.repeat(value.astype(np.float32), block, axis)[inside] for value in args[1:])
     codes -= zero[0] if zero else np.float32(quantize.MIDDLE)
     return np.asarray(codes * scale)

@@ -18,7 +18,12 @@ from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.enums import Rounding
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp, RequantizeOp
+from lowerdeck.dialects.core.quantize import (
+    MIDDLE,
+    DequantizeOp,
+    RequantizeOp,
+    halves_of,
+)
 from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
@@ -76,10 +81,7 @@ def _dequantize(graph: GraphBuilder, op: DequantizeOp) -> None:
         scale = graph.cast(scale, f32)
     codes, zero = constant_array(op.codes), None if op.zero is None else constant_array(op.zero)
     if codes is not None and (op.zero is None or zero is not None):
-        halves = np.moveaxis(np.stack([codes & 15, codes >> 4]), 0, axis + 1)
-        shape = [dim.value or 0 for dim in dims_of(op.result)]
-        shape[axis] += shape[axis] % 2
-        numbers = np.take(halves.reshape(shape), range(op.size.data), axis)
+        numbers = halves_of(codes, axis, op.size.data)
         if zero is None:
             zero = np.full([dim.value or 0 for dim in dims_of(op.scale)], MIDDLE)
         inputs = [

@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ChannelShuffleOp,
@@ -29,7 +30,14 @@ from lowerdeck.dialects.core.tensor import (
     SplitOp,
     TransposeOp,
 )
-from lowerdeck.dialects.core.types import Tensor, element_type, numpy_dtype, static_shape, tensor
+from lowerdeck.dialects.core.types import (
+    Tensor,
+    element_type,
+    numpy_dtype,
+    rank_of,
+    static_shape,
+    tensor,
+)
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.dialects.walking import all_ops
@@ -82,6 +90,8 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
             return None
         if op not in self._weights and not _is_small(op):
             return None
+        if isinstance(op, DequantizeOp) and stays_narrow(op):
+            return None
         if (results := _evaluated(op)) is None:
             return None
         return Match((op,), "its operands are constants", results)
@@ -94,6 +104,23 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
             return
         constants = [rewriter.add(ConstantOp.of(array)) for array in match.data]
         rewriter.replace(root, [constant.result for constant in constants])
+
+
+def stays_narrow(op: DequantizeOp) -> bool:
+    """
+    True if kernels read numbers of four bits as they are: factors from the right in blocks along
+    the sum, and tables; also those that are to be transposed first.
+    """
+    users = [use for use in op.result.uses]
+    for use in users:
+        user = use.operation
+        if isinstance(user, TransposeOp):
+            continue
+        is_factor = isinstance(user, MatmulOp) and use.index == 1 and op.axis.data == 0
+        is_table = isinstance(user, GatherOp) and use.index == 0 and user.axis.data == 0
+        if not (rank_of(op.result) == 2 and (is_factor or (is_table and op.axis.data == 1))):
+            return False
+    return bool(users)
 
 
 def weights_of(module: ModuleOp) -> set[Operation]:

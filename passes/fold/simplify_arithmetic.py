@@ -280,7 +280,7 @@ class MoveConstantRight(Equation):
 
 # Maxima and minima with constants
 
-_NOT_NEGATIVE = (e.AbsOp, e.ExpOp, e.SqrtOp, e.CoshOp, e.SigmoidOp, e.RectifyOp, SoftmaxOp)
+_NOT_NEGATIVE = (e.AbsOp, e.ExpOp, e.SqrtOp, e.CoshOp, e.SigmoidOp, e.RectifyOp)
 """Functions of floats whose results are at least 0, or -0, or NaN."""
 
 _SIGNED_ZEROS = (e.MaxOp, e.SqrtOp, e.RectifyOp)
@@ -297,6 +297,8 @@ def is_not_negative(value: SSAValue) -> bool:
     if isinstance(op, e.MaxOp):
         bounds = (number(each) for each in op.operands)
         return any(bound is not None and bound >= 0 for bound in bounds)
+    if isinstance(op, SoftmaxOp):
+        return not op.is_log
     return isinstance(op, _NOT_NEGATIVE)
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.base import CoreOp
-from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import AddOp, CastOp, MulOp, SubOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.dialects.core.tensor import ReshapeOp, TransposeOp, ints
+from lowerdeck.dialects.core.quantize import DequantizeOp
+from lowerdeck.dialects.core.tensor import GatherOp, ReshapeOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
@@ -220,6 +221,62 @@ class FuseQuantizedMatmul(Pattern[Factors]):
         rewriter.replace(op, b.scaled(product, b.reshaped(x.scale, []), b.reshaped(w.scale, row)))
 
 
+class TransposeOfHalves(Pattern[tuple[DequantizeOp, list[Array]]]):
+    """transpose(dequantize(q, s, z)) -> dequantize(transpose(q), transpose(s), transpose(z))"""
+
+    name = "transpose-of-halves"
+    roots = (TransposeOp,)
+
+    def match(self, op: TransposeOp) -> Match[tuple[DequantizeOp, list[Array]]] | None:
+        source = producer(op.input, DequantizeOp)
+        if source is None or (arrays := _constants_of(source)) is None:
+            return None
+        order = list(ints(op.permutation))
+        moved = [np.ascontiguousarray(array.transpose(order)) for array in arrays]
+        return Match((op, source), "numbers of four bits", (source, moved))
+
+    def rewrite(self, match: Match[tuple[DequantizeOp, list[Array]]], rewriter: Rewriter) -> None:
+        op, (source, arrays) = match.root, match.data
+        assert isinstance(op, TransposeOp)
+        parts = [rewriter.add(ConstantOp.of(array)).result for array in arrays]
+        axis = list(ints(op.permutation)).index(source.axis.data)
+        new = source.with_operands(parts, {"axis": IntAttr(axis)})
+        rewriter.replace(op, rewriter.add(new).result)
+
+
+class TableOfHalves(Pattern[DequantizeOp]):
+    """gather(dequantize(q, s, z), i) -> dequantize(gather(q, i), gather(s, i), gather(z, i))"""
+
+    name = "table-of-halves"
+    roots = (GatherOp,)
+    ranked = True
+
+    def match(self, op: GatherOp) -> Match[DequantizeOp] | None:
+        source = producer(op.input, DequantizeOp)
+        if source is None or _constants_of(source) is None:
+            return None
+        is_table = op.axis.data == 0 and source.axis.data == 1 and rank_of(op.input) == 2
+        return Match((op, source), "numbers of four bits", source) if is_table else None
+
+    def rewrite(self, match: Match[DequantizeOp], rewriter: Rewriter) -> None:
+        op, source = match.root, match.data
+        assert isinstance(op, GatherOp)
+        inside = op.inside is not None
+        parts = [
+            rewriter.add(GatherOp(part, op.indices, 0, inside=inside)).result
+            for part in source.operands
+        ]
+        new = source.with_operands(parts, {"axis": IntAttr(rank_of(parts[0]) - 1)})
+        rewriter.replace(op, rewriter.add(new).result)
+
+
+def _constants_of(op: DequantizeOp) -> list[Array] | None:
+    """What halves of bytes, scales and zero points are, if all are constants."""
+    found = [constant_array(value) for value in op.operands]
+    known = [array for array in found if array is not None]
+    return known if len(known) == len(found) else None
+
+
 class FuseQuantizedPass(PatternPass):
     """
     With the bytes q, their zero point z and a constant, finite scale s of a dequantized value
@@ -230,10 +287,21 @@ class FuseQuantizedPass(PatternPass):
       [q_w constant; x has one scale and zero point, w has one an output channel; f32; all sums
       fit into an i32, in which they are exact]
 
+    And of numbers of four bits, which stay so in memory:
+
+    - transpose(dequantize(q, s, z)) -> dequantize(transpose(q), transpose(s), transpose(z))
+    - gather(dequantize(q, s, z), i) -> dequantize(gather(q, i), gather(s, i), gather(z, i))
+      [rows of a matrix; all constant but the indices]
+
     The pass is the first one: constants are folded afterwards, and the bytes of weights with them.
     """
 
     name = "fuse-quantized"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [FuseQuantizedConv(), FuseQuantizedMatmul()]
+        return [
+            FuseQuantizedConv(),
+            FuseQuantizedMatmul(),
+            TransposeOfHalves(),
+            TableOfHalves(),
+        ]

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.elementwise import CastOp, CompareOp, SelectOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import BroadcastOp, ReshapeOp, SliceOp, SplitOp, TransposeOp
 from lowerdeck.dialects.core.types import (
+    COMPUTABLE,
     dims_of,
     element_type,
     numpy_dtype,
@@ -199,7 +200,9 @@ def _folded(op: CoreOp) -> NDArray[Any] | None:
     """The only result of an op of constants, if all of them and the result are small."""
     if not op.operands or len(op.results) != 1 or not is_evaluable(op):
         return None
-    if not all(map(_is_small, (*op.operands, *op.results))):
+    # Elements that C has no type for are none of the results: what is made of them is known now.
+    is_narrow = any(element_type(operand) not in COMPUTABLE for operand in op.operands)
+    if not is_narrow and not all(map(_is_small, (*op.operands, *op.results))):
         return None
     arrays = [constant_array(operand) for operand in op.operands]
     known = [array for array in arrays if array is not None]

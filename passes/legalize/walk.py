@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.types import (
+    COMPUTABLE,
     MAX_RANK,
     OptionalType,
     SequenceType,
@@ -115,9 +116,13 @@ class FunctionWalk(ABC):
         return complete
 
     def erase_transient(self, block: Block) -> None:
-        """Erase what stood for something that no node of a block refers to any more."""
+        """
+        Erase what stood for something that no node of a block refers to any more, as constants of
+        types that C does not have.
+        """
         for op in reversed(list(block.ops)):
-            if self.is_transient(op) and all(r.first_use is None for r in op.results):
+            is_transient = self.is_transient(op) or _is_narrow(op)
+            if is_transient and all(r.first_use is None for r in op.results):
                 op.detach()
                 op.erase()
 
@@ -217,6 +222,11 @@ def _require_ranks(op: Operation) -> None:
     for position, value in enumerate(op.operands):
         if isinstance(value.type, TensorType) and (rank := rank_of(value)) > MAX_RANK:
             refuse(f"input {position} of {rank} dimensions", f"up to {MAX_RANK}")
+
+
+def _is_narrow(op: Operation) -> bool:
+    """True for a constant of a type that C does not have."""
+    return isinstance(op, ConstantOp) and element_type(op.result) not in COMPUTABLE
 
 
 def _used_by(op: Operation) -> Iterator[SSAValue]:

@@ -17,7 +17,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import AddOp, CastOp, MulOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp
+from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp, pairs_of
 from lowerdeck.dialects.core.tensor import GatherOp, ReshapeOp
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -28,7 +28,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.passes.linear.rounding import as_bytes, as_halves, pairs_of
+from lowerdeck.passes.linear.rounding import as_bytes, as_halves
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
 from lowerdeck.passes.machinery.options import block_of, is_weight_format

@@ -61,14 +61,6 @@ def as_halves(array: Array, axis: int, block: int) -> tuple[Array, Array]:
     )
 
 
-def pairs_of(codes: Array, axis: int) -> Array:
-    """Integers from 0 to 15, two in a byte, as `core.dequantize` reads them."""
-    rest = codes.shape[axis] % 2
-    pads = [(0, rest if number == axis else 0) for number in range(codes.ndim)]
-    each = np.moveaxis(np.pad(codes, pads), axis, 0)
-    return np.ascontiguousarray(np.moveaxis(each[0::2] | (each[1::2] << 4), 0, axis))
-
-
 def _in_blocks(array: Array, axis: int, block: int) -> Array:
     """[blocks of all lines along the axis][block], filled up with zeros."""
     lines = np.moveaxis(array, axis, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck.compiler import generate, import_and_lower
+from lowerdeck.dialects.core.quantize import pairs_of
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.targets import obstacle
-from lowerdeck.passes.linear.rounding import as_halves, pairs_of
+from lowerdeck.passes.linear.rounding import as_halves
 from lowerdeck.passes.machinery.options import CompileOptions
 
 from .forms import EVERY_FORM  # noqa: TID251  (these are tests, not the folder of sources)
@@ -175,6 +177,97 @@ def test_halves_of_bytes_by_their_definition(tmp_path: Path) -> None:
     compiled = lowerdeck.compile(tmp_path / "map.mlir", cache=False)
     for found in (run_module(module, inputs), compiled(inputs)):
         np.testing.assert_array_equal(next(iter(found.values())), np.array(expected, np.float32))
+
+
+BLOCKED: dict[str, tuple[Numbers, int, int, Numbers]] = {
+    # How a dequantized tensor of four bits is read: its shape, axis, block, the shape of the input.
+    "MatMul": ((70, 33), 0, 32, (4, 70)),
+    "Gemm": ((33, 70), 1, 16, (4, 70)),
+    "MatMul_channels": ((70, 33), 1, 0, (1, 70)),
+    "MatMul_across": ((70, 33), 1, 16, (4, 70)),
+    "MatMul_one": ((70, 33), 1, 0, (4, 70)),
+    "Gather": ((40, 50), 1, 16, (2, 3)),
+    "Conv": ((8, 16, 3, 3), 1, 16, (1, 16, 5, 5)),
+    "Mul": ((70,), 0, 0, (70,)),
+}
+
+
+def blocked_model(path: Path) -> tuple[dict[str, Array], dict[str, Array]]:
+    """A model of all of these, with signs and without; its inputs, and the numbers of weights."""
+    nodes: list[Any] = []
+    constants: list[Any] = []
+    inputs: dict[str, Array] = {}
+    numbers: dict[str, Array] = {}
+    for kind, low in (("INT4", -8), ("UINT4", 0)):
+        for form, (shape, axis, block, source) in BLOCKED.items():
+            name = f"{form}_{kind}"
+            scales = [-(-n // block) if block and k == axis else n for k, n in enumerate(shape)]
+            scales = scales if block else [shape[1]] if form.endswith("channels") else []
+            codes, zeros = (RANDOM.integers(low, low + 16, size) for size in (shape, scales))
+            scale = np.asarray(RANDOM.uniform(0.1, 1, scales), np.float32)
+            for suffix, array in (("q", codes), ("z", zeros)):
+                flat = np.asarray(array).reshape(-1).tolist()
+                type_ = getattr(TensorProto, kind)
+                constants.append(helper.make_tensor(f"{name}_{suffix}", type_, array.shape, flat))
+            constants.append(numpy_helper.from_array(scale, f"{name}_s"))
+            parts = [f"{name}_{suffix}" for suffix in "qsz"]
+            options: dict[str, Any] = {"axis": axis}
+            options |= {"block_size": block} if block else {}
+            nodes.append(helper.make_node("DequantizeLinear", parts, [f"{name}_w"], **options))
+            operator, operands = form.split("_")[0], [f"{name}_x", f"{name}_w"]
+            attributes: dict[str, Any] = {"transB": 1} if operator == "Gemm" else {}
+            operands = operands[::-1] if operator == "Gather" else operands
+            nodes.append(helper.make_node(operator, operands, [name], **attributes))
+            if block:
+                scale, zeros = (
+                    np.repeat(a, block, axis).take(range(shape[axis]), axis) for a in (scale, zeros)
+                )
+            numbers[name] = np.asarray((codes - zeros) * scale, np.float32)
+            x = RANDOM.standard_normal(source).astype(np.float32)
+            if operator == "Gather":
+                x = RANDOM.integers(-shape[0], shape[0], source)
+            inputs[f"{name}_x"] = x
+    graph = helper.make_graph(
+        nodes,
+        "blocked",
+        [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for n, x in inputs.items()
+        ],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in numbers],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    return inputs, numbers
+
+
+def test_weights_of_a_model_stay_in_four_bits(tmp_path: Path) -> None:
+    """Those of products and tables; others are what they stand for."""
+    inputs, numbers = blocked_model(tmp_path / "blocked.onnx")
+    compiled = lowerdeck.compile(tmp_path / "blocked.onnx", target="x86-64-v3", cache=False)
+    options = CompileOptions(target="x86-64-v3")
+    module, _ = import_and_lower(str(tmp_path / "blocked.onnx"), "optimized", options)
+    assert str(module).count("core.dequantize") == 8
+    found: list[Mapping[str, Any]] = [run_module(module, inputs)]
+    if obstacle("x86-64-v3") is None:
+        found.append(compiled(inputs))
+    for results in found:
+        for name, weight in numbers.items():
+            x, y = inputs[f"{name}_x"], np.asarray(results[name])
+            match name.split("_")[0]:
+                case "Gather":
+                    np.testing.assert_array_equal(y, weight[x], name)
+                case "Mul":
+                    np.testing.assert_array_equal(y, x * weight, name)
+                case "Conv":
+                    window = np.lib.stride_tricks.sliding_window_view(x[0], (3, 3), (1, 2))
+                    expected = np.einsum("cyxij,ocij->oyx", window.astype(float), weight)[None]
+                    np.testing.assert_allclose(y, expected, 0, 1e-4, err_msg=name)
+                case operator:
+                    factor = weight.T if operator == "Gemm" else weight
+                    expected = x.astype(float) @ factor.astype(float)
+                    np.testing.assert_allclose(y, expected, 0, 1e-4, err_msg=name)
 
 
 def test_scales_of_blocks_round_least() -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import Any
 
-from xdsl.dialects.builtin import IntegerType
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import (
@@ -18,6 +23,7 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
 )
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp, pairs_of
 from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
@@ -28,6 +34,7 @@ from lowerdeck.dialects.core.types import (
     is_integer,
     is_unsigned,
     rank_of,
+    static_shape,
     ui8,
 )
 from lowerdeck.dialects.dims import Expr
@@ -38,6 +45,8 @@ from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_kernel, read_window
 from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+_UI4 = IntegerType(4, Signedness.UNSIGNED)
 
 # Granularity
 
@@ -151,6 +160,8 @@ def _limits(builder: OnnxLegalizer, element: Attribute) -> tuple[int, int]:
 def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """(x - zero_point) * scale"""
     x = builder.operand(0)
+    if (halves := _halves(op, builder)) is not None:
+        return [halves]
     scale, zero = _parameters(op, builder, dims_of(x))
     to = element_type(scale) if is_float(element_type(scale)) else f32
     if "output_dtype" in op.schema.attributes and (number := builder.attrs.int("output_dtype")):
@@ -163,6 +174,52 @@ def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     if zero is not None:
         value = builder.add(SubOp(value, convert(builder, zero, f32)))
     return [builder.cast(builder.add(MulOp(value, convert(builder, scale, f32))), to)]
+
+
+def _halves(op: OnnxOp, builder: OnnxLegalizer) -> SSAValue | None:
+    """
+    A constant matrix of four bits a number, which stays small; None for what is no such. What has a
+    scale for each entry of one axis has blocks of all entries of the other one.
+    """
+    x, scale, zero = builder.operand(0), builder.operand(1), builder.input(2)
+    element = element_type(x)
+    is_matrix = element in (IntegerType(4), _UI4) and rank_of(x) == 2
+    signed = 0 if element == _UI4 else MIDDLE
+    codes = builder.constant(x) if is_matrix else None
+    zeros = None if zero is None else builder.constant(zero)
+    shape, rank = static_shape(scale), rank_of(scale)
+    if codes is None or shape is None or (zero is not None and zeros is None):
+        return None
+    attributes = op.schema.attributes
+    block = builder.attrs.int("block_size") if "block_size" in attributes else 0
+    to = builder.attrs.int("output_dtype") if "output_dtype" in attributes else 0
+    is_f32 = element_type(scale) == f32 and to in (0, onnx.TensorProto.FLOAT)
+    axis = builder.axis(builder.attrs.int("axis"), 2)
+    if not is_f32 or rank == 0 or prod(shape) == 0 or codes.size == 0:
+        return None
+    if rank == 1 and not block and shape[0] == codes.shape[axis]:
+        parameters = [1, 1]
+        parameters[axis], axis = shape[0], 1 - axis
+        block = codes.shape[axis]
+    else:
+        parameters = list(codes.shape)
+        parameters[axis] = -(-codes.shape[axis] // max(block, 1))
+        if rank != 2 or block <= 0 or list(shape) != parameters:
+            return None
+    pairs = builder.tensor(pairs_of(_without_sign(codes, signed), axis))
+    scale = builder.reshape(scale, parameters)
+    zero_value = None
+    if zeros is not None or not signed:
+        whole = np.zeros(parameters, np.uint8) if zeros is None else zeros.reshape(parameters)
+        zero_value = builder.tensor(_without_sign(whole, signed))
+    size = codes.shape[axis]
+    return builder.insert(
+        DequantizeOp(pairs, scale, zero_value, axis=axis, size=size, block=block)
+    )[0]
+
+
+def _without_sign(numbers: NDArray[Any], offset: int) -> NDArray[Any]:
+    return (numbers.astype(np.int8) + np.int8(offset)).astype(np.uint8)
 
 
 # Integer arithmetic

@@ -413,3 +413,22 @@ func.func @not_absorbed(%x : tensor<20xf32>, %k : tensor<2xi32>) -> (tensor<20xf
   %f = core.shl %one, %k : (tensor<i32>, tensor<2xi32>) -> tensor<2xi32>
   func.return %c, %d, %e, %f : tensor<20xf32>, tensor<20xf32>, tensor<20xi1>, tensor<2xi32>
 }
+
+// -----
+
+// A softmax has no sign to drop; its logarithm does.
+// CHECK-LABEL: @signs_of_softmax
+// CHECK-NEXT:    %[[P:.*]] = core.softmax %x axis 0 :
+// CHECK-NEXT:    %[[L:.*]] = core.softmax %x axis 0 {log = true}
+// CHECK:         %[[A:.*]] = core.abs %[[L]]
+// CHECK:         %[[M:.*]] = core.max %[[L]], %{{.*}}
+// CHECK-NEXT:    func.return %[[P]], %[[A]], %[[M]]
+func.func @signs_of_softmax(%x : tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>, tensor<9xf32>) {
+  %p = core.softmax %x axis 0 : (tensor<9xf32>) -> tensor<9xf32>
+  %l = core.softmax %x axis 0 {log = true} : (tensor<9xf32>) -> tensor<9xf32>
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %a = core.abs %p : (tensor<9xf32>) -> tensor<9xf32>
+  %b = core.abs %l : (tensor<9xf32>) -> tensor<9xf32>
+  %m = core.max %l, %zero : (tensor<9xf32>, tensor<f32>) -> tensor<9xf32>
+  func.return %a, %b, %m : tensor<9xf32>, tensor<9xf32>, tensor<9xf32>
+}
