@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.base import CoreOp, require, require_axis
@@ -179,6 +179,21 @@ class CoreBuilder:
             return None
         array = np.array(numbers, object).astype(numpy_dtype(element_type(value)))
         return array.reshape(elements.shape)
+
+    def computed(self, value: SSAValue) -> NDArray[Any] | None:
+        """The elements of a value that only constants decide, whatever their number."""
+        if (array := constant_array(value)) is not None:
+            return array
+        op = value.owner
+        if not isinstance(op, CoreOp) or not op.operands or not is_evaluable(op):
+            return None
+        arrays = [array for each in op.operands if (array := self.computed(each)) is not None]
+        if len(arrays) != len(op.operands):
+            return None
+        try:
+            return evaluate(op, arrays, {})[value.index if isinstance(value, OpResult) else 0]
+        except InterpretError:
+            return None
 
     def ints(self, value: SSAValue) -> list[int] | None:
         """The elements of an integer tensor in C order if they are numbers now."""

@@ -14,8 +14,10 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.types import (
     COMPUTABLE,
@@ -117,7 +119,7 @@ class FunctionWalk(ABC):
 
     def erase_transient(self, block: Block) -> None:
         """
-        Erase what stood for something that no node of a block refers to any more, as constants of
+        Erase what stood for something that no node of a block refers to any more, as numbers of
         types that C does not have.
         """
         for op in reversed(list(block.ops)):
@@ -225,8 +227,10 @@ def _require_ranks(op: Operation) -> None:
 
 
 def _is_narrow(op: Operation) -> bool:
-    """True for a constant of a type that C does not have."""
-    return isinstance(op, ConstantOp) and element_type(op.result) not in COMPUTABLE
+    """True for what is of a type that C does not have."""
+    if not isinstance(op, CoreOp) or not op.has_trait(Pure):
+        return False
+    return all(element_type(result) not in COMPUTABLE for result in op.results)
 
 
 def _used_by(op: Operation) -> Iterator[SSAValue]:

@@ -270,6 +270,40 @@ def test_weights_of_a_model_stay_in_four_bits(tmp_path: Path) -> None:
                     np.testing.assert_allclose(y, expected, 0, 1e-4, err_msg=name)
 
 
+@pytest.mark.parametrize("has_zeros", [False, True])
+def test_matmul_n_bits_stays_in_four_bits(has_zeros: bool, tmp_path: Path) -> None:
+    rows, columns, blocks = 33, 70, 5
+    halves = RANDOM.integers(0, 16, (rows, blocks, 16))
+    zeros = RANDOM.integers(0, 16, (rows, 6))
+    scale = RANDOM.uniform(0.1, 1, (rows, blocks)).astype(np.float32)
+    constants = {"b": halves[..., ::2] | halves[..., 1::2] << 4, "s": scale}
+    if has_zeros:
+        constants["z"] = zeros[:, ::2] | zeros[:, 1::2] << 4
+    numbers = {"K": columns, "N": rows, "bits": 4, "block_size": 16}
+    operands = ["x", *constants]
+    node = helper.make_node("MatMulNBits", operands, ["y"], domain="com.microsoft", **numbers)
+    graph = helper.make_graph(
+        [node],
+        "bits",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, columns])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, rows])],
+        [
+            numpy_helper.from_array(array if name == "s" else array.astype(np.uint8), name)
+            for name, array in constants.items()
+        ],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    (tmp_path / "bits.onnx").write_bytes(model.SerializeToString())
+    module, _ = import_and_lower(str(tmp_path / "bits.onnx"), "optimized", CompileOptions())
+    assert f"tensor<35x{rows}xui8>" in str(module)
+    centered = halves - (zeros[:, :blocks, None] if has_zeros else 8)
+    weight = (centered * scale[..., None]).reshape(rows, -1)[:, :columns]
+    x = RANDOM.standard_normal((4, columns)).astype(np.float32)
+    found = np.asarray(run_module(module, {"x": x})["y"])
+    np.testing.assert_allclose(found, x @ weight.T, 0, 1e-4)
+
+
 def test_scales_of_blocks_round_least() -> None:
     """No scale in place of the found one, for a block, would make a smaller error by much."""
     weights = of_ranges((70, 12))

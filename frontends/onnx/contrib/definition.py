@@ -60,6 +60,10 @@ class Call:
             raise ValueError(f"found the input '{name}' computed, expected a weight")
         return found
 
+    def is_weight(self, name: str) -> bool:
+        """True for an input that is a weight."""
+        return self.weights.dims(self._inputs.get(name, "")) is not None
+
     def is_float(self, name: str) -> bool:
         """True if an input of the model, or a weight, is known to have floats."""
         return self.element_type(name) in _FLOATS

@@ -202,6 +202,8 @@ def matmul_n_bits(call: Call) -> str:
     if call.has("g_idx") or call.int("weight_prepacked"):
         raise ValueError("found weights in an order of their own, expected rows of blocks")
     blocks = -(-columns // block)
+    if bits == 4 and call.is_weight("B") and not (call.has("zeros") and call.is_float("zeros")):
+        return _matmul_4_bits(call, (rows, columns, block))
     parts = [_unpacked("B", "weights", bits, (rows, blocks, block), (rows, blocks, block))]
     if call.has("zeros") and call.is_float("zeros"):
         parts.append("zero_row = Cast <to = 1> (zeros)")
@@ -229,6 +231,34 @@ def matmul_n_bits(call: Call) -> str:
         product = MatMul (A, like)"""
     )
     parts.insert(0, f"per_block = Constant <value_ints = [{rows}, {blocks}, 1]> ()")
+    parts.append("Y = Add (product, bias)" if call.has("bias") else "Y = Identity (product)")
+    return "\n".join(parts)
+
+
+def _matmul_4_bits(call: Call, sizes: tuple[int, int, int]) -> str:
+    """The same of weights of four bits, which stay such."""
+    rows, columns, block = sizes
+    blocks = -(-columns // block)
+    shape = (rows, blocks * block)
+    parts = [_unpacked("B", "weights", 4, shape, (rows, columns))]
+    if call.has("zeros"):
+        parts.append(_unpacked("zeros", "zero", 4, (rows, -(-blocks // 2) * 2), (rows, blocks)))
+    else:
+        parts.append(f"middle = Constant <value_ints = [{', '.join(['8'] * blocks)}]> ()")
+        parts.append(f"zero_shape = Constant <value_ints = [{rows}, {blocks}]> ()")
+        parts.append("zero = Expand (middle, zero_shape)")
+    parts.append(
+        f"""
+        codes = Cast <to = {TensorProto.UINT4}> (weights)
+        zero_codes = Cast <to = {TensorProto.UINT4}> (zero)
+        scale_32 = Cast <to = 1> (scales)
+        scale_shape = Constant <value_ints = [{rows}, {blocks}]> ()
+        scale = Reshape (scale_32, scale_shape)
+        rows = DequantizeLinear <axis = 1, block_size = {block}> (codes, scale, zero_codes)
+        columns = Transpose <perm = [1, 0]> (rows)
+        like = CastLike (columns, A)
+        product = MatMul (A, like)"""
+    )
     parts.append("Y = Add (product, bias)" if call.has("bias") else "Y = Identity (product)")
     return "\n".join(parts)
 

@@ -185,8 +185,8 @@ def _halves(op: OnnxOp, builder: OnnxLegalizer) -> SSAValue | None:
     element = element_type(x)
     is_matrix = element in (IntegerType(4), _UI4) and rank_of(x) == 2
     signed = 0 if element == _UI4 else MIDDLE
-    codes = builder.constant(x) if is_matrix else None
-    zeros = None if zero is None else builder.constant(zero)
+    codes = builder.computed(x) if is_matrix else None
+    zeros = None if zero is None or codes is None else builder.computed(zero)
     shape, rank = static_shape(scale), rank_of(scale)
     if codes is None or shape is None or (zero is not None and zeros is None):
         return None
@@ -211,7 +211,8 @@ def _halves(op: OnnxOp, builder: OnnxLegalizer) -> SSAValue | None:
     zero_value = None
     if zeros is not None or not signed:
         whole = np.zeros(parameters, np.uint8) if zeros is None else zeros.reshape(parameters)
-        zero_value = builder.tensor(_without_sign(whole, signed))
+        numbers = _without_sign(whole, signed)
+        zero_value = None if (numbers == MIDDLE).all() else builder.tensor(numbers)
     size = codes.shape[axis]
     return builder.insert(
         DequantizeOp(pairs, scale, zero_value, axis=axis, size=size, block=block)
