@@ -279,7 +279,7 @@ def test_matmul_n_bits_stays_in_four_bits(has_zeros: bool, tmp_path: Path) -> No
     constants = {"b": halves[..., ::2] | halves[..., 1::2] << 4, "s": scale}
     if has_zeros:
         constants["z"] = zeros[:, ::2] | zeros[:, 1::2] << 4
-    numbers = {"K": columns, "N": rows, "bits": 4, "block_size": 16}
+    numbers: dict[str, Any] = {"K": columns, "N": rows, "bits": 4, "block_size": 16}
     operands = ["x", *constants]
     node = helper.make_node("MatMulNBits", operands, ["y"], domain="com.microsoft", **numbers)
     graph = helper.make_graph(
