@@ -39,7 +39,14 @@ from lowerdeck.dialects.core.elementwise import (
 from lowerdeck.dialects.core.linear import ContractionOp, ConvOp
 from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, ReshapeOp, SliceOp, SplitOp
+from lowerdeck.dialects.core.tensor import (
+    ConcatOp,
+    GatherElementsOp,
+    GatherOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+)
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
@@ -213,14 +220,19 @@ class KernelFormer:
 
     def _can_be_part(self, op: ConcatOp, producer: Group, group: Group) -> bool:
         """True if a concatenation, which copies its parts anyway, can compute one while it does."""
-        if not _cuts_blocks(op) and is_joined_at_front(op):
+        is_slice = all(isinstance(member, SliceOp) for member in producer.ops)
+        # Without lanes, channels do not lie in blocks.
+        has_blocks = self._target.lanes > 1
+        is_cut = (has_blocks or is_slice) and _cuts_blocks(op)
+        if is_joined_at_front(op) and not is_cut:
             return False
-        if all(isinstance(member, SliceOp) for member in producer.ops):
+        if is_slice:
             return True
-        joins_channels = op.axis.data == 1 < len(dims_of(op.result)) - 1
+        joins_channels = has_blocks and op.axis.data == 1 < len(dims_of(op.result)) - 1
         if joins_channels or not has_room_for_one_more(producer.ops, group.ops):
             return False
-        is_moved = any(not isinstance(member, (*ELEMENTWISE, SliceOp)) for member in producer.ops)
+        read = (*ELEMENTWISE, SliceOp) if has_blocks else (*ELEMENTWISE, SliceOp, GatherOp)
+        is_moved = any(not isinstance(member, read) for member in producer.ops)
         return not is_moved and not self._is_epilogue(producer)
 
     def _is_epilogue(self, group: Group) -> bool:
@@ -432,8 +444,9 @@ class FormKernelsPass(ModulePass):
     are in registers, what widens its input, and a convolution of one channel a group, which copies
     lines of it, what makes bytes f32. Attention absorbs slices, and ops of its own
     for a mask of an open size that few ops make of what is smaller, as they make a causal one of
-    positions. A concatenation that has to copy its parts absorbs slices, too, and, unless it joins
-    channels, elementwise ops that are nobody's epilogue. Constants of one element become literals.
+    positions. A concatenation that has to copy its parts absorbs slices, too, and elementwise ops
+    that are nobody's epilogue, unless it joins channels that lie in blocks; on a target without
+    lanes also what they gather, such as a resized image. Constants of one element become literals.
     A split becomes slices. Reshapes, control flow and symbols stay outside: the entry function
     executes them without a kernel. A concatenation whose parts are contiguous in memory, one after
     the other, stays alone, for they may be computed in place.

@@ -226,6 +226,13 @@ def test_concat(suite: Suite) -> None:
     suite.on(lambda a: [t.ConcatOp([a, a], 0), t.ConcatOp([a, e.NegOp(a).result], 2)], a)
     # Maps behind a concatenation are computed where its elements are made.
     suite.on(lambda a, b: e.AbsOp(t.ConcatOp([e.NegOp(a).result, b], 1).result), a, b)
+    # What is gathered of one part is joined with the others, also where an index has to be checked.
+    for places in ([3, 0, -1, 0], [0, 4, 1, 1]):
+        suite.on(
+            lambda a, b, i: t.ConcatOp([b, e.NegOp(t.GatherOp(a, i, 2).result).result, a], 1),
+            *(a, b, np.array(places)),
+            may_fail=True,
+        )
     n, m = symbol("n"), symbol("m")
     suite.add(
         [typed(np.float32, n, 2), typed(np.float32, m, 2)],
