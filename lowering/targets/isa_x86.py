@@ -73,8 +73,7 @@ def _integer_extrema() -> Iterator[tuple[tuple[str, str, int], Builtin]]:
         lanes = width // 8 // size
         octets = "" if size > 1 else f"(char __attribute__((vector_size({width // 8}))))"
         a, b = f"{octets}a", f"{octets}b"
-        # A mask of all lanes: those of i32 and more are signed numbers, the others are not.
-        ones = {1: "~0ull", 2: "~0u", 4: "-1"}[size]
+        ones = {1: "~0ull", 2: "~0u", 4: "65535"}[size]  # a mask of all lanes
         for kind, sign in product(("max", "min"), "su"):
             name = f"__builtin_ia32_p{kind}{sign}{letter}{width}"
             is_old = (size, sign) in ((1, "u"), (2, "s"))
@@ -142,8 +141,9 @@ _WIDENING_OF_F16 = {
         f"(long long {_REGISTER}){{{{(long long){{0}}, 0}}}})",
     ),
 }
+# Masks of all lanes are signed numbers for some of these functions, and for others they are not.
 _NARROWING_TO_F16 = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_vcvtps2ph512_mask({0}, 0, ({2}){{0}}, -1)"),
+    16: Builtin("__AVX512F__", "__builtin_ia32_vcvtps2ph512_mask({0}, 0, ({2}){{0}}, 65535)"),
     8: Builtin("__F16C__", "__builtin_ia32_vcvtps2ph256({0}, 0)"),
     4: Builtin("__F16C__", f"((long long {_REGISTER})__builtin_ia32_vcvtps2ph({{0}}, 0))[0]"),
 }
@@ -155,7 +155,7 @@ _PAIRS = {
     16: (
         Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpwssd_v16si(c, a, b)"),
         Builtin(
-            "__AVX512BW__", "c + ({2})__builtin_ia32_pmaddwd512_mask({0}, {1}, ({2}){{0}}, -1)"
+            "__AVX512BW__", "c + ({2})__builtin_ia32_pmaddwd512_mask({0}, {1}, ({2}){{0}}, 65535)"
         ),
     ),
     8: (Builtin("__AVX2__", "c + ({2})__builtin_ia32_pmaddwd256({0}, {1})"),),
@@ -165,7 +165,7 @@ _WIDE_PRODUCTS = {
     16: Builtin(
         "__AVX512F__",
         "__builtin_ia32_pmuldq512_mask("
-        "{0}, {1}, (long long __attribute__((vector_size(64)))){{0}}, -1)",
+        "{0}, {1}, (long long __attribute__((vector_size(64)))){{0}}, 255)",
     ),
     8: Builtin("__AVX2__", "__builtin_ia32_pmuldq256({0}, {1})"),
     4: Builtin("__SSE4_1__", "__builtin_ia32_pmuldq128({0}, {1})"),

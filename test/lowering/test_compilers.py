@@ -23,6 +23,7 @@ from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.emit_c.interface import RUNTIME
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.lowering.targets.isa_x86 import X86, X86_VNNI
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 
@@ -31,6 +32,20 @@ from .programs import module_of, symbol, typed, write_artifact  # noqa: TID251  
 WARNINGS = (
     "-Werror -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Wdouble-promotion"
 ).split()
+
+ELEMENTS = {
+    **{f"i{8 * size}": (f"int{8 * size}_t", size) for size in (1, 2, 4, 8)},
+    **{"f32": ("float", 4), "f64": ("double", 8)},
+}
+VECTORS = [
+    (name, c, width // size, width)
+    for name, (c, size) in ELEMENTS.items()
+    for width in (8, 16, 32, 64)
+    if size < width
+]
+"""Names of elements, what C calls them, and the lanes and bytes of vectors of them."""
+
+ROUNDED = ("rint", "floor", "ceil")
 
 MATH = """\
 #define NAN __builtin_nanf("")
@@ -99,6 +114,47 @@ def test_no_warnings_of_vectors(tmp_path: Path, c_compiler: str) -> None:
     assert "maxpd512_mask" in text
     assert " > " in text
     check(tmp_path, c_compiler, "-march=x86-64-v4", *WARNINGS, "-fsyntax-only", "m.c", "example.c")
+
+
+def test_no_warnings_of_builtins(tmp_path: Path) -> None:
+    """Each function of gcc that code for x86-64 calls, with all vectors that it is called with."""
+    lines = [
+        f"typedef {c} {t}x{n} __attribute__((vector_size({size})));" for t, c, n, size in VECTORS
+    ]
+    number = 0
+
+    def add(result: str, parameters: str, call: str, width: int) -> None:
+        nonlocal number
+        number += 1
+        kind = f"{result}x{width}" if width else result
+        cast = f"({kind})" if width else ""
+        lines.append(f"{kind} f{number}({parameters});")
+        lines.append(f"{kind} f{number}({parameters}) {{ return {cast}({call}); }}")
+
+    for (name, element, n), builtin in X86.functions.items():
+        kind = f"{element}x{n}"
+        if name == "any":
+            add("int", f"{kind} mask", f"{builtin.call} != 0", 0)
+        elif name in ("sqrt", *ROUNDED):
+            add(element, f"{kind} x", builtin.call, n)
+        else:
+            add(element, f"{kind} a, {kind} b", builtin.call, n)
+    for n, builtin in X86.widening_of_f16.items():
+        add("f32", f"i16x{n} x", builtin.call.format("x", f"f32x{n}"), n)
+    for n, builtins in X86_VNNI.pairs.items():
+        halves = f"i16x{2 * n} x, i16x{2 * n} y, i32x{n} a, i32x{n} b, i32x{n} c"
+        for builtin in builtins:
+            add("i32", halves, builtin.call.format("x", "y", f"i32x{n}"), n)
+    for n, builtin in X86.wide_products.items():
+        add("i64", f"i32x{n} a, i32x{n} b", builtin.call.format("a", "b"), n // 2)
+    for n, builtin in X86_VNNI.quads.items():
+        add("i32", f"i32x{n} a, i32x{n} b, i32x{n} c", builtin.call.format("a", "b", f"i32x{n}"), n)
+    wide = X86.narrowing_to_f16[16].call.format("x", "", "i16x16")
+    add("i16", "f32x16 x", wide, 16)
+    (tmp_path / "all.c").write_text("\n".join(["#include <stdint.h>", *lines, ""]))
+    check(
+        tmp_path, "gcc", "-march=sapphirerapids", *WARNINGS, "-Wno-unused-parameter", "-c", "all.c"
+    )
 
 
 def test_microsoft(tmp_path: Path) -> None:
