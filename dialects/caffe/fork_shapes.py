@@ -54,6 +54,17 @@ def _reorg(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShap
     return LayerShapes([(n, channels * area, height // p.stride, width // p.stride)], [])
 
 
+def _continuation_indicator(
+    layer: LayerParameter, _bottoms: list[Shape], _tops: int
+) -> LayerShapes:
+    p = layer.continuation_indicator_param
+    require(
+        p.time_step > 0 and p.batch_size > 0,
+        f"a time_step of {p.time_step} and a batch_size of {p.batch_size}, expected at least 1",
+    )
+    return LayerShapes([(p.time_step, p.batch_size)], [])
+
+
 def _reverse(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     axis_of(layer.reverse_param.axis, len(bottoms[0]))
     return LayerShapes([bottoms[0]], [])
@@ -323,6 +334,7 @@ def _detection_output(layer: LayerParameter, bottoms: list[Shape], _tops: int) -
 FORK_RULES: dict[str, Rule] = {
     "Axpy": _axpy,
     "BN": _bn,
+    "ContinuationIndicator": _continuation_indicator,
     "CReLU": _crelu,
     "DetectionOutput": _detection_output,
     "Filter": _filter,

@@ -162,6 +162,7 @@ _LOSSES = (
 
 _OTHERS = (
     LayerType("ArgMax", ("argmax_param",)),
+    LayerType("ContinuationIndicator", ("continuation_indicator_param",), bottoms=_exactly(0)),
     LayerType("DetectionOutput", ("detection_output_param",), bottoms=Count(3, 4)),
     LayerType("DummyData", ("dummy_data_param",), bottoms=_exactly(0), tops=_at_least(1)),
     LayerType("Eltwise", ("eltwise_param",), bottoms=_at_least(2)),

@@ -61,6 +61,13 @@ def _reorg(call: Call) -> Array:
     return moved.reshape(n, channels * stride * stride, height // stride, width // stride)
 
 
+@rule("ContinuationIndicator")
+def _continuation_indicator(call: Call) -> Array:
+    p = call.layer.continuation_indicator_param
+    steps = np.arange(p.time_step, dtype=np.float32)
+    return np.minimum(steps, 1)[:, None] + np.zeros((1, p.batch_size), np.float32)
+
+
 @rule("Reverse")
 def _reverse(call: Call) -> Array:
     return np.flip(call.x, axis_of(call.layer.reverse_param.axis, call.x.ndim))

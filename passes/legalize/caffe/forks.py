@@ -113,6 +113,15 @@ def legalize_shuffle_channel(builder: CaffeLegalizer) -> Results:
     return [builder.reshape(builder.transpose(parts, order), builder.shape)]
 
 
+@legalizes("ContinuationIndicator")
+def legalize_continuation_indicator(builder: CaffeLegalizer) -> Results:
+    """What an LSTM's `cont` says of whole sequences: 0 for the first step, 1 for all others."""
+    p = builder.layer.continuation_indicator_param
+    cont = np.ones((p.time_step, p.batch_size), np.float32)
+    cont[0] = 0
+    return [builder.tensor(cont)]
+
+
 # Sizes
 
 

@@ -40,6 +40,14 @@ def test_axpy() -> None:
     Case('type: "Axpy"', (2, 6), X, X).check()
 
 
+def test_continuation_indicator() -> None:
+    text = 'type: "ContinuationIndicator" continuation_indicator_param {{ time_step: {} batch_size: {} }}'
+    Case(text.format(5, 2)).check()
+    Case(text.format(1, 3)).check()
+    with pytest.raises(ShapeError, match="a time_step of 0 and a batch_size of 3"):
+        Case(text.format(0, 3))
+
+
 @pytest.mark.parametrize("text", ['type: "ConvolutionDepthwise"', 'type: "DepthwiseConvolution"'])
 def test_depthwise_convolution(text: str) -> None:
     group = "group: 6" if text.endswith('"DepthwiseConvolution"') else ""
