@@ -41,7 +41,8 @@ def test_axpy() -> None:
 
 
 def test_continuation_indicator() -> None:
-    text = 'type: "ContinuationIndicator" continuation_indicator_param {{ time_step: {} batch_size: {} }}'
+    given = "continuation_indicator_param {{ time_step: {} batch_size: {} }}"
+    text = f'type: "ContinuationIndicator" {given}'
     Case(text.format(5, 2)).check()
     Case(text.format(1, 3)).check()
     with pytest.raises(ShapeError, match="a time_step of 0 and a batch_size of 3"):
