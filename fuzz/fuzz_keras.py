@@ -1,7 +1,7 @@
 """
 Random models of Keras, by the interpreter and as C, beside Keras itself.
 
-    python -m fuzz.fuzz_keras --keras PYTHON --models 2000 --seed S [--out FOLDER] [--interpret]
+    python -m fuzz.fuzz_keras --keras PYTHON --models 2000 --seed S [--interpret]
 
 `--keras` names a Python that has Keras 3 (`make_in_keras`), which makes the models and what they
 give, or `--made FOLDER` is where it has. Each file is read, legalized and run in the interpreter of
