@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.elementwise import CastOp
+from lowerdeck.dialects.core.types import bit_width, element_type, is_integer, rank_of
+from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -31,6 +36,18 @@ class Steps:
     def dequantized(self, x: TensorValue, scale: TensorValue) -> TensorValue:
         """What whole numbers stand for."""
         return x * scale / self.count
+
+
+def of_bytes(builder: CoreBuilder, x: SSAValue, element: Attribute) -> TensorValue:
+    """
+    Quantized numbers in a type of floats, before their zero point is taken away.
+
+    Bytes with dimensions are not folded, however few: factors of a product stay bytes.
+    """
+    if is_integer(element_type(x)) and rank_of(x) > 1 and bit_width(element_type(x)) == 8:
+        (value,) = builder.insert(CastOp(x, element))
+        return TensorValue(builder, value)
+    return TensorValue.of(builder, builder.cast(x, element))
 
 
 def by_channel(x: TensorValue, scale: TensorValue, axis: int) -> TensorValue:

@@ -14,7 +14,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import (
     AddOp,
-    CastOp,
     DivOp,
     MaxOp,
     MinOp,
@@ -40,6 +39,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.common.linear import matmul, zero_points
+from lowerdeck.passes.legalize.common.quantization import of_bytes
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -166,11 +166,8 @@ def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     to = element_type(scale) if is_float(element_type(scale)) else f32
     if "output_dtype" in op.schema.attributes and (number := builder.attrs.int("output_dtype")):
         to = builder.element(number)
-    if is_integer(element_type(x)) and rank_of(x) > 1 and bit_width(element_type(x)) == 8:
-        # Not folded, however small: factors of a product stay bytes.
-        (value,) = builder.insert(CastOp(x, f32))
-    else:
-        value = convert(builder, x, f32)
+    is_whole = is_integer(element_type(x))
+    value = of_bytes(builder, x, f32).value if is_whole else convert(builder, x, f32)
     if zero is not None:
         value = builder.add(SubOp(value, convert(builder, zero, f32)))
     return [builder.cast(builder.add(MulOp(value, convert(builder, scale, f32))), to)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.types import f64, i64, ui8
+from lowerdeck.passes.legalize.common.quantization import of_bytes
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -65,7 +66,7 @@ def legalize_dequantize(builder: Pt2Legalizer) -> Results:
     x = builder.value("input")
     scale, zero = _parameters(builder, x)
     element = builder.element()
-    y = x.cast(element)
+    y = of_bytes(builder, builder.input("input"), element)
     if zero is not None:
         y = y - zero.cast(element)
     return [(y * scale.cast(element)).value]
