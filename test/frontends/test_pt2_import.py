@@ -13,7 +13,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
-from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, i8, i16, i64, ui8
+from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.types import bf16, element_type, f16, f32, f64, i1, i8, i16, i64, ui8
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
@@ -98,6 +100,31 @@ def test_scales_are_chosen_by_the_extrema(tmp_path: Path) -> None:
     assert np.asarray(scale).item() == pytest.approx(4 / 255)
     assert np.asarray(even).item() == pytest.approx(3 / 127.5)
     assert (np.asarray(zero).item(), np.asarray(none).item()) == (-64, 0)
+
+
+def test_a_product_of_quantized_tensors_is_one_of_bytes(tmp_path: Path) -> None:
+    def real(name: str, x: str, scale: float, zero: int) -> dict[str, Any]:
+        numbers = {"zero_point": zero, "quant_min": -128, "quant_max": 127}
+        given = {key: {"as_int": number} for key, number in numbers.items()}
+        given |= {"scale": {"as_float": scale}, "dtype": {"as_scalar_type": 2}}
+        target = "torch.ops.quantized_decomposed.dequantize_per_tensor.default"
+        return node("", name, input=x, **given) | {"target": target}
+
+    nodes = [
+        real("a", "x", 0.5, 3),
+        real("b", "w", 0.25, 0),
+        node("conv2d.default", "y", input="a", weight="b"),
+    ]
+    tensors = {"a": meta("f4", [1, 2, 3, 3]), "b": meta("f4", [1, 2, 2, 2])}
+    tensors |= {name: tensors[real] | {"dtype": 2} for name, real in (("x", "a"), ("w", "b"))}
+    tensors["y"] = meta("f4", [1, 1, 2, 2])
+    weight = np.arange(-4, 4, dtype=np.int8).reshape(1, 2, 2, 2)
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {"w": weight})
+    module, _ = import_and_lower(str(path), "optimized", CompileOptions())
+    (conv,) = (op for op in module.walk() if isinstance(op, ConvOp))
+    assert [element_type(factor) for factor in conv.factors] == [i8, i8]
+    found = Calls(module)({"x": np.full((1, 2, 3, 3), 11, np.int8)})
+    assert np.asarray(found["y"]).tolist() == [[[[8 * 0.5 * -4 * 0.25] * 2] * 2]]
 
 
 @pytest.mark.parametrize("amounts", [(-4, 5), (-4, 1), (2, -4), (-1, 2), (-3, 3), (2, 0)])
