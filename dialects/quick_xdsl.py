@@ -17,11 +17,17 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from math import prod
 from operator import attrgetter
 from typing import Any
 
 from xdsl.dialects import builtin
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    LocationAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
 from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct, base
@@ -255,6 +261,13 @@ _GIVEN: Mapping[type[Any], tuple[str, ...]] = {
 """Properties that give an attribute of the same name behind an underscore, and do no more."""
 
 
+def _dense_of(type: Any, data: Sequence[Any]) -> Any:
+    """`DenseIntOrFPElementsAttr.from_list`, where one value again and again is packed once."""
+    if len(data) > 1 and len(set(map(id, data))) == 1 and len(data) == prod(type.get_shape()):
+        data = data[:1]
+    return _dense_of_list(type, data)
+
+
 def _hash_tensor_type(self: Any) -> int:
     """`TensorType.__hash__`: it never changes, so it is computed once"""
     known = self.__dict__.get("_hash")
@@ -266,6 +279,7 @@ def _hash_tensor_type(self: Any) -> int:
 
 _hash_of_parameters = TensorType.__hash__
 _unpacked = DenseArrayBase.get_values
+_dense_of_list = DenseIntOrFPElementsAttr.from_list
 _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
 
@@ -281,6 +295,7 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (irdl.UniqueVariadicAccessor, "__get__", _get_variadic),
     (irdl.BaseAttrAccessor, "__get__", _get_sized),
     (DenseArrayBase, "get_values", _values_of_array),
+    (DenseIntOrFPElementsAttr, "from_list", staticmethod(_dense_of)),
     (irdl.OpDef, "verify", verify_definition),
     (Operation, "verify", verify_operation),
     (Operation, "__init__", _init_operation),

@@ -122,14 +122,22 @@ class ConstantOp(CoreOp):
         elif isa(attribute, DenseIntOrFPElementsAttr):
             attributes = parser.parse_optional_attr_dict()
             type_ = attribute.type
-            dtype = numpy_dtype(attribute.type.get_element_type())
-            values = np.array(attribute.get_values(), dtype).reshape(attribute.type.get_shape())
-            attribute = BlobAttr(Blob.of(values))
+            attribute = BlobAttr(Blob.of(_array_of(attribute)))
         else:
             parser.raise_error("expected dense<...> or #core.blob<...>", start, parser.pos)
         op = cls(attribute, cast(Tensor, type_))
         op.attributes.update(attributes)
         return op
+
+
+def _array_of(dense: DenseIntOrFPElementsAttr[Any]) -> NDArray[Any]:
+    """The values of a dense attribute; one that all of them are is unpacked once."""
+    element, shape, data = dense.get_element_type(), dense.type.get_shape(), dense.data.data
+    dtype = numpy_dtype(element)
+    first = data[: element.compile_time_size]
+    if len(data) > len(first) and data == first * (len(data) // len(first)):
+        return np.broadcast_to(np.array(element.unpack(first, 1), dtype).reshape(()), shape)
+    return np.array(dense.get_values(), dtype).reshape(shape)
 
 
 @irdl_op_definition

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
     IntegerType,
@@ -335,6 +336,27 @@ def test_values_of_arrays() -> None:
             assert array.get_values() == tuple(values)
         assert array == DenseArrayBase.from_list(i32, values)
         assert hash(array) == hash(DenseArrayBase.from_list(i32, values))
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        (TensorType(f32, [2, 3]), [-0.0] * 6),
+        (TensorType(f32, [2]), [0.0, -0.0]),
+        (TensorType(f32, [3]), [float("nan")] * 3),
+        (TensorType(i32, [3]), [7, 7, 7]),
+        (TensorType(i32, [3]), [7, 7, 8]),
+        (TensorType(i1, [2]), [True, True]),
+        (TensorType(i1, [2]), [True, False]),
+        (TensorType(i32, [4]), [7]),
+        (TensorType(i32, [1]), [7]),
+        (TensorType(i32, [0]), []),
+        (TensorType(i32, [6]), [7, 7]),  # too few, which is for others to say
+    ],
+)
+def test_elements_of_dense_attributes(type_: Any, values: list[Any]) -> None:
+    plain = ORIGINAL[DenseIntOrFPElementsAttr, "from_list"].__func__
+    assert DenseIntOrFPElementsAttr.from_list(type_, values) == plain(type_, values)
 
 
 def test_the_types_that_constants_may_have() -> None:
