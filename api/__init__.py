@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from lowerdeck.passes.machinery.options import OptionError
     from lowerdeck.plugins import PluginError, load_plugin
     from lowerdeck.quantizing import quantize
+    from lowerdeck.rounding import quantize_weights
 
     __version__: str
 
@@ -70,6 +71,7 @@ __all__ = [
     "load",
     "load_plugin",
     "quantize",
+    "quantize_weights",
 ]
 
 _MODULES = {
@@ -94,6 +96,7 @@ _MODULES = {
     "load": "compiler",
     "load_plugin": "plugins",
     "quantize": "quantizing",
+    "quantize_weights": "rounding",
 }
 """The module, below this one, that holds what a name stands for."""
 

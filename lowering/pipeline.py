@@ -410,10 +410,11 @@ def phases_to(phase: str) -> tuple[str, ...]:
 def _is_of_export(module: ModuleOp, phase: str, options: CompileOptions) -> bool:
     """
     True if the phase is that of an export that a module needs only be simplified for. Passes of the
-    user's own, which are for core, take it there, and so does a precision.
+    user's own, which are for core, take it there, and so does rounding.
     """
     export = exports().get(phase)
-    is_changed = options.extra_passes or options.precision not in (None, "f32")
+    is_rounded = options.precision not in (None, "f32") or options.weight_format is not None
+    is_changed = options.extra_passes or is_rounded
     if export is None or not export.simplification or is_changed:
         return False
     dialects = {op.dialect_name() for op in all_ops(module)}

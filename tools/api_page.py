@@ -24,6 +24,7 @@ _SECTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
             "compiler.load",
             "exporting.export",
             "quantizing.quantize",
+            "rounding.quantize_weights",
             "compiler.Model",
         ],
     ),

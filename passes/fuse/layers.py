@@ -72,6 +72,17 @@ def observed(layers: Sequence[Layer]) -> dict[int, int]:
     return {number: first.setdefault(layer.input, number) for number, layer in own}
 
 
+def matrices(layers: Sequence[Layer]) -> dict[int, int]:
+    """For each product that every run computes once, the first of those that read the same."""
+    first: dict[SSAValue, int] = {}
+    own = [(number, layer) for number, layer in enumerate(layers)]
+    return {
+        number: first.setdefault(layer.input, number)
+        for number, layer in own
+        if isinstance(layer.op, MatmulOp) and _runs_once(layer.op)
+    }
+
+
 def _has_weights(op: Product) -> bool:
     weight = op.operands[1].owner
     if not is_ranked(op) or not op.is_uniform or not isinstance(weight, ConstantOp):

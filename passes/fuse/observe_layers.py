@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.names import named, value_names
-from lowerdeck.passes.fuse.layers import layers_of, observed
+from lowerdeck.passes.fuse.layers import layers_of, matrices, observed
 from lowerdeck.passes.machinery.context import options_of
 
 OBSERVED = "lowerdeck.layer."
@@ -19,18 +19,20 @@ OBSERVED = "lowerdeck.layer."
 class ObserveLayersPass(ModulePass):
     """
     Return the input of each layer, which `lowerdeck quantize` asks for: the values that one range
-    stands for. Layers whose rows have their own ranges are not observed. An input that several
+    stands for. Layers whose rows have their own ranges are not observed, but for their weights, for
+    which those of all matrices are. An input that several
     layers read is returned once, for the first of them.
     """
 
     name = "observe-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if options_of(ctx).probe is None:
+        if (probe := options_of(ctx).probe) is None:
             return
         layers = layers_of(op)
         functions: dict[FuncOp, dict[SSAValue, int]] = {}
-        for number in dict.fromkeys(observed(layers).values()):
+        found = matrices(layers) if probe == "matrices" else observed(layers)
+        for number in dict.fromkeys(found.values()):
             function = layers[number].op.parent_op()
             assert isinstance(function, FuncOp)
             functions.setdefault(function, {})[layers[number].input] = number

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from xdsl.context import Context
@@ -48,6 +48,9 @@ _SHORTEST = 16
 _NARROWEST = 8
 """Columns of a matrix in four bits: fewer would be filled up to vectors."""
 
+HalvesRule: TypeAlias = Callable[[Array, int, int], tuple[Array, Array]]
+"""How a matrix becomes integers from 0 to 15 around 8 and scales, along an axis in blocks."""
+
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
 
 
@@ -74,7 +77,8 @@ class Halves:
 class _Store:
     """What constants have become, so that what several ops read is stored once."""
 
-    def __init__(self, format_: str) -> None:
+    def __init__(self, format_: str, rule: HalvesRule, *, keeps_others: bool) -> None:
+        self._rule, self._keeps_others = rule, keeps_others
         self._element = _FLOATS.get(format_)
         self._block = block_of(format_)
         self._narrow: dict[tuple[ConstantOp, tuple[int, ...]], Narrow | None] = {}
@@ -91,7 +95,7 @@ class _Store:
         parts of the first axis. None for what stays: what is computed, small or not finite.
         """
         op = value.owner
-        if not isinstance(op, ConstantOp) or element_type(value) != f32:
+        if not isinstance(op, ConstantOp) or element_type(value) != f32 or self._keeps_others:
             return None
         key = (op, (*axes, parts))
         if key not in self._narrow:
@@ -108,8 +112,18 @@ class _Store:
         key = (op, axis)
         if key not in self._halves:
             array = _weights_of(op)
-            self._halves[key] = None if array is None else _as_halves(array, axis, self._block)
+            self._halves[key] = None if array is None else self._as_halves(array, axis, self._block)
         return self._halves[key]
+
+    def _as_halves(self, array: Array, axis: int, block: int) -> Halves | None:
+        is_worth_it = array.shape[axis] >= _SHORTEST and array.shape[1 - axis] >= _NARROWEST
+        if not is_worth_it or not np.isfinite(array).all():
+            return None
+        codes, scale = self._rule(array, axis, block)
+        if np.abs(scale.astype(np.float32)).max() > np.finfo(np.float32).max / MIDDLE:
+            return None
+        pairs = ConstantOp.of(pairs_of(codes, axis))
+        return Halves(pairs, ConstantOp.of(scale), axis, array.shape[axis], block)
 
     def _of(self, op: ConstantOp, axes: Sequence[int], parts: int) -> Narrow | None:
         if (array := _weights_of(op)) is None:
@@ -152,17 +166,6 @@ def _as_bytes(array: Array, axes: Sequence[int], parts: int) -> Narrow | None:
         return None
     values, scale = as_bytes(array, axes, parts)
     return Narrow(ConstantOp.of(values), scale)
-
-
-def _as_halves(array: Array, axis: int, block: int) -> Halves | None:
-    is_worth_it = array.shape[axis] >= _SHORTEST and array.shape[1 - axis] >= _NARROWEST
-    if not is_worth_it or not np.isfinite(array).all():
-        return None
-    codes, scale = as_halves(array, axis, block)
-    if np.abs(scale.astype(np.float32)).max() > np.finfo(np.float32).max / MIDDLE:
-        return None
-    pairs = ConstantOp.of(pairs_of(codes, axis))
-    return Halves(pairs, ConstantOp.of(scale), axis, array.shape[axis], block)
 
 
 @dataclass(frozen=True)
@@ -327,6 +330,12 @@ class NarrowWeightsPass(ModulePass):
     name = "narrow-weights"
     optional = True
     rounds_numbers = True
+    keeps_others: ClassVar[bool] = False
+    """True if what is not stored in four bits a number stays as it is."""
+
+    def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array]:
+        """Integers from 0 to 15 and scales for a matrix: rounded to nearest."""
+        return as_halves(array, axis, block)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of(ctx)
@@ -334,6 +343,6 @@ class NarrowWeightsPass(ModulePass):
         if not is_weight_format(format_):
             return
         assert format_ is not None
-        store = _Store(format_)
+        store = _Store(format_, self.halves, keeps_others=self.keeps_others)
         patterns = [NarrowProduct(store), NarrowTable(store)]
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name)

@@ -41,6 +41,67 @@ def as_halves(array: Array, axis: int, block: int) -> tuple[Array, Array]:
     one with the least square error (https://arxiv.org/abs/2106.08295, section 3.1).
     """
     blocks = _in_blocks(array, axis, block)
+    scale = _scales(blocks)
+    codes = (_steps(blocks, scale) + 8).astype(np.uint8)
+    return _out_of_blocks(codes, array.shape, axis), _out_of_blocks(
+        scale.astype(ml_dtypes.bfloat16), _shape_of_scales(array.shape, axis, block), axis
+    )
+
+
+_PART = 128
+"""Rows of a matrix that are rounded before what they miss is spread over all others."""
+
+_DAMPING = 0.01
+"""Of the mean of the diagonal, what is added to it: few samples do not say all."""
+
+
+def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Array]:
+    """
+    A matrix [rows, columns] as `as_halves` gives it along the rows, for a left factor of which
+    `moments` [rows, rows] is the sum of x^T x: row after row, what rounding misses is made good by
+    the rows after it (GPTQ, https://arxiv.org/abs/2210.17323, algorithm 1). Where that gives no
+    better product than rounding alone, it is that.
+    """
+    plain = as_halves(array, 0, block)
+    moments = moments.astype(np.float64)
+    diagonal = np.diagonal(moments)
+    damped = moments + np.eye(len(moments)) * max(_DAMPING * diagonal.mean(), np.finfo(float).tiny)
+    try:
+        upper: Array = np.asarray(np.linalg.cholesky(np.asarray(np.linalg.inv(damped)))).T
+    except np.linalg.LinAlgError:
+        return plain
+    rows, columns = array.shape
+    rest, codes = array.astype(np.float64), np.zeros(array.shape, np.uint8)
+    scales = np.zeros((-(-rows // block), columns), np.float32)
+    for start in range(0, rows, _PART):
+        end = min(start + _PART, rows)
+        missed = np.zeros((end - start, columns))
+        for row in range(start, end):
+            if row % block == 0:
+                # By what the rows of the block are now, as far as they are known.
+                lines = rest[row : row + block].T.astype(np.float32)
+                scales[row // block] = _scales(lines)[:, 0]
+            scale = scales[row // block].astype(np.float64)
+            steps = _steps(rest[row], scale)
+            codes[row] = steps + 8
+            missed[row - start] = (rest[row] - steps * scale) / upper[row, row]
+            rest[row + 1 : end] -= np.outer(upper[row, row + 1 : end], missed[row - start])
+        rest[end:] -= upper[start:end, end:].T @ missed
+    found = codes, scales.astype(ml_dtypes.bfloat16)
+    best = min((found, plain), key=lambda each: _loss(array, each, moments, block))
+    return best if np.isfinite(scales).all() else plain
+
+
+def _loss(array: Array, halves: tuple[Array, Array], moments: Array, block: int) -> float:
+    """What rounding changes in products, by the sum of squares."""
+    codes, scales = halves
+    repeated = np.repeat(scales.astype(np.float64), block, 0)[: len(array)]
+    change = (codes.astype(np.float64) - 8) * repeated - array
+    return float(np.einsum("ij,ij->", change, moments @ change))
+
+
+def _scales(blocks: Array) -> Array:
+    """The scale with the least square error for each line, as bf16 holds it."""
     farthest = np.take_along_axis(blocks, np.abs(blocks).argmax(1)[:, None], 1)
     unit = np.where(farthest == 0, np.float32(1), farthest)
     parts = blocks / unit
@@ -48,17 +109,18 @@ def as_halves(array: Array, axis: int, block: int) -> tuple[Array, Array]:
     for ratio in _RATIOS:
         for whole in (-8.0, 7.0):
             scale = _nonzero(farthest * np.float32(ratio / whole))
-            codes = np.clip(np.rint(blocks / scale), -8, 7)
-            error = np.square(codes * (scale / unit) - parts).sum(1, keepdims=True)
+            error = np.square(_steps(blocks, scale) * (scale / unit) - parts)
+            error = error.sum(1, keepdims=True)
             if found is None or least is None:
                 found, least = scale, error
             found = np.where(error < least, scale, found)
             least = np.minimum(error, least)
     assert found is not None
-    codes = (np.clip(np.rint(blocks / found), -8, 7) + 8).astype(np.uint8)
-    return _out_of_blocks(codes, array.shape, axis), _out_of_blocks(
-        found.astype(ml_dtypes.bfloat16), _shape_of_scales(array.shape, axis, block), axis
-    )
+    return found
+
+
+def _steps(numbers: Array, scale: Array) -> Array:
+    return np.clip(np.rint(numbers / scale), -8, 7)
 
 
 def _in_blocks(array: Array, axis: int, block: int) -> Array:

@@ -21,6 +21,7 @@ from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
 from lowerdeck.observing import METHODS, Histogram, range_of
+from lowerdeck.passes.linear.rounding import as_halves, as_halves_for
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
 from lowerdeck.tools.lowerdeck import main
@@ -355,3 +356,73 @@ def test_a_method_keeps_most_of_a_long_tail(method: str) -> None:
     assert high == np.float32(values.max()) if method == "min-max" else 2.5 < high
     assert method not in ("mse", "percentile") or high < 0.9 * values.max()
     assert whole.clipped(low, high) < 0.01
+
+
+def test_weights_are_rounded_for_samples(tmp_path: Path) -> None:
+    """Less is lost than by rounding to nearest, on other samples; the matrices stay small."""
+    model, out = tokens(tmp_path / "tokens.onnx"), tmp_path / "small.onnx"
+    random = np.random.default_rng(3)
+    mixed = random.standard_normal((8, 32))
+
+    def rows(count: int) -> Array:
+        # Fewer directions than dimensions: then weights can make good what others miss.
+        return np.asarray(random.standard_normal((1, count, 8)) @ mixed, np.float32)
+
+    lowerdeck.quantize_weights(model, {"x": rows(200)}, out, weight_format="int4:16")
+    module, _ = import_and_lower(str(out), "optimized", CompileOptions(target="c99"))
+    assert str(module).count("core.dequantize") == 2
+    x = rows(50)
+    nearest = CompileOptions(target="c99", weight_format="int4:16")
+    losses: list[float] = []
+    for path, options in ((str(out), CompileOptions(target="c99")), (model, nearest)):
+        modules = [
+            import_and_lower(p, "optimized", o)[0]
+            for p, o in ((path, options), (model, CompileOptions()))
+        ]
+        found, exact = (np.asarray(run_module(each, {"x": x})["y"]) for each in modules)
+        losses.append(float(np.linalg.norm(found - exact) / np.linalg.norm(exact)))
+    assert losses[0] < 0.75 * losses[1]
+
+
+def test_rounding_makes_good_what_it_misses() -> None:
+    """GPTQ on its own: blocks that do not divide the rows, and rows that samples never reach."""
+    random = np.random.default_rng(4)
+    array = np.asarray(random.standard_normal((70, 12)), np.float32)
+    x = random.standard_normal((300, 20)) @ random.standard_normal((20, 70))
+    x[:, 5] = 0
+    losses: list[float] = []
+    for codes, scales in (as_halves(array, 0, 32), as_halves_for(array, x.T @ x, 32)):
+        rounded = (codes.astype(float) - 8) * np.repeat(scales.astype(float), 32, 0)[:70]
+        losses.append(float(np.linalg.norm(x @ (rounded - array))))
+    assert losses[1] < 0.75 * losses[0]
+    # Nothing is known: then each is rounded to nearest.
+    for found, expected in zip(
+        as_halves_for(array, np.zeros((70, 70)), 32), as_halves(array, 0, 32), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--gptq"], "--gptq needs samples"),
+        (["--gptq", "int8", "--calibration", "samples.npz"], "'int8' is not one of int4"),
+        (["--gptq", "--calibration", "empty.npz"], "holds no samples"),
+        (["--gptq", "--calibration", "nan.npz"], "NaN or infinities"),
+    ],
+)
+def test_what_cannot_be_rounded_is_named(
+    options: list[str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tokens(tmp_path / "tokens.onnx")
+    np.savez("samples.npz", x=np.zeros((3, 1, 4, 32), np.float32))
+    np.savez("empty.npz", x=np.zeros((0, 1, 4, 32), np.float32))
+    np.savez("nan.npz", x=np.full((1, 1, 4, 32), np.nan, np.float32))
+    assert main(["quantize", "tokens.onnx", "-o", "out.onnx", *options]) == 1
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "out.onnx").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
@@ -23,7 +24,7 @@ def add_to(commands: Any) -> None:
         metavar="OUT.json",
         dest="out",
         required=True,
-        help="file to write: what --ranges of other commands reads",
+        help="file to write: what --ranges of other commands reads; with --gptq the model, .onnx",
     )
     one.add_argument(
         "--calibration",
@@ -44,6 +45,14 @@ def add_to(commands: Any) -> None:
         "norm); layers that would lose more stay in f32 with --precision auto. One sample in four "
         "is held back, and verifies the whole",
     )
+    one.add_argument(
+        "--gptq",
+        metavar="F",
+        nargs="?",
+        const="int4",
+        help="write the model with matrices in four bits a weight, rounded so that products of the "
+        "samples change least: int4 (default), or int4:BLOCK",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.quantizing import quantize_with
     from lowerdeck.tools.progress import progress
 
+    if args.gptq is not None:
+        return _write_weights(args)
     budget = None if args.max_drop is None else _budget(args.max_drop)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
@@ -66,6 +77,27 @@ def run(args: argparse.Namespace) -> int:
         file.write(ranges.text)
     for line in report(ranges):
         print(line)
+    print(f"wrote {args.out}")
+    return 0
+
+
+def _write_weights(args: argparse.Namespace) -> int:
+    """Write the model with rounded weights."""
+    from lowerdeck.calibration import CalibrationError
+    from lowerdeck.exporters.errors import ExportError
+    from lowerdeck.rounding import quantize_weights_with
+    from lowerdeck.tools.progress import progress
+
+    if args.calibration is None:
+        raise ToolError("--gptq needs samples: --calibration DATA")
+    if args.max_drop is not None:
+        raise ToolError("--gptq has no budget: leave --max-drop out")
+    with about(args.model), progress() as shown:
+        options = replace(command_options(args, shown), weight_format=args.gptq)
+        try:
+            quantize_weights_with(args.model, args.calibration, args.out, options)
+        except (CalibrationError, ExportError, ValueError) as error:
+            raise ToolError(str(error)) from error
     print(f"wrote {args.out}")
     return 0
 

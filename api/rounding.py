@@ -1,0 +1,139 @@
+"""Weights in four bits that suit samples: `quantize_weights`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lowerdeck.binding import RunError
+from lowerdeck.calibration import CalibrationError, Data, samples_of
+from lowerdeck.compiler import (
+    Array,
+    CompileOptions,
+    Source,
+    compile_with,
+    import_and_lower,
+    known_options,
+    model_file,
+)
+from lowerdeck.dialects.frameworks import OptionValue, exports
+from lowerdeck.exporting import phase_of
+from lowerdeck.passes.fuse.observe_layers import OBSERVED
+from lowerdeck.passes.linear.narrow_weights import NarrowWeightsPass
+from lowerdeck.passes.linear.rounding import as_halves_for
+from lowerdeck.passes.machinery.options import OptionError, block_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["quantize_weights"]
+
+_MOST_ROWS = 1 << 13
+"""Of a matrix whose left factors are looked at: their moments are a square of as many."""
+
+
+def quantize_weights(
+    model: Source,
+    calibration: Data,
+    path: str | os.PathLike[str],
+    *,
+    weight_format: str = "int4",
+    outputs: Sequence[str] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    fixed: Mapping[str, ArrayLike] | None = None,
+    skip_nodes: str | Sequence[str] | None = None,
+    **import_options: OptionValue,
+) -> None:
+    """
+    Write the model as ONNX with its matrices in four bits a weight, rounded so that products with
+    what the samples make of their left factors change least (GPTQ): better than `compile` with the
+    same `weight_format`, which rounds each weight to nearest. `compile` keeps them in four bits.
+
+    `calibration` holds samples of the inputs, as for `quantize`; the other arguments are those of
+    `compile`. Weights of other layers stay as they are, and tables and matrices inside of loops are
+    rounded to nearest. CalibrationError for samples that do not fit, FrontendError or CompileError
+    for a model that cannot be exported; then nothing is written.
+    """
+    options = CompileOptions(
+        outputs=outputs,
+        input_shapes=input_shapes,
+        dims=dims,
+        fixed=fixed,
+        skip_nodes=skip_nodes,
+        weight_format=weight_format,
+        import_options=known_options(import_options),
+    )
+    quantize_weights_with(model, calibration, os.fspath(path), options)
+
+
+def quantize_weights_with(model: Source, data: Data, path: str, options: CompileOptions) -> None:
+    """`quantize_weights` with the options as one value."""
+    block = None if options.weight_format is None else block_of(options.weight_format)
+    if block is None:
+        found = options.weight_format
+        raise OptionError([("weight_format", f"'{found}' is not one of int4, int4:BLOCK")])
+    if (phase := phase_of(path)) != "onnx":
+        raise OptionError([("path", f"{path}: such weights are for .onnx")])
+    with model_file(model) as file:
+        options.progress("calibrate")
+        pass_ = _rounding(_moments(file, data, replace(options, weight_format=None)))
+        module, _ = import_and_lower(file, phase, options, {pass_.name: pass_})
+        options.progress("export")
+        exports()[phase].write()(module, path)
+
+
+def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Array]:
+    """The sum of x^T x of the rows x of left factors over all samples, by their constant factor."""
+    from lowerdeck.passes.fuse.layers import layers_of, matrices
+
+    module, _ = import_and_lower(path, "optimized", options)
+    layers = layers_of(module)
+    observed = matrices(layers)
+    if not observed:
+        raise CalibrationError(f"{path}: there is no product with a constant matrix")
+    sizes = {first: layers[number].weight.array.shape[0] for number, first in observed.items()}
+    sums = {first: np.zeros((size, size)) for first, size in sizes.items() if size <= _MOST_ROWS}
+    observer = compile_with(path, replace(options, probe="matrices"), cache=False)
+    own = [info for info in observer.outputs if not info.name.startswith(OBSERVED)]
+    for number, sample in enumerate(samples_of(data, observer.inputs, own)):
+        try:
+            found = observer(sample)
+        except (RunError, ValueError) as error:
+            raise CalibrationError(f"calibration: sample {number}: {error}") from error
+        for first, total in sums.items():
+            rows = found[f"{OBSERVED}{first}"].reshape(-1, len(total)).astype(np.float64)
+            if not np.isfinite(rows).all():
+                raise CalibrationError(
+                    f"calibration: sample {number}: what a product reads has NaN or infinities"
+                )
+            total += rows.T @ rows
+    result: dict[bytes, Array] = {}
+    for number, first in observed.items():
+        if first in sums:
+            key = _digest(layers[number].weight.array)
+            result[key] = result.get(key, 0) + sums[first]
+    return result
+
+
+def _rounding(moments: Mapping[bytes, Array]) -> NarrowWeightsPass:
+    class RoundedForSamplesPass(NarrowWeightsPass):
+        keeps_others = True
+
+        def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array]:
+            found = moments.get(_digest(array)) if axis == 0 else None
+            if found is None:
+                return super().halves(array, axis, block)
+            return as_halves_for(array, found, block)
+
+    return RoundedForSamplesPass()
+
+
+def _digest(array: Array) -> bytes:
+    head = f"{array.shape}".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).digest()
