@@ -121,21 +121,32 @@ def detection() -> Iterator[Network]:
     small = {"min_size": 64, "max_size": 96}
     options = {
         "fasterrcnn_mobilenet_v3_large_320_fpn": small,
-        "fasterrcnn_resnet50_fpn_v2": small,
-        "retinanet_resnet50_fpn": small,
-        "fcos_resnet50_fpn": small,
         "ssd300_vgg16": {},
         "ssdlite320_mobilenet_v3_large": {},
-        "maskrcnn_resnet50_fpn": small,
-        "keypointrcnn_resnet50_fpn": small,
+        "RetinaNet": small,
+        "FCOS": small,
+        "MaskRCNN": small,
+        "KeypointRCNN": small,
     }
     for name, given in options.items():
 
         def build(name: str = name, given: dict[str, Any] = given) -> nn.Module:
-            model = of_vision("detection", name, weights_backbone=None, **given)()
+            if name[0].isupper():
+                model = with_small_backbone(name, **given)
+            else:
+                model = of_vision("detection", name, weights_backbone=None, **given)()
             if hasattr(model, "roi_heads"):
                 model.roi_heads.box_predictor.cls_score.weight.data *= 20
                 model.roi_heads.detections_per_img = 20
             return Detector(model)
 
-        yield Network(name, build, plain(lambda: torch.rand(3, 64, 80)))
+        yield Network(name.lower(), build, plain(lambda: torch.rand(3, 64, 80)))
+
+
+def with_small_backbone(name: str, **options: Any) -> nn.Module:
+    """A detector of torchvision over the pyramid of a ResNet-18."""
+    from torchvision.models import detection as kinds
+    from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
+
+    backbone = resnet_fpn_backbone(backbone_name="resnet18", weights=None)
+    return scattered(getattr(kinds, name)(backbone, num_classes=2, **options))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.movement import pad
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
@@ -52,6 +55,41 @@ def transformed(
     back = [*range(rank - 2)]
     back.insert(axis, rank - 2)
     return builder.cast(builder.transpose(y, [*back, rank - 1]), element)
+
+
+def spectrum(
+    builder: Legalizer,
+    x: SSAValue,
+    axes: Sequence[int],
+    sizes: Sequence[Expr | None],
+    kind: str,
+    inverse: bool,
+    norm: str = "backward",
+) -> SSAValue:
+    """
+    The transform along axes: `kind` is c2c, r2c (half of the last axis), or c2r.
+
+    `x` has its parts, one for real numbers, along a last dimension; so has the result.
+    """
+    pairs = list(zip(axes, sizes, strict=True))
+    total = Expr.const(1)
+    for axis, size in pairs if kind == "c2r" else pairs[::-1]:
+        last = axis == axes[-1]
+        if kind == "c2r" and last and size is None:
+            size = (dims_of(x)[axis] - 1) * 2
+        total = total * (dims_of(x)[axis] if size is None else size)
+        x = transformed(builder, x, axis, size, inverse, kind != "c2c" and last)
+    return _scaled(builder, x, total, inverse, norm)
+
+
+def _scaled(builder: Legalizer, x: SSAValue, total: Expr, inverse: bool, norm: str) -> SSAValue:
+    """By the norm: `transformed` has divided the inverse by the count already."""
+    if norm == "backward":
+        return x
+    count = TensorValue.dim(builder, total).cast(element_type(x))
+    factor = apply(SqrtOp, count) if norm == "ortho" else count
+    value = TensorValue(builder, x)
+    return (value * factor if inverse else value / factor).value
 
 
 def _of_real(builder: Legalizer, x: SSAValue, count: Expr) -> SSAValue:

@@ -15,7 +15,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.tensor_value import index_vector
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
 
 
 def zero_points(
@@ -239,6 +239,13 @@ def _matrix(
     value = builder.broadcast(value, dims)
     head, row = len(batch), len(batch) + len(rows)
     return builder.reshape(value, [*dims[:head], product(dims[head:row]), product(dims[row:])])
+
+
+def cross(a: TensorValue, b: TensorValue, axis: int) -> TensorValue:
+    """a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0 along an axis, which is three."""
+    left, right = ([value.pick(axis, k) for k in range(3)] for value in (a, b))
+    parts = [left[k] * right[m] - left[m] * right[k] for k, m in ((1, 2), (2, 0), (0, 1))]
+    return stack(parts, axis)
 
 
 def pads_for_target(

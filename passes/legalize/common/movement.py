@@ -307,6 +307,22 @@ def frames(builder: Legalizer, x: SSAValue, axis: int, size: int, step: int) -> 
     return builder.add(GatherOp(x, places.transpose([1, 0]).value, last, inside=True))
 
 
+def rolled(builder: Legalizer, x: SSAValue, axis: int, shift: Expr) -> SSAValue:
+    """Elements move by the shift toward the end of an axis, and around."""
+    dims = dims_of(x)
+    if shift == 0 or dims[axis] == 0:
+        return x
+    moved = shift % (dims[axis] if dims[axis].value else maximum(dims[axis], 1))
+    if moved == 0:
+        return x
+    kept = dims[axis] - moved
+    parts = [
+        builder.slice_axis(x, axis, kept, moved),
+        builder.slice_axis(x, axis, 0, kept),
+    ]
+    return builder.reshape(concat(builder, parts, axis), dims)
+
+
 def at_axis(builder: Legalizer, x: TensorValue, axis: int, rank: int) -> TensorValue:
     """A tensor whose dimensions begin at an axis of `rank`; too many ones at its end go."""
     dims = list(x.dims)

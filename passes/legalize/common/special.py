@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lowerdeck.dialects.core.elementwise import ErfOp, SinhOp, SqrtOp, UnaryOp
+from lowerdeck.dialects.core.elementwise import AtanOp, ErfOp, SinhOp, SqrtOp, UnaryOp
 from lowerdeck.dialects.core.types import f16, f64
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -12,6 +12,40 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 def apply(function: type[UnaryOp], x: TensorValue) -> TensorValue:
     """A function of one element that `TensorValue` has no method for."""
     return TensorValue(x.builder, x.builder.add(function(x.value)))
+
+
+def is_negative(x: TensorValue) -> TensorValue:
+    """True below zero, and for the negative zero."""
+    return x.lt(0) | (x.eq(0) & (1 / x).lt(0))
+
+
+def hypot(x: TensorValue, y: TensorValue) -> TensorValue:
+    """The length of the vector (x, y) without overflow; infinite where one of them is."""
+    x, y = x.abs(), y.abs()
+    large, small = x.maximum(y), x.minimum(y)
+    ratio = large.eq(0).where(large * 0 + small * 0, small / large)
+    length = large * apply(SqrtOp, ratio * ratio + 1)
+    endless = TensorValue.number(x.builder, math.inf, x.element)
+    return (x.eq(math.inf) | y.eq(math.inf)).where(endless, length)
+
+
+def angle_of(y: TensorValue, x: TensorValue) -> TensorValue:
+    """The angle of the point (x, y), f32 or f64, which also depends on the signs of zeros."""
+    small, large = x.abs().minimum(y.abs()), x.abs().maximum(y.abs())
+    zero = TensorValue.number(x.builder, 0, x.element)
+    # Two zeros are the angle 0, two infinities are that of the diagonal.
+    ratio = large.eq(0).where(zero, small.eq(large).where(zero + 1, small / large))
+    angle = apply(AtanOp, ratio)
+    angle = y.abs().gt(x.abs()).where(math.pi / 2 - angle, angle)
+    angle = is_negative(x).where(math.pi - angle, angle)
+    return is_negative(y).where(-angle, angle)
+
+
+def logaddexp(x: TensorValue, y: TensorValue, unit: float = 1.0) -> TensorValue:
+    """log(exp(x) + exp(y)), relative to the larger one; to the base exp(1 / unit)."""
+    gap = -(x - y).abs()
+    found = x.maximum(y) + log1p((gap * unit).exp()) / unit
+    return (x.eq(y) & x.abs().eq(math.inf)).where(x, found)
 
 
 def rounded(x: TensorValue) -> TensorValue:

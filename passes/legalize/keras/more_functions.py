@@ -12,7 +12,7 @@ from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import is_float, is_unsigned
 from lowerdeck.passes.legalize.common import activation as common
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS
-from lowerdeck.passes.legalize.common.special import apply, erfc, log1p
+from lowerdeck.passes.legalize.common.special import apply, erfc, hypot, logaddexp
 from lowerdeck.passes.legalize.keras.activation import activated, sigmoid
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.operands import pair
@@ -98,23 +98,6 @@ def legalize_numbers(builder: KerasLegalizer) -> Results:
 # Of two numbers
 
 
-def _logaddexp(x: TensorValue, y: TensorValue) -> TensorValue:
-    most = x.maximum(y)
-    rest = -((x - y).abs())
-    return x.eq(y).where(x + math.log(2), most + log1p(rest.exp()))
-
-
-def _logaddexp2(x: TensorValue, y: TensorValue) -> TensorValue:
-    return _logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
-
-
-def _hypot(x: TensorValue, y: TensorValue) -> TensorValue:
-    high, low = x.abs().maximum(y.abs()), x.abs().minimum(y.abs())
-    part = low / high
-    root = high * apply(core.SqrtOp, part * part + 1)
-    return high.eq(0).where(high, root)
-
-
 def _remainder(x: TensorValue, y: TensorValue) -> TensorValue:
     return TensorValue(x.builder, x.builder.add(core.RemOp(x.value, y.value)))
 
@@ -124,9 +107,9 @@ def _known(x: TensorValue, y: TensorValue, kind: Callable[..., TensorValue]) -> 
 
 
 _PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
-    "Hypot": _hypot,
-    "Logaddexp": _logaddexp,
-    "Logaddexp2": _logaddexp2,
+    "Hypot": hypot,
+    "Logaddexp": logaddexp,
+    "Logaddexp2": lambda x, y: logaddexp(x, y, math.log(2)),
     "Heaviside": lambda x, y: x.eq(0).where(y, x.lt(0).where(x * 0, x.ne(x).where(x, x * 0 + 1))),
     "Fmax": lambda x, y: _known(x, y, TensorValue.maximum),
     "Fmin": lambda x, y: _known(x, y, TensorValue.minimum),

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat, ComplexType
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import (
     broadcast,
@@ -31,15 +30,15 @@ from lowerdeck.dialects.core.types import (
     tensor,
 )
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.fourier import transformed
-from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.complex import FUNCTIONS, over, power, squared, times
+from lowerdeck.passes.legalize.common.fourier import spectrum, transformed
+from lowerdeck.passes.legalize.common.special import angle_of, hypot
 from lowerdeck.passes.legalize.pt2.applied import aten
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Handler, Results
 from lowerdeck.passes.legalize.pt2.registry import legalizes as legalizes_real
 from lowerdeck.passes.legalize.table import HandlerTable
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
-from lowerdeck.passes.legalize.tf1.applied import applied
 
 legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.pt2")
 """The legalizations of ops whose operands or results are complex."""
@@ -183,10 +182,8 @@ def legalize_part(builder: Pt2Legalizer) -> Results:
 def legalize_polar(builder: Pt2Legalizer) -> Results:
     """The length without overflow, or the angle."""
     real, imaginary = _parts(builder)
-    if builder.name == "angle":
-        return list(applied(builder, "Atan2", imaginary.value, real.value))
-    element = [real.element]
-    return aten(builder, "hypot.default", element, self=real.value, other=imaginary.value)
+    found = hypot(real, imaginary) if builder.name == "abs" else angle_of(imaginary, real)
+    return [found.value]
 
 
 @legalizes("conj", "_conj", "conj_physical", "_conj_physical", "neg")
@@ -224,108 +221,24 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
 
 @legalizes("mul", "div")
 def legalize_product(builder: Pt2Legalizer) -> Results:
-    """(a + b i) (c + d i) = ac - bd + (ad + bc) i"""
-    x, y = _parts(builder), _parts(builder, "other")
-    if builder.name == "div":
-        return [_joined(*_over(x, y))]
-    (a, b), (c, d) = x, y
-    return [_joined(a * c - b * d, a * d + b * c)]
+    """The product, or the quotient."""
+    combine = times if builder.name == "mul" else over
+    return [_joined(*combine(_parts(builder), _parts(builder, "other")))]
 
 
-Parts: TypeAlias = "tuple[TensorValue, TensorValue]"
-
-
-def _over(x: Parts, y: Parts) -> Parts:
-    (a, b), (c, d) = x, y
-    size = c * c + d * d
-    return (a * c + b * d) / size, (b * c - a * d) / size
-
-
-def _root(x: Parts) -> Parts:
-    """The square root with a real part that is not negative."""
-    a, b = x
-    size = apply(SqrtOp, a * a + b * b)
-    real, imaginary = (apply(SqrtOp, ((size + s).maximum(0)) * 0.5) for s in (a, -a))
-    return real, b.lt(0).where(-imaginary, imaginary)
-
-
-def _log(x: Parts) -> Parts:
-    builder = cast("Pt2Legalizer", x[0].builder)
-    (angle,) = applied(builder, "Atan2", x[1].value, x[0].value)
-    return (x[0] * x[0] + x[1] * x[1]).log() * 0.5, TensorValue(builder, angle)
-
-
-def _exp(x: Parts) -> Parts:
-    size = x[0].exp()
-    return size * x[1].cos(), size * x[1].sin()
-
-
-def _hyperbolic(x: Parts) -> tuple[Parts, Parts]:
-    """The hyperbolic sine and cosine."""
-    a, b = x
-    up, down = a.exp() * 0.5, (-a).exp() * 0.5
-    sine, cosine = up - down, up + down
-    return (sine * b.cos(), cosine * b.sin()), (cosine * b.cos(), sine * b.sin())
-
-
-def _turned(x: Parts) -> Parts:
-    """i x"""
-    return -x[1], x[0]
-
-
-def _turned_back(x: Parts) -> Parts:
-    """-i x"""
-    return x[1], -x[0]
-
-
-def _sign(x: Parts) -> Parts:
-    size = apply(SqrtOp, x[0] * x[0] + x[1] * x[1])
-    size = size.eq(0).where(size + 1, size)
-    return x[0] / size, x[1] / size
-
-
-_FUNCTIONS: Mapping[str, Callable[[Parts], Parts]] = {
-    "exp": _exp,
-    "log": _log,
-    "sqrt": _root,
-    "sgn": _sign,
-    "square": lambda x: (x[0] * x[0] - x[1] * x[1], x[0] * x[1] * 2),
-    "reciprocal": lambda x: _over((x[0] * 0 + 1, x[0] * 0), x),
-    "rsqrt": lambda x: _over((x[0] * 0 + 1, x[0] * 0), _root(x)),
-    "sinh": lambda x: _hyperbolic(x)[0],
-    "cosh": lambda x: _hyperbolic(x)[1],
-    "tanh": lambda x: _over(*_hyperbolic(x)),
-    "sin": lambda x: _turned_back(_hyperbolic(_turned(x))[0]),
-    "cos": lambda x: _hyperbolic(_turned(x))[1],
-    "tan": lambda x: _turned_back(_over(*_hyperbolic(_turned(x)))),
-    "sigmoid": lambda x: _over((x[0] * 0 + 1, x[0] * 0), _plus_one(_exp((-x[0], -x[1])))),
-}
-
-
-def _plus_one(x: Parts) -> Parts:
-    return x[0] + 1, x[1]
-
-
-@legalizes(*_FUNCTIONS)
+@legalizes(*FUNCTIONS)
 def legalize_function(builder: Pt2Legalizer) -> Results:
     """Functions of one number."""
-    return [_joined(*_FUNCTIONS[builder.name](_parts(builder)))]
+    return [_joined(*FUNCTIONS[builder.name](_parts(builder)))]
 
 
 @legalizes("pow")
 def legalize_power(builder: Pt2Legalizer) -> Results:
-    """exp(y log(x)), and 0 of 0; a square by itself."""
+    """A square by itself."""
     x = _parts(builder)
     if builder.get("exponent") == 2:
-        return [_joined(*_FUNCTIONS["square"](x))]
-    (a, b), (c, d) = _log(x), _parts(builder, "exponent")
-    found = _exp((a * c - b * d, a * d + b * c))
-    is_zero = x[0].eq(0) & x[1].eq(0)
-    is_one = c.eq(0) & d.eq(0)
-    zero = found[0] * 0
-    zero = zero.ne(zero).where(TensorValue.number(builder, 0, zero.element), zero)
-    return [_joined(is_zero.where(is_one.where(zero + 1, zero), found[0]),
-                    is_zero.where(zero, found[1]))]  # fmt: skip
+        return [_joined(*squared(x))]
+    return [_joined(*power(x, _parts(builder, "exponent")))]
 
 
 @legalizes("eq", "ne", "isnan", "isfinite")
@@ -459,41 +372,6 @@ def legalize_size(builder: Pt2Legalizer) -> Results:
 # Fourier transforms
 
 
-def _scaled(builder: Pt2Legalizer, x: SSAValue, total: Expr, inverse: bool, norm: str) -> SSAValue:
-    """By the norm: `transformed` has divided the inverse by the count already."""
-    if norm == "backward":
-        return x
-    count = TensorValue.dim(builder, total).cast(element_type(x))
-    factor = apply(SqrtOp, count) if norm == "ortho" else count
-    value = TensorValue(builder, x)
-    return (value * factor if inverse else value / factor).value
-
-
-def _spectrum(
-    builder: Pt2Legalizer,
-    x: SSAValue,
-    axes: Sequence[int],
-    sizes: Sequence[Expr | None],
-    kind: str,
-    inverse: bool,
-    norm: str,
-) -> SSAValue:
-    """
-    A transform along axes: `kind` is c2c, r2c (half of the last axis), or c2r.
-
-    `x` has its parts, one for real numbers, along a last dimension; so has the result.
-    """
-    pairs = list(zip(axes, sizes, strict=True))
-    total = Expr.const(1)
-    for axis, size in pairs if kind == "c2r" else pairs[::-1]:
-        last = axis == axes[-1]
-        if kind == "c2r" and last and size is None:
-            size = (dims_of(x)[axis] - 1) * 2
-        total = total * (dims_of(x)[axis] if size is None else size)
-        x = transformed(builder, x, axis, size, inverse, kind != "c2c" and last)
-    return _scaled(builder, x, total, inverse, norm)
-
-
 _MODES = ("backward", "ortho", "forward")
 
 
@@ -512,7 +390,7 @@ def legalize_plain_transform(builder: Pt2Legalizer) -> Results:
     if kind == "r2c" and not builder.flag("onesided"):
         kind = "c2c"
     norm = modes[builder.integer("normalization")]
-    found = _spectrum(builder, x, axes, sizes, kind, inverse, norm)
+    found = spectrum(builder, x, axes, sizes, kind, inverse, norm)
     return [_real_part(builder, found) if kind == "c2r" else found]
 
 
@@ -545,7 +423,7 @@ def legalize_transform(builder: Pt2Legalizer) -> Results:
     if kind == "c2r" and is_real:
         zero = TensorValue.number(builder, 0, element_type(x))
         x = _joined(TensorValue(builder, _real_part(builder, x)), zero)
-    found = _spectrum(builder, x, axes, sizes, kind, inverse, norm)
+    found = spectrum(builder, x, axes, sizes, kind, inverse, norm)
     if hermitian and not inverse:
         found = _conjugate(builder, found)
     return [_real_part(builder, found) if kind == "c2r" else found]

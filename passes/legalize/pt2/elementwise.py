@@ -34,19 +34,22 @@ from lowerdeck.passes.legalize.common import activation
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS
 from lowerdeck.passes.legalize.common.recurrent import run_steps
 from lowerdeck.passes.legalize.common.special import (
+    angle_of,
     apply,
     bessel_i0,
     erfc,
     erfinv,
     expm1,
+    hypot,
+    is_negative,
     log1p,
+    logaddexp,
 )
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.tf1.applied import applied
 
 # Arithmetic
 
@@ -390,7 +393,7 @@ def legalize_kind(builder: Pt2Legalizer) -> Results:
         case "isneginf":
             return [x.eq(-math.inf).value]
         case _:
-            return [(x.lt(0) | (x.eq(0) & (1 / x).lt(0))).value]
+            return [is_negative(x).value]
 
 
 @legalizes("nan_to_num")
@@ -506,42 +509,27 @@ def legalize_logit(builder: Pt2Legalizer) -> Results:
 # Functions of two operands
 
 
-@legalizes("atan2", "arctan2")
-def legalize_atan2(builder: Pt2Legalizer) -> Results:
-    """The angle of a point."""
-    y, x = (builder.stated(name) for name in ("self", "other"))
-    dims = _broadcast_dims(y, x)
-    return applied(builder, "Atan2", y.broadcast(dims).value, x.broadcast(dims).value)
-
-
 def _broadcast_dims(*values: TensorValue) -> tuple[Expr, ...]:
     return broadcast([value.dims for value in values])
 
 
-@legalizes("hypot")
-def legalize_hypot(builder: Pt2Legalizer) -> Results:
-    """The length of a vector, without overflow."""
-    a, b = (builder.stated(name).abs() for name in ("self", "other"))
-    large, small = a.maximum(b), a.minimum(b)
-    ratio = large.eq(0).where(large * 0 + 0 * small, small / large)
-    length = large * apply(core.SqrtOp, ratio * ratio + 1)
-    return [(a.eq(math.inf) | b.eq(math.inf)).where(_filled(length, math.inf), length).value]
+_PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
+    "atan2": angle_of,
+    "arctan2": angle_of,
+    "hypot": hypot,
+    "copysign": lambda a, b: is_negative(b).where(-a.abs(), a.abs()),
+    "ldexp": lambda a, b: a * _power(2.0, b),
+    "logaddexp": logaddexp,
+    "logaddexp2": lambda a, b: logaddexp(a, b, math.log(2)),
+}
 
 
-@legalizes("copysign")
-def legalize_copysign(builder: Pt2Legalizer) -> Results:
-    """The size of the one with the sign of the other."""
-    a, b = (builder.stated(name) for name in ("self", "other"))
-    negative = b.lt(0) | (b.eq(0) & (1 / b).lt(0))
-    size = a.abs()
-    return [negative.where(-size, size).value]
-
-
-@legalizes("ldexp")
-def legalize_ldexp(builder: Pt2Legalizer) -> Results:
-    """self * 2^other"""
-    a, b = (builder.stated(name) for name in ("self", "other"))
-    return [(a * _power(2.0, b)).value]
+@legalizes(*_PAIRS)
+def legalize_pair(builder: Pt2Legalizer) -> Results:
+    """Functions of two floats; those of half precision are computed in f32 and rounded once."""
+    a, b = builder.stated("self"), builder.stated("other")
+    wide = f32 if a.element in (f16, bf16) else a.element
+    return [_PAIRS[builder.name](a.cast(wide), b.cast(wide)).cast(a.element).value]
 
 
 @legalizes("nextafter")

@@ -61,16 +61,6 @@ def legalize_one_hot(builder: Pt2Legalizer) -> Results:
     return [one_hot(x, count, len(x.dims)).cast(i64).value]
 
 
-@legalizes("logaddexp", "logaddexp2")
-def legalize_log_of_sum(builder: Pt2Legalizer) -> Results:
-    """log(exp(a) + exp(b)), relative to the larger one."""
-    a, b = builder.stated(), builder.stated("other")
-    top, gap = a.maximum(b), -(a - b).abs()
-    unit = 1.0 if builder.name == "logaddexp" else math.log(2)
-    found = top + log1p((gap * unit).exp()) / unit
-    return [(a.eq(b) & a.abs().eq(math.inf)).where(a, found).value]
-
-
 @legalizes("isclose")
 def legalize_close(builder: Pt2Legalizer) -> Results:
     """Equal, or finite and no further apart than rtol * other + atol."""

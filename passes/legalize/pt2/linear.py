@@ -12,11 +12,11 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, i1, i32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.linear import einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.linear import cross, einsum, matmul, transposed_convolution
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied
 
 
@@ -299,13 +299,7 @@ def legalize_cross(builder: Pt2Legalizer) -> Results:
         axis = next(k for k, dim in enumerate(a.dims) if dim == 3)
     else:
         axis = builder.axis(builder.integer("dim"), rank)
-    left = [a.pick(axis, k) for k in range(3)]
-    right = [b.pick(axis, k) for k in range(3)]
-    parts = [
-        left[(k + 1) % 3] * right[(k + 2) % 3] - left[(k + 2) % 3] * right[(k + 1) % 3]
-        for k in range(3)
-    ]
-    return [stack(parts, axis).value]
+    return [cross(a, b, axis).value]
 
 
 # Attention

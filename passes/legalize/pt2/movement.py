@@ -21,7 +21,14 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.generators import diagonals, range_of
-from lowerdeck.passes.legalize.common.movement import concat, pad, positive_part, sliced, tile
+from lowerdeck.passes.legalize.common.movement import (
+    concat,
+    pad,
+    positive_part,
+    rolled,
+    sliced,
+    tile,
+)
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.promotion import promoted
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
@@ -308,19 +315,10 @@ def legalize_roll(builder: Pt2Legalizer) -> Results:
     dims = dims_of(x)
     if not axes:
         flat = builder.reshape(x, [product(dims)])
-        return [builder.reshape(_rolled(builder, flat, 0, shifts[0]), dims)]
+        return [builder.reshape(rolled(builder, flat, 0, shifts[0]), dims)]
     for shift, axis in zip(shifts, builder.axes(builder.ints_of("dims"), len(dims)), strict=True):
-        x = _rolled(builder, x, axis, shift)
+        x = rolled(builder, x, axis, shift)
     return [x]
-
-
-def _rolled(builder: Pt2Legalizer, x: SSAValue, axis: int, shift: Expr) -> SSAValue:
-    dim = dims_of(x)[axis]
-    back = Expr.const(0) if dim == 0 else shift % dim
-    if back == 0:
-        return x
-    head, tail = builder.split(x, axis, [dim - back, back])
-    return concat(builder, [tail, head], axis)
 
 
 # Joins

@@ -8,7 +8,6 @@ that none takes it for what it looks like.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -17,18 +16,18 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.elementwise import AddOp, NegOp, SqrtOp, SubOp
+from lowerdeck.dialects.core.elementwise import AddOp, NegOp, SubOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, is_complex_value
 from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, known_class
-from lowerdeck.passes.legalize.common.fourier import transformed
-from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.complex import FUNCTIONS, over, times
+from lowerdeck.passes.legalize.common.fourier import spectrum
+from lowerdeck.passes.legalize.common.special import angle_of, hypot
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.table import HandlerTable
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
-from lowerdeck.passes.legalize.tf1.elementwise import angle_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Handler, Results
 from lowerdeck.passes.legalize.tf1.registry import legalizes as legalizes_real
@@ -98,13 +97,8 @@ def legalize_conjugate(builder: Tf1Legalizer) -> Results:
 
 @legalizes("ComplexAbs")
 def legalize_absolute(builder: Tf1Legalizer) -> Results:
-    """sqrt(a^2 + b^2), by the larger part and the quotient, which does not overflow."""
-    real, imaginary = (part.abs() for part in _parts(builder, "x"))
-    large, small = real.maximum(imaginary), real.minimum(imaginary)
-    ratio = small / large.eq(0).where(large + 1, large)
-    size = large * apply(SqrtOp, ratio * ratio + 1)
-    # Two infinities have no quotient.
-    return [large.eq(math.inf).where(large, size).value]
+    """The length, which does not overflow."""
+    return [hypot(*_parts(builder, "x")).value]
 
 
 @legalizes("Angle")
@@ -151,37 +145,23 @@ def legalize_sum(builder: Tf1Legalizer) -> Results:
     return [_joined(real, imaginary)]
 
 
-@legalizes("Mul")
+@legalizes("Mul", "Div", "RealDiv")
 def legalize_product(builder: Tf1Legalizer) -> Results:
-    """(a + b i) (c + d i) = ac - bd + (ad + bc) i"""
-    (a, b), (c, d) = _parts(builder, 0), _parts(builder, 1)
-    return [_joined(a * c - b * d, a * d + b * c)]
+    """The product, or the quotient."""
+    combine = times if builder.op_type == "Mul" else over
+    return [_joined(*combine(_parts(builder, 0), _parts(builder, 1)))]
 
 
-@legalizes("Square")
-def legalize_square(builder: Tf1Legalizer) -> Results:
-    """(a + b i)^2 = (a - b) (a + b) + 2 ab i"""
-    a, b = _parts(builder, 0)
-    return [_joined((a - b) * (a + b), a * b * 2)]
+_FUNCTIONS = {"Inv": "reciprocal"} | {
+    name: name.lower()
+    for name in ("Cos Cosh Exp Log Reciprocal Rsqrt Sigmoid Sin Sinh Sqrt Square Tan Tanh".split())
+}
 
 
-@legalizes("Div", "RealDiv", "Inv", "Reciprocal")
-def legalize_quotient(builder: Tf1Legalizer) -> Results:
-    """(a + b i) (c - d i) / (c^2 + d^2), with c and d by the larger of them, against overflow."""
-    c, d = _parts(builder, len(builder.op.inputs) - 1)
-    a, b = _parts(builder, 0) if len(builder.op.inputs) == 2 else (c * 0 + 1, c * 0)
-    size = c.abs().maximum(d.abs())
-    c, d = c / size, d / size
-    norm = (c * c + d * d) * size
-    return [_joined((a * c + b * d) / norm, (b * c - a * d) / norm)]
-
-
-@legalizes("Exp")
-def legalize_exponential(builder: Tf1Legalizer) -> Results:
-    """e^a (cos b + i sin b); a real number has a real power."""
-    a, b = _parts(builder, 0)
-    size = a.exp()
-    return [_joined(size * b.cos(), b.eq(0).where(b, size * b.sin()))]
+@legalizes(*_FUNCTIONS)
+def legalize_function(builder: Tf1Legalizer) -> Results:
+    """Functions of one number."""
+    return [_joined(*FUNCTIONS[_FUNCTIONS[builder.op_type]](_parts(builder, 0)))]
 
 
 @legalizes("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
@@ -297,10 +277,9 @@ def _lengths(builder: Tf1Legalizer, axes: Sequence[int]) -> list[Expr]:
 def legalize_transform(builder: Tf1Legalizer) -> Results:
     """Of complex numbers, along each dimension."""
     x = builder.operand("input")
+    axes = _axes(builder, rank_of(x) - 1)
     inverse = builder.op_type.startswith("I")
-    for axis in _axes(builder, rank_of(x) - 1):
-        x = transformed(builder, x, axis, None, inverse, False)
-    return [x]
+    return [spectrum(builder, x, axes, [None] * len(axes), "c2c", inverse)]
 
 
 @legalizes(*_transforms("RFFT"))
@@ -308,12 +287,8 @@ def legalize_real_transform(builder: Tf1Legalizer) -> Results:
     """Of real numbers: along the last dimension half of it, which has the rest in it."""
     x = builder.operand("input")
     axes = _axes(builder, rank_of(x))
-    lengths = _lengths(builder, axes)
     x = builder.unsqueeze(x, [rank_of(x)])
-    x = transformed(builder, x, axes[-1], lengths[-1], False, True)
-    for axis, length in zip(axes[:-1], lengths[:-1], strict=True):
-        x = transformed(builder, x, axis, length, False, False)
-    return [x]
+    return [spectrum(builder, x, axes, _lengths(builder, axes), "r2c", False)]
 
 
 @legalizes(*_transforms("IRFFT"))
@@ -321,8 +296,5 @@ def legalize_inverse_real_transform(builder: Tf1Legalizer) -> Results:
     """Real numbers from half of their transform."""
     x = builder.operand("input")
     axes = _axes(builder, rank_of(x) - 1)
-    lengths = _lengths(builder, axes)
-    for axis, length in zip(axes[:-1], lengths[:-1], strict=True):
-        x = transformed(builder, x, axis, length, True, False)
-    x = transformed(builder, x, axes[-1], lengths[-1], True, True)
+    x = spectrum(builder, x, axes, _lengths(builder, axes), "c2r", True)
     return [builder.squeeze(x, [rank_of(x) - 1])]

@@ -67,6 +67,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.special import (
+    angle_of,
     apply,
     bessel_i0,
     digamma,
@@ -381,22 +382,6 @@ def legalize_guarded(builder: Tf1Legalizer) -> Results:
 def legalize_atan2(builder: Tf1Legalizer) -> Results:
     """The angle of the point (x, y)."""
     return narrowed(builder, angle_of(widened(builder, "y"), widened(builder, "x")))
-
-
-def angle_of(y: TensorValue, x: TensorValue) -> TensorValue:
-    """The angle of the point (x, y), f32 or f64, which also depends on the signs of zeros."""
-    small, large = x.abs().minimum(y.abs()), x.abs().maximum(y.abs())
-    # Two zeros are the angle 0, two infinities are that of the diagonal.
-    ratio = large.eq(0).where(_zero(large), small.eq(large).where(_zero(x) + 1, small / large))
-    angle = apply(AtanOp, ratio)
-    angle = y.abs().gt(x.abs()).where(math.pi / 2 - angle, angle)
-    angle = _is_negative(x).where(math.pi - angle, angle)
-    return _is_negative(y).where(-angle, angle)
-
-
-def _is_negative(x: TensorValue) -> TensorValue:
-    """True below zero, and for the negative zero."""
-    return x.lt(0) | (x.eq(0) & (1 / x).lt(0))
 
 
 @legalizes("LeftShift", "RightShift")

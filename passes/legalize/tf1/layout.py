@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr, ExprLike, maximum
-from lowerdeck.passes.legalize.common.movement import concat, pad, tile
+from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.passes.legalize.common.movement import concat, pad, rolled, tile
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -65,21 +65,8 @@ def legalize_roll(builder: Tf1Legalizer) -> Results:
     if len(axes) != len(shifts):
         builder.refuse(f"{len(shifts)} shifts", f"{len(axes)}, one for each axis")
     for axis, shift in zip(axes, shifts, strict=True):
-        x = _rolled(builder, x, builder.axis(axis, rank_of(x)), shift)
+        x = rolled(builder, x, builder.axis(axis, rank_of(x)), shift)
     return [x]
-
-
-def _rolled(builder: Tf1Legalizer, x: SSAValue, axis: int, shift: Expr) -> SSAValue:
-    dims = dims_of(x)
-    if shift == 0 or dims[axis] == 0:
-        return x
-    moved = shift % (dims[axis] if dims[axis].value else maximum(dims[axis], 1))
-    kept = dims[axis] - moved
-    parts = [
-        builder.slice_axis(x, axis, kept, moved),
-        builder.slice_axis(x, axis, 0, kept),
-    ]
-    return builder.reshape(concat(builder, parts, axis), dims)
 
 
 @legalizes("DataFormatVecPermute")

@@ -10,7 +10,8 @@ from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.passes.legalize.common.generators import diagonals
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.common.linear import cross
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
@@ -171,12 +172,9 @@ def _diag_part(
 
 @legalizes("Cross")
 def legalize_cross(builder: Tf1Legalizer) -> Results:
-    """a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0 along the last dimension, which is three."""
+    """Along the last dimension."""
     a, b = (TensorValue(builder, builder.operand(name)) for name in ("a", "b"))
-    axis = len(a.dims) - 1
-    left, right = ([value.pick(axis, k) for k in range(3)] for value in (a, b))
-    parts = [left[k] * right[m] - left[m] * right[k] for k, m in ((1, 2), (2, 0), (0, 1))]
-    return [stack(parts, axis).value]
+    return [cross(a, b, len(a.dims) - 1).value]
 
 
 @legalizes("Diag")
