@@ -267,7 +267,7 @@ _register("keras")
 
 _register(
     "pt2",
-    follower=lazy("passes.legalize.pt2.follower", "Follower"),
+    follower=lazy("passes.legalize.torchscript.follower", "Follower"),
     options=(
         ImportOption(
             "input_type",

@@ -22,10 +22,10 @@ from lowerdeck.dialects.pt2.ops import Pt2Op
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import PoisonedError, RefusalError
 from lowerdeck.passes.legalize.pt2.complex import complex_of
-from lowerdeck.passes.legalize.pt2.elements import result_element
 from lowerdeck.passes.legalize.pt2.framework import core_values
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
+from lowerdeck.passes.legalize.torchscript.elements import result_element
 
 _REFUSED = (RefusalError, PoisonedError, VerifyException, ZeroDivisionError, OverflowError)
 

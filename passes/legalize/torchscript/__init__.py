@@ -1,0 +1,1 @@
+"""What the ops of a program of TorchScript give, which states no types."""
