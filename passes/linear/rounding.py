@@ -67,7 +67,8 @@ def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Arra
     diagonal = np.diagonal(moments)
     damped = moments + np.eye(len(moments)) * max(_DAMPING * diagonal.mean(), np.finfo(float).tiny)
     try:
-        upper: Array = np.asarray(np.linalg.cholesky(np.asarray(np.linalg.inv(damped)))).T
+        inverse: Array = np.linalg.inv(damped)
+        upper: Array = np.linalg.cholesky(inverse).T
     except np.linalg.LinAlgError:
         return plain
     rows, columns = array.shape

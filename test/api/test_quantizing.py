@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from lowerdeck.passes.linear.rounding import as_halves, as_halves_for
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
 from lowerdeck.tools.lowerdeck import main
+from lowerdeck.tools.report.ranges import html_of_ranges
 
 Array = NDArray[Any]
 
@@ -329,8 +331,14 @@ def test_the_command_writes_what_others_read(
     np.savez(tmp_path / "data.npz", x=np.concatenate(list(images(4))))
     out = str(tmp_path / "ranges.json")
     data = str(tmp_path / "data.npz")
-    assert main(["quantize", model, "--calibration", data, "-o", out]) == 0
+    page = tmp_path / "ranges.html"
+    command = ["quantize", model, "--calibration", data, "-o", out, "--html", str(page)]
+    assert main(command) == 0
     assert "c      int8" in capsys.readouterr().out
+    text = page.read_text()
+    assert "4 of 4 layers are computed from bytes, 100.0% of multiplications" in text
+    assert text.count("<title>") == 5
+    assert "<td>y, g</td><td>int8</td>" in text
     assert main(["check", model, "--precision", "int8", "--ranges", out]) == 0
     assert "the C agree" in capsys.readouterr().out
     other = str(tmp_path / "not.json")
@@ -338,6 +346,21 @@ def test_the_command_writes_what_others_read(
     assert main(command) == 1
     assert "no layer can be quantized within error 0" in capsys.readouterr().err
     assert not Path(other).exists()
+
+
+def test_the_page_shows_errors_of_layers(ranges: Ranges) -> None:
+    errors = (0.1, None, 1e-9, 0.001)
+    layers = [replace(each, error=e) for each, e in zip(ranges.layers, errors, strict=True)]
+    layers[1] = replace(layers[1], precision="f32", node="<b> & c")
+    layers[3] = replace(layers[3], bytes=2)
+    text = html_of_ranges(replace(ranges, layers=tuple(layers)), "a <net>")
+    heights = [float(one) for one in re.findall(r'height="([0-9.]+)" fill="[^"]*"><title>', text)]
+    assert heights == [280.0, 1.0, 1.0, pytest.approx(280 * 4 / 6, abs=0.01)]
+    assert "&lt;b&gt; &amp; c" in text
+    assert "<b>" not in text
+    assert "<net>" not in text
+    for precision in ("int8", "f32", "int8, inputs of 2 bytes"):
+        assert f"</svg> {precision}" in text
 
 
 @pytest.mark.parametrize("method", METHODS)

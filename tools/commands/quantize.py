@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.command import add_command, command_options
+from lowerdeck.tools.command import add_command, add_force_option, command_options, keep_others
 from lowerdeck.tools.common import ToolError, about
 
 if TYPE_CHECKING:
-    from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
+    from lowerdeck.passes.machinery.ranges import Ranges
 
 _METHODS = ("mse", "min-max", "percentile", "entropy")
 
@@ -45,6 +46,8 @@ def add_to(commands: Any) -> None:
         "norm); layers that would lose more stay in f32 with --precision auto. One sample in four "
         "is held back, and verifies the whole",
     )
+    one.add_argument("--html", metavar="F", help="also write the report to F, with a picture")
+    add_force_option(one)
     one.add_argument(
         "--gptq",
         metavar="F",
@@ -62,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.quantizing import quantize_with
     from lowerdeck.tools.progress import progress
 
+    keep_others(args, args.html)
     if args.gptq is not None:
         return _write_weights(args)
     budget = None if args.max_drop is None else _budget(args.max_drop)
@@ -75,6 +79,11 @@ def run(args: argparse.Namespace) -> int:
             raise ToolError(str(error)) from error
     with replacing(args.out) as file:
         file.write(ranges.text)
+    if args.html:
+        from lowerdeck.tools.report.ranges import html_of_ranges
+
+        with replacing(args.html) as file:
+            file.write(html_of_ranges(ranges, os.path.basename(os.path.normpath(args.model))))
     for line in report(ranges):
         print(line)
     print(f"wrote {args.out}")
@@ -90,8 +99,8 @@ def _write_weights(args: argparse.Namespace) -> int:
 
     if args.calibration is None:
         raise ToolError("--gptq needs samples: --calibration DATA")
-    if args.max_drop is not None:
-        raise ToolError("--gptq has no budget: leave --max-drop out")
+    if args.max_drop is not None or args.html is not None:
+        raise ToolError("--gptq has no budget and no report: leave --max-drop and --html out")
     with about(args.model), progress() as shown:
         options = replace(command_options(args, shown), weight_format=args.gptq)
         try:
@@ -114,23 +123,7 @@ def _budget(text: str) -> tuple[str, float]:
 
 def report(ranges: Ranges) -> list[str]:
     """The layers as a table, and what the whole loses."""
+    from lowerdeck.tools.report.ranges import HEAD, rows_of, totals_of
     from lowerdeck.tools.text_table import table_lines
 
-    head = ("layer", "precision", "range", "clipped", "products", "error alone")
-    lines = table_lines(head, map(_row, ranges.layers), left=(0, 1))
-    if ranges.drop is not None:
-        bound = "" if ranges.bound is None else f"; on others at most about {ranges.bound:.4g}"
-        lines.append(f"{ranges.metric} on samples held back: {ranges.drop:.4g}{bound}")
-    return lines
-
-
-def _row(layer: LayerRange) -> tuple[str, ...]:
-    is_of_rows = layer.low is None
-    return (
-        layer.node,
-        layer.precision if layer.bytes == 1 else f"{layer.precision}, inputs of 2 bytes",
-        "each row" if is_of_rows else f"{layer.low:.4g} to {layer.high:.4g}",
-        "" if is_of_rows else f"{layer.clipped:.3%}",
-        f"{layer.share:.1%}",
-        "" if layer.error is None else f"{layer.error:.2e}",
-    )
+    return [*table_lines(HEAD, rows_of(ranges), left=(0, 1)), *totals_of(ranges)]

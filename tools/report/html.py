@@ -24,14 +24,14 @@ def html(report: Report) -> str:
     """The text of the file."""
     data = report.data()
     memory = report.memory
-    return Template(_static("report.html")).substitute(
+    return Template(static_text("report.html")).substitute(
         title=escape(report.model),
-        style=_static("report.css"),
+        style=static_text("report.css"),
         summary="<br>".join(map(escape, report.summary())),
         arena="<p>There is no plan.</p>" if memory is None else _arena(memory),
         steps="" if memory is None else _steps(memory),
         roofline="" if report.roofline is None else _roofline(report.roofline),
-        operators=_table(
+        operators=table(
             ("operator", "layers", "parameters", "FLOPs", "bytes moved"),
             (
                 (row["operator"], *(written(row[name]) for name in _COUNTS))
@@ -39,7 +39,7 @@ def html(report: Report) -> str:
             ),
             left=1,
         ),
-        layers=_table(
+        layers=table(
             ("layer", "operator", "result", "parameters", "FLOPs", "bytes moved"),
             (
                 (
@@ -55,7 +55,7 @@ def html(report: Report) -> str:
             left=3,
         ),
         passes=_passes(report),
-        rewrites=_table(
+        rewrites=table(
             ("pattern", "rewrites"),
             ((name, str(count)) for name, count in rewrites_of(data["passes"])),
             left=1,
@@ -66,11 +66,12 @@ def html(report: Report) -> str:
 _COUNTS = ("count", "parameters", "flops", "bytes_moved")
 
 
-def _static(name: str) -> str:
+def static_text(name: str) -> str:
+    """A file beside this one."""
     return (files("lowerdeck.tools.report") / "static" / name).read_text(encoding="utf-8")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> str:
     """The first columns are text, the others numbers."""
 
     def row(cells: Sequence[str], tag: str) -> str:
@@ -99,7 +100,7 @@ def _passes(report: Report) -> str:
             cells.append(f"{start} → {written(after, _FORMULA_WIDTH)}")
         rows.append((effect.phase, effect.pass_name, *cells, str(sum(effect.rewrites.values()))))
     head = ("phase", "pass", "ops", "FLOPs", "parameters", "bytes moved", "rewrites")
-    return _table(head, rows, left=2)
+    return table(head, rows, left=2)
 
 
 def _steps(memory: MemoryPlan) -> str:
