@@ -19,6 +19,7 @@ import onnx
 from onnx import helper
 from onnx import numpy_helper as arrays
 
+from fuzz.file_parts import parts_of_mindir, parts_of_pir, parts_of_symbol
 from lowerdeck.build import build_library, find_compiler, library_name
 from lowerdeck.compiler import CompileOptions, generate, import_and_lower
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
@@ -454,9 +455,8 @@ def _mxnet_seeds() -> Iterator[Seed]:
     for path in sorted(folder.glob("*.npz")):
         with np.load(path) as held:
             symbol = json.loads(held["symbol"].tobytes())
-        for head in symbol["heads"]:
-            data = json.dumps(_one_result(symbol, head)).encode()
-            yield Seed(f"{path.stem}/{head}", "mxnet", {entry: data}, entry)
+        for number, data in enumerate(parts_of_symbol(symbol)):
+            yield Seed(f"{path.stem}/{number}", "mxnet", {entry: data}, entry)
 
 
 def _paddle_seeds() -> Iterator[Seed]:
@@ -478,32 +478,23 @@ def _mindir_seeds() -> Iterator[Seed]:
     yield from _corpus_seeds("mindir", ("model.mindir",))
 
 
+_PARTS = {".mindir": parts_of_mindir, ".json": parts_of_pir}
+
+
 def _corpus_seeds(kind: str, entries: Sequence[str], weights: str = "") -> Iterator[Seed]:
-    """Small cases of the corpus, with their weights."""
+    """Small cases of the corpus, or single results of them, with their weights."""
     corpus = corpus_folder()
     for path in [] if corpus is None else sorted((corpus / kind).glob("*/model.*")):
-        if path.name not in entries or path.stat().st_size > MAX_BYTES:
+        if path.name not in entries:
             continue
-        files = {path.name: path.read_bytes()}
-        if weights and (beside := path.with_name(weights)).exists():
-            files[weights] = beside.read_bytes()
-        yield Seed(path.parent.name, kind, files, path.name)
-
-
-def _one_result(symbol: dict[str, Any], head: list[int]) -> dict[str, Any]:
-    """A symbol of one of the results, with the nodes that it needs."""
-    nodes: list[dict[str, Any]] = symbol["nodes"]
-    needed, pending = set[int](), [head[0]]
-    while pending:
-        if (number := pending.pop()) not in needed:
-            needed.add(number)
-            pending += [entry[0] for entry in nodes[number]["inputs"]]
-    places = {number: place for place, number in enumerate(sorted(needed))}
-    kept = [
-        {**nodes[number], "inputs": [[places[e[0]], e[1], 0] for e in nodes[number]["inputs"]]}
-        for number in places
-    ]
-    return {"nodes": kept, "heads": [[places[head[0]], head[1], 0]], "attrs": symbol["attrs"]}
+        others = path.parent / weights
+        beside = {weights: others.read_bytes()} if others.is_file() else {}
+        whole = path.read_bytes()
+        parts = [*_PARTS[path.suffix](whole)] if path.suffix in _PARTS else []
+        for number, data in enumerate(parts or [whole]):
+            if len(data) <= MAX_BYTES:
+                name = f"{path.parent.name}/{number}"
+                yield Seed(name, kind, {path.name: data, **beside}, path.name)
 
 
 def _mlir_seeds(*, quick: bool) -> Iterator[Seed]:

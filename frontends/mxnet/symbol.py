@@ -125,6 +125,9 @@ def _graph(data: Any, depth: int) -> Symbol:
     heads = [_entry(entry) for entry in _list(graph, "heads")]
     if any(not 0 <= source < len(nodes) for source, _ in heads) or not heads:
         raise SymbolError("the results are no nodes")
+    for source, index in (entry for each in [*(n.inputs for n in nodes), heads] for entry in each):
+        if index and nodes[source].is_variable:
+            raise SymbolError(f"result {index} of '{nodes[source].name}', which is a variable")
     arguments = [number for number, node in enumerate(nodes) if node.is_variable]
     facts: Any = graph.get("attrs")
     facts = cast("Json", facts) if isinstance(facts, dict) else {}

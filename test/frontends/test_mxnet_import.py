@@ -194,6 +194,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         {"heads": []},
         {"heads": [[7, 0, 0]]},
         {"heads": [[1, 70000, 0]]},
+        {"heads": [[0, 1, 0]]},
         {"nodes": {}},
         {"nodes": [variable("x", **SHAPE), node("relu", "y", 5)]},
         {"nodes": [{"op": "null"}]},

@@ -170,6 +170,13 @@ def recurrent(
     lengths: TensorValue | None = None,
 ) -> tuple[SSAValue, list[SSAValue]]:
     """As `layers_of`, of cells that are known, by the weights of each layer and direction."""
+    expected = [(x, 3), *((state, 3) for state in states)]
+    expected += [(one, rank) for own in weights for one, rank in zip(own, (2, 2, 1, 1))]
+    for value, rank in expected:
+        if rank_of(value) != rank:
+            builder.refuse(f"{value.type} in a layer that remembers", f"{rank} dimensions")
+    if len(states) != (count := 2 if kind == "lstm" else 1):
+        builder.refuse(f"{len(states)} states", f"{count}")
 
     def run(
         place: int, source: SSAValue, first: Sequence[SSAValue]

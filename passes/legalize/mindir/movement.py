@@ -49,6 +49,8 @@ def legalize_transpose(builder: MindirLegalizer) -> Results:
 def legalize_broadcast(builder: MindirLegalizer) -> Results:
     """Repeated to a shape, of which -1 stays."""
     x, shape = builder.input(), builder.exprs_of("shape")
+    if len(shape) < rank_of(x):
+        builder.refuse(f"a shape of {len(shape)} dimensions", f"{rank_of(x)} or more")
     own = [Expr.const(1)] * (len(shape) - rank_of(x)) + list(dims_of(x))
     return [builder.broadcast(x, [n if d == -1 else d for n, d in zip(own, shape, strict=True)])]
 

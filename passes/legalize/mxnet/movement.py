@@ -23,6 +23,8 @@ from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
+_MOST_PARTS = 1 << 16
+
 # Reshape
 
 
@@ -200,11 +202,15 @@ def legalize_crop(builder: MxnetLegalizer) -> Results:
 def legalize_slice_channel(builder: MxnetLegalizer) -> Results:
     """Parts of one size."""
     x = builder.input()
-    axis, count = builder.along(x), builder.integer("num_outputs")
-    if count < 1:
-        builder.refuse(f"{count} parts", "one or more")
-    parts = builder.split(x, axis, [dims_of(x)[axis] // count] * count)
-    return [_part(builder, part, axis) for part in parts]
+    axis = builder.along(x)
+    sizes = _equal(builder, dims_of(x)[axis], builder.integer("num_outputs"))
+    return [_part(builder, part, axis) for part in builder.split(x, axis, sizes)]
+
+
+def _equal(builder: MxnetLegalizer, dim: Expr, count: int) -> list[Expr]:
+    if not 1 <= count <= _MOST_PARTS:
+        builder.refuse(f"{count} parts", f"1 to {_MOST_PARTS}")
+    return [dim // count] * count
 
 
 def _part(builder: MxnetLegalizer, part: SSAValue, axis: int) -> SSAValue:
@@ -222,7 +228,7 @@ def legalize_split(builder: MxnetLegalizer) -> Results:
         axis = 2 if builder.name == "_npi_dsplit" else min(1, rank - 1)
     dim = dims_of(x)[axis]
     if count := builder.integer("sections"):
-        sizes: list[Expr] = [dim // count] * count
+        sizes = _equal(builder, dim, count)
     else:
         places = [Expr.const(place) for place in builder.sizes("indices")]
         places = places if places and places[0] == 0 else [Expr.const(0), *places]

@@ -19,16 +19,16 @@ _RANKS = {"linear": 1, "bilinear": 2, "nearest": 0, "bicubic": 2, "trilinear": 3
 
 @legalizes(*(f"{kind}_interp" for kind in _RANKS))
 def legalize_interpolation(builder: PaddleLegalizer) -> Results:
-    """By sizes, of tensors or plain, or by scales, which are used where they are given."""
+    """By sizes or scales. Dimensions that stay have neighbors of weight zero, which may be NaN."""
     x = builder.first(builder.input("x"))
     rank = rank_of(x) - 2
     scales = _scales(builder, rank)
     sizes = _sizes(builder, dims_of(x)[2:], scales)
     kind = builder.name.removesuffix("_interp")
     element = element_type(x)
+    if list(dims_of(x)[2:]) == sizes and all(scale in (None, 1.0) for scale in scales):
+        return builder.back(x)
     for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), 2):
-        if dims_of(x)[axis] == size and scale in (None, 1.0):
-            continue
         x = _resized(builder, x, axis, size, scale, kind)
     return builder.back(builder.cast(x, element))
 

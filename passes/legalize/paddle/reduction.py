@@ -143,11 +143,12 @@ def legalize_arg(builder: PaddleLegalizer) -> Results:
         x = x.cast(i32)
     if is_float(x.element):
         x = x.ne(x).where(builder.known(-math.inf if kind == "max" else math.inf, x.element), x)
-    if builder.flag("flatten") or not rank:
-        found = builder.add(ArgReduceOp(kind, x.reshape([product(x.dims)]).value, 0))
-        found = builder.reshape(found, [Expr.const(1)] * rank) if keep else found
-    else:
-        found = builder.add(ArgReduceOp(kind, x.value, builder.along(x.value), keep))
+    is_flat = builder.flag("flatten") or not rank
+    x, axis = (x.reshape([product(x.dims)]), 0) if is_flat else (x, builder.along(x.value))
+    if x.dims[axis] == 0:
+        builder.refuse("no elements to choose among", "one or more")
+    found = builder.add(ArgReduceOp(kind, x.value, axis, keep and not is_flat))
+    found = builder.reshape(found, [Expr.const(1)] * rank) if keep and is_flat else found
     return builder.cast(found, builder.dtype())
 
 

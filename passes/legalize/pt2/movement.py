@@ -313,6 +313,8 @@ def legalize_roll(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     shifts, axes = builder.exprs_of("shifts"), builder.ints_of("dims")
     dims = dims_of(x)
+    if len(shifts) != max(len(axes), 1):
+        builder.refuse(f"{len(shifts)} shifts along {len(axes)} dimensions", "one each")
     if not axes:
         flat = builder.reshape(x, [product(dims)])
         return [builder.reshape(rolled(builder, flat, 0, shifts[0]), dims)]
@@ -771,6 +773,8 @@ def legalize_columns(builder: Pt2Legalizer) -> Results:
     kernel, dilation, padding, stride = (
         builder.ints_of(name, 2) for name in ("kernel_size", "dilation", "padding", "stride")
     )
+    if not all(0 < k < 1 << 16 for k in kernel) or min(*dilation, *stride) < 1:
+        builder.refuse(f"windows of {kernel}, {stride} and {dilation} apart", "1 to 65535, from 1")
     pads = [Expr.const(0), Expr.const(0), *map(Expr.const, padding)]
     is_read = builder.name == "im2col"
     size = list(dims_of(x)[2:]) if is_read else builder.exprs_of("output_size")
