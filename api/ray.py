@@ -173,7 +173,8 @@ class Cluster:
         running: dict[Any, T] = {}
         while True:
             most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-            for task in islice(waiting, most - len(running)):
+            # When a node is lost, more are under way than there is room for.
+            for task in islice(waiting, max(most - len(running), 0)):
                 running[remote.remote([shared], seconds, task)] = task
             if not running:
                 return
