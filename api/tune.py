@@ -14,13 +14,15 @@ takes those of a model.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import math
 import os
+import tempfile
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, cast
@@ -292,8 +294,9 @@ def measure(
     The times of kernels, by name, by the first of their candidates in `tried`; all others have the
     best by estimate.
 
-    Variants of the whole model, each with one candidate of every kernel, run in turns, and stop
-    when the intervals of all kernels are small, or after `seconds`.
+    Variants of the whole model, each with one candidate of every kernel, run in turns, on a machine
+    on which no other process measures meanwhile. They stop when the intervals of all that may be
+    the fastest are small, or after `seconds`.
     """
     count = min(max(map(len, tried.values()), default=0), MAX_VARIANTS)
     models: list[Model] = []
@@ -301,21 +304,45 @@ def measure(
         schedules = {name: own[place] for name, own in tried.items() if place < len(own)}
         variant = replace(options, profile=True, schedules=schedules)
         models.append(compile_with(model, variant, cache=False))
-    samples: dict[tuple[str, int], list[float]] = {}
-    end, rounds = time.perf_counter() + seconds, 0
-    while rounds < _MIN_SAMPLES or (
-        time.perf_counter() < end and not all(map(_is_narrow, samples.values()))
-    ):
-        rounds += 1
-        for place, compiled in enumerate(models):
-            for name, taken in _times(compiled, inputs, tried).items():
-                if place < len(tried[name]):
-                    samples.setdefault((name, place), []).append(taken)
-    found: dict[str, list[Measured]] = {}
-    for (name, place), taken in sorted(samples.items()):
-        measured = Measured(tried[name][place], median(taken), spread_of(taken))
-        found.setdefault(name, []).append(measured)
-    return found
+    samples: dict[str, dict[int, list[float]]] = {name: {} for name in tried}
+    with _alone():
+        end, rounds, places = time.perf_counter() + seconds, 0, {*range(count)}
+        while rounds < _MIN_SAMPLES or (time.perf_counter() < end and places):
+            rounds += 1
+            for place in sorted(places):
+                for name, taken in _times(models[place], inputs, tried).items():
+                    if place < len(tried[name]):
+                        samples[name].setdefault(place, []).append(taken)
+            if rounds >= _MIN_SAMPLES:
+                places = {place for own in samples.values() for place in _undecided(own)}
+    return {
+        name: [
+            Measured(tried[name][place], median(taken), spread_of(taken))
+            for place, taken in sorted(own.items())
+        ]
+        for name, own in sorted(samples.items())
+        if own
+    }
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """One process after the other on a machine, however many nodes of a cluster are on it."""
+    path = os.path.join(tempfile.gettempdir(), f"lowerdeck-tune-{os.getuid()}.lock")
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _undecided(samples: Mapping[int, Sequence[float]]) -> list[int]:
+    """The candidates of a kernel that may be the fastest, if one of them is not known well."""
+    known = {place: (median(taken), spread_of(taken)) for place, taken in samples.items()}
+    least = min((middle * (1 + spread) for middle, spread in known.values()), default=0.0)
+    may_be = [p for p, (middle, spread) in known.items() if middle * (1 - spread) <= least]
+    return [] if all(_is_narrow(samples[place]) for place in may_be) else may_be
 
 
 def _times(model: Model, inputs: Inputs, names: Collection[str]) -> Times:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -503,12 +505,16 @@ def test_nodes_that_are_lost_and_join(
     np.save(tmp_path / "a.npy", images(2000))
     lost = nodes.add_node(num_cpus=1, include_log_monitor=False)
     ends: list[str] = []
+    resources: Any = importlib.import_module("ray").cluster_resources
 
     def changes(done: Done | None, rows: int, total: int) -> None:
         del rows, total
         ends.extend([done.task.output] if done is not None else [])
         if done is not None and len(ends) == 4:
             nodes.remove_node(lost, allow_graceful=False)
+            end = time.monotonic() + 30
+            while resources()["CPU"] > 1 and time.monotonic() < end:
+                time.sleep(0.02)  # more tasks are under way then than there is room for
         if done is not None and len(ends) == 8:
             nodes.add_node(num_cpus=1, include_log_monitor=False)
 
