@@ -131,8 +131,8 @@ class Database:
     ) -> dict[str, str]:
         """
         By key of a kernel the schedule that is faster than the best by estimate, among those that
-        are `offered`; only where there is one. Of several processors this one counts alone, if it
-        was measured; else the mean over all of them.
+        are `offered`; only where there is one, and intervals do not let it be chance. Of several
+        processors this one counts alone, if it was measured; else the mean over all of them.
         """
         known: defaultdict[str, list[Time]] = defaultdict(list)
         for time in self.times(target):
@@ -141,24 +141,39 @@ class Database:
         found: dict[str, str] = {}
         for kernel, times in known.items():
             own = [time for time in times if time.processor == processor]
-            shares = _shares(own or times)
-            best = min(shares, key=lambda candidate: (shares[candidate], candidate), default=None)
-            if best is not None and shares[best] < 1 - GAIN:
-                found[kernel] = best
+            faster = {
+                candidate: share
+                for candidate, (share, most) in _shares(own or times).items()
+                if share < 1 - GAIN and most < 1
+            }
+            if faster:
+                found[kernel] = min(faster, key=lambda name: (faster[name], name))
         return found
 
 
-def _shares(times: Iterable[Time]) -> dict[str, float]:
-    """By candidate its time by that of the best by estimate, in the mean over settings."""
+def _shares(times: Iterable[Time]) -> dict[str, tuple[float, float]]:
+    """
+    By candidate its time by that of the best by estimate, in the mean over settings; and the same
+    where all are at the worse ends of their intervals.
+    """
     settings: defaultdict[tuple[str, ...], list[Time]] = defaultdict(list)
     for time in times:
         settings[time.processor, time.compiler, time.revision].append(time)
-    logarithms: defaultdict[str, list[float]] = defaultdict(list)
+    logarithms: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for own in settings.values():
-        if by_rule := next((time.seconds for time in own if time.rank == 0), None):
+        if by_rule := next((time for time in own if time.rank == 0 and time.seconds), None):
             for time in own:
-                logarithms[time.candidate].append(math.log(time.seconds / by_rule))
-    return {name: math.exp(sum(own) / len(own)) for name, own in logarithms.items()}
+                share = math.log(time.seconds / by_rule.seconds)
+                doubt = math.log1p(time.spread) - math.log1p(-min(by_rule.spread, 0.99))
+                logarithms[time.candidate].append((share, share + doubt))
+    return {
+        name: (_mean([share for share, _ in own]), _mean([most for _, most in own]))
+        for name, own in logarithms.items()
+    }
+
+
+def _mean(logarithms: Sequence[float]) -> float:
+    return math.exp(sum(logarithms) / len(logarithms))
 
 
 def _read(path: str, opened: Any, query: str, given: Sequence[Any] = ()) -> list[Any]:

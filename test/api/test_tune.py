@@ -224,6 +224,13 @@ def test_databases_say_what_is_compiled(
     assert {1.0, 0.7, 0.9, 0.99, 1.2, 0.1} == {time.seconds for time in a.times()}
     # This processor has measured it itself, and what saves less than the noise is not taken.
     assert schedules_from(a, model, options) == {first.name: first.candidates[1]}
+    # What may be chance is not taken either.
+    wide = Database(str(tmp_path / "wide.db"), create=True)
+    wide.add([replace(time, spread=0.2) for time in times(first, 1.0, 0.7, 0.6)])
+    offered = {first.key: first.candidates}
+    assert wide.best(offered, "x86-64", here) == {first.key: first.candidates[2]}
+    wide.add([replace(time, spread=0.19) for time in times(first, 1.0, 0.7, 0.7)])
+    assert wide.best(offered, "x86-64", here) == {}
     # Elsewhere the others say it.
     offered = {first.key: first.candidates, "unknown": ["x"]}
     assert a.best(offered, "x86-64", "new") == {first.key: first.candidates[2]}
@@ -281,18 +288,22 @@ def test_campaigns_say_what_is_wrong(
 
 
 def test_campaign_on_ray(
-    cluster: object,
-    model: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cluster: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del cluster
-    path = str(tmp_path / "all.db")
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in "xy"]
+    weights = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:], [weights])
+    model, path = str(tmp_path / "small.onnx"), str(tmp_path / "all.db")
+    opsets = [helper.make_opsetid("", 21)]
+    cast(Any, onnx).save(helper.make_model(graph, opset_imports=opsets, ir_version=10), model)
+    kernels = kernels_of(model, CompileOptions(target="x86-64"))
+    assert kernels
+    assert max(len(kernel.candidates) for kernel in kernels) <= 4  # each is compiled
     arguments = [model, "--database", path, "--seconds", "0", "--targets", "x86-64"]
     assert run_tune([*arguments, "--engine", "ray"], capsys)[0] == 0
-    assert {t.kernel for t in Database(path).times()} == {
-        kernel.key for kernel in kernels_of(model, CompileOptions(target="x86-64"))
-    }
+    assert {t.kernel for t in Database(path).times()} == {kernel.key for kernel in kernels}
     assert run_tune(arguments, capsys)[1].startswith("0 kernels measured")
 
 
