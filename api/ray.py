@@ -30,6 +30,9 @@ Result = TypeVar("Result")
 _PATIENCE = 30.0
 """Seconds in which a cluster has to answer."""
 
+_LONG_PATIENCE = 120.0
+"""Seconds in which a node has to have started a worker, however busy it is."""
+
 _RETRIES = 3
 """How often a task is tried again whose worker or node is lost."""
 
@@ -196,7 +199,7 @@ class Cluster:
         found: dict[str, Result] = {}
         for node, reference in calls.items():
             with suppress(self._ray.exceptions.RayError):  # lost meanwhile: then it is none of them
-                found[node] = self._ray.get(reference, timeout=_PATIENCE)
+                found[node] = self._ray.get(reference, timeout=_LONG_PATIENCE)
         return found
 
     def deal_alone(
