@@ -67,6 +67,13 @@ WIDTH = "width"
 PANELS = "panels"
 """The parameter of a schedule whose right matrix is copied into panels first: 1."""
 
+WIDE = "wide"
+"""The parameter of a schedule whose narrow right matrix is widened into a panel of f32 before rows
+are multiplied by it: 1."""
+
+WIDENING_CYCLES = 1.0
+"""Of a vector of weights, which takes instructions that do not multiply."""
+
 MOST_OF_FEW = 16
 """Vectors of columns beyond which it does not matter how the last one is computed; half as many of
 a right matrix that does not stay in the L2 cache, whose rows are far apart."""
@@ -92,7 +99,7 @@ class TiledMatmul(Strategy):
 
     name = "tiled_matmul"
     anchors = (MatmulOp,)
-    parameters = (WIDTH, PANELS, REST)
+    parameters = (WIDTH, PANELS, REST, WIDE)
     looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
@@ -119,12 +126,21 @@ class TiledMatmul(Strategy):
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = _most_sums(kernel, target) if is_integer(element) else None
         matrices = prod(map(assumed_size, dims[:-1])) // rows
+        is_narrow = element == f32 and stored(op.rhs) is not op.rhs
+        vectors = depth * columns / target.lanes if is_narrow else 0.0
         ways = [
-            (matrices * cycles, tile, ())
+            (matrices * (cycles + vectors * WIDENING_CYCLES * -(-rows // tile[0])), tile, ())
             for cycles, tile in product_tiles(
                 target, rows, columns, depth, most=most, is_strided=not is_packed
             )
         ]
+        if is_narrow and is_packed and dims[-1].value is not None:
+            fits_ = target.machine.l2_bytes // 2 // (depth * target.vector_bytes)
+            ways += [
+                (matrices * cycles + 2 * vectors * WIDENING_CYCLES, tile, ((WIDE, 1),))
+                for cycles, tile in product_tiles(target, rows, columns, depth)
+                if tile[1] <= fits_
+            ]
         if not is_packed and _can_be_copied(kernel, op):
             copied = _size(op.rhs) * conversion_cycles(target)
             ways += [
@@ -134,14 +150,18 @@ class TiledMatmul(Strategy):
         rest = ((REST, MOST_OF_REST),) if dims[axis].value is None else ()
         for cycles, (height, count), own in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
-                ahead = None
+                ahead, is_wide = None, (WIDE, 1) in own
+                if is_wide and order != rows_first:
+                    continue  # a panel is the outer loop anyway
                 # A panel that is read only once is over too soon to ask for the next one meanwhile.
                 is_soon = rows < AHEAD * height and stored(op.rhs) is op.rhs
-                if is_packed and order == columns_first and not is_soon:
+                if is_packed and order == columns_first and not (is_soon or is_wide):
                     ahead = position_of(kernel, op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))
                 parts = _parts(op, schedule, setting.threads)
+                if is_wide:
+                    factor, parts = 1.0, -(-columns // (count * target.lanes))
                 yield Candidate(of_busiest(cycles * factor, parts, setting), schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
@@ -150,6 +170,7 @@ class TiledMatmul(Strategy):
                 target, (labels, row), (rows, columns, depth), self.name
             ):
                 parts = _parts(op, schedule, setting.threads)
+                cycles += vectors * WIDENING_CYCLES * -(-rows // schedule.tile(row))
                 yield Candidate(of_busiest(matrices * cycles, parts, setting), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
@@ -165,6 +186,9 @@ class TiledMatmul(Strategy):
         op = the(MatmulOp, k.kernel)
         dims = dims_of(op.result)
         labels = [*row_labels(len(dims)), COLUMN]
+        if schedule.get(WIDE) is not None:
+            _lower_wide(k, op, schedule)
+            return
         if (width := schedule.get(WIDTH)) is None:
             with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
                 k.finish(op, at, _sum(k, op, at))
@@ -175,6 +199,31 @@ class TiledMatmul(Strategy):
             with k.builder.loop(width, mode="lanes") as lane:
                 place = [*at[:-1], first + lane]
                 k.finish(op, place, _sum(k, op, place))
+
+
+def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
+    """Panel after panel of columns: its weights as f32, then all rows."""
+    b, dims, depth = k.builder, dims_of(op.result), dims_of(op.lhs)[-1].value or 0
+    lanes = schedule.vector(COLUMN)
+    width, columns = lanes * schedule.tile(COLUMN), dims[-1].value or 0
+    rows = list(zip(row_labels(len(dims)), dims[:-1], strict=True))
+    for first, count, size in (
+        (0, columns // width, width),
+        (columns // width * width, min(columns % width, 1), columns % width),
+    ):
+        if not count:
+            continue
+        with b.labeled_nest([("panel", count)], parallel=True) as (panel,):
+            start = panel * width + first
+            wide = b.scratch(f32, [depth, -(-size // lanes) * lanes])
+            with b.loop(depth) as i:
+                for begin in range(0, size, lanes):
+                    with b.loop(min(lanes, size - begin), mode="lanes") as lane:
+                        value = k.element(op.rhs, [i, start + begin + lane])
+                        b.store(value, wide, [i, lane + begin])
+            with b.labeled_nest([*rows, (COLUMN, size)]) as at:
+                place = [*at[:-1], start + at[-1]]
+                k.finish(op, place, _sum(k, op, place, (wide, at[-1])))
 
 
 def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:
@@ -422,7 +471,10 @@ def _trips(part: Part) -> int:
     return ((part.upper - part.lower).value or 0) // part.step
 
 
-def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
+def _sum(
+    k: KernelLowering, op: MatmulOp, at: Index, panel: tuple[SSAValue, Expr] | None = None
+) -> SSAValue:
+    """The sum of products, of a column of a panel if there is one."""
     b, dims = k.builder, dims_of(op.result)
     left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
     right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
@@ -430,11 +482,15 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
     zero = scalars.constant(b, 0, element)
 
     def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        rhs = factor_element(k, op, 1, [*right, i, at[-1]])
+        if panel is not None:
+            rhs = b.load(panel[0], [i, panel[1]])
+        else:
+            rhs = factor_element(k, op, 1, [*right, i, at[-1]])
         return [add_product(k, op, factor_element(k, op, 0, [*left, i]), rhs, values[0])]
 
     depth = dims_of(op.lhs)[-1]
-    if (blocks := in_blocks(op.rhs)) is not None and blocks.axis.data == len(right):
+    blocks = in_blocks(op.rhs) if panel is None else None
+    if blocks is not None and blocks.axis.data == len(right):
         return _sum_of_blocks(k, op, blocks, (left, right, at[-1]))
     if depth.value is None or is_integer(element):
         return b.carry(depth, [zero], add_one)[0]
