@@ -153,7 +153,7 @@ def test_the_c_computes_with_rounded_weights(
 @pytest.mark.parametrize("threads", [1, 2])
 def test_weights_that_many_rows_read_are_widened_once(threads: int, tmp_path: Path) -> None:
     """Panels of all columns, and of those left over; each thread has its own."""
-    forms: dict[str, Any] = {"many": ("MatMul", [(50, 64), (64, 103)], {})}
+    forms: dict[str, Any] = {"many": ("MatMul", [(200, 128), (128, 260)], {})}
     path = str(tmp_path / "many.onnx")
     inputs = write_model(tmp_path / "many.onnx", forms)
     options = CompileOptions(target="x86-64-v3", weight_format="int4:24", threads=threads)
