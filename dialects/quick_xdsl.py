@@ -263,9 +263,16 @@ _GIVEN: Mapping[type[Any], tuple[str, ...]] = {
 
 def _dense_of(type: Any, data: Sequence[Any]) -> Any:
     """`DenseIntOrFPElementsAttr.from_list`, where one value again and again is packed once."""
-    if len(data) > 1 and len(set(map(id, data))) == 1 and len(data) == prod(type.get_shape()):
+    if len(data) > 1 and _is_one_value(data) and len(data) == prod(type.get_shape()):
         data = data[:1]
     return _dense_of_list(type, data)
+
+
+def _is_one_value(data: Sequence[Any]) -> bool:
+    first = data[0]
+    # Zeros of either sign are equal.
+    is_told = isinstance(first, int) or (isinstance(first, float) and bool(first))
+    return is_told and data.count(first) == len(data)
 
 
 def _hash_tensor_type(self: Any) -> int:
