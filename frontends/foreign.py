@@ -148,6 +148,16 @@ def _is_core_ml(file: File) -> bool:
     return any(200 <= field.number <= 3000 and field.wire == LENGTH for field in fields.fields)
 
 
+def _is_onnx_tensor(file: File) -> bool:
+    """A TensorProto: dimensions, an element type, and bytes of numbers."""
+    fields = file.fields
+    kinds = {(field.number, field.wire) for field in fields.fields}
+    return {(2, VARINT), (9, LENGTH)} <= kinds <= {(1, VARINT), (1, LENGTH), *_OF_TENSORS}
+
+
+_OF_TENSORS = ((2, VARINT), (8, LENGTH), (9, LENGTH), (12, LENGTH))
+
+
 def _is_caffe2(file: File) -> bool:
     """A NetDef: operators whose type is a word and whose arguments are messages."""
     fields = file.fields
@@ -300,6 +310,12 @@ KINDS: Sequence[Kind] = (
         _begins(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"),
     ),
     Kind(
+        "the state of an optimizer of PaddlePaddle (.pdopt)",
+        "only training needs it",
+        f"take the model: {_PADDLE}",
+        lambda file: bool(file.globals) and file.suffix == ".pdopt",
+    ),
+    Kind(
         "a file of parameters of PaddlePaddle (.pdparams)",
         "has tensors by name and no program",
         f"model.set_state_dict(paddle.load('model.pdparams')), then {_PADDLE}",
@@ -307,12 +323,6 @@ KINDS: Sequence[Kind] = (
             bool(file.globals)
             and (file.suffix == ".pdparams" or "StructuredToParameterName@@" in file.globals)
         ),
-    ),
-    Kind(
-        "the state of an optimizer of PaddlePaddle (.pdopt)",
-        "only training needs it",
-        f"take the model: {_PADDLE}",
-        lambda file: bool(file.globals) and file.suffix == ".pdopt",
     ),
     Kind(
         "a pickled model of XGBoost",
@@ -455,6 +465,18 @@ KINDS: Sequence[Kind] = (
         "holds code for one kind of GPU and one version, not a graph",
         _ORIGINAL,
         _begins(b"ptrt", b"ftrt"),
+    ),
+    Kind(
+        "a model that OpenVINO has compiled (.blob)",
+        "holds what one version of it made for a device, not a graph",
+        _ORIGINAL,
+        _begins(b"RR_UPCVO"),
+    ),
+    Kind(
+        "a tensor of ONNX (.pb)",
+        "has numbers and no graph; it may be an input of the model beside it",
+        "give that model, a .onnx file",
+        _is_onnx_tensor,
     ),
     Kind(
         "a model of fastText",

@@ -56,6 +56,7 @@ def _npz() -> bytes:
     return file.getvalue()
 
 
+_TENSOR = number_field(1, 2) + number_field(2, 1) + text_field(8, "x") + bytes_field(9, bytes(8))
 _HEADER = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
 _SAFE = len(_HEADER).to_bytes(8, "little") + _HEADER + bytes(4)
 _LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."
@@ -88,6 +89,9 @@ FILES: list[tuple[str, bytes, str]] = [
     ("v.index", _TABLE, "a checkpoint of TensorFlow"),
     ("v.data-00000-of-00001", bytes(range(32)), "a part of a checkpoint of TensorFlow"),
     ("m.pth", _LEGACY, "a pickle of PyTorch"),
+    ("m.pdopt", pickle.dumps({"StructuredToParameterName@@": {}}), "an optimizer of PaddlePaddle"),
+    ("m.blob", b"RR_UPCVO\x01\0\0\0", "a model that OpenVINO has compiled"),
+    ("input_0.pb", _TENSOR, "a tensor of ONNX"),
     ("m.pdparams", pickle.dumps({"StructuredToParameterName@@": {}}), "parameters of PaddlePaddle"),
     ("m.bin", pickle.dumps({"StructuredToParameterName@@": {}}), "parameters of PaddlePaddle"),
     ("m.pdopt", pickle.dumps({"lr": 1}), "the state of an optimizer of PaddlePaddle"),

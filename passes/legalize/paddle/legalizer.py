@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
@@ -157,10 +158,10 @@ class PaddleLegalizer(ArgumentsLegalizer):
         The element type of a result that has that of the operands, unless the file states another
         one: a ProgramDesc states floats also where nobody has found the type.
         """
+        if not values:
+            self.refuse("no operands", "one or more")
         stated = self.element()
-        own = element_type(values[0])
-        for value in values[1:]:
-            own = promoted_elements(own, element_type(value))
+        own = reduce(promoted_elements, map(element_type, values))
         return own if self.is_old and stated == f32 and not is_float(own) else stated
 
     def narrow(self, x: TensorValue) -> SSAValue:

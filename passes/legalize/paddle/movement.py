@@ -155,10 +155,7 @@ def _without(builder: PaddleLegalizer, x: SSAValue, axes: Sequence[int]) -> SSAV
 
 @legalizes("strided_slice")
 def legalize_strided_slice(builder: PaddleLegalizer) -> Results:
-    """
-    Slices with steps, which may go backward: in a ProgramDesc an end of -1 is then before the first
-    element, and every other one that is as far before it is at that.
-    """
+    """Slices with steps, which may go backward, where ends of a ProgramDesc are special."""
     x = builder.input("x")
     axes = [builder.axis(axis, rank_of(x)) for axis in builder.ints_of("axes")]
     starts, ends, steps = (builder.exprs_of(name) for name in ("starts", "ends", "strides"))
@@ -172,7 +169,7 @@ def legalize_strided_slice(builder: PaddleLegalizer) -> Results:
 
 
 def _old_end(builder: PaddleLegalizer, end: Expr, dim: Expr) -> Expr:
-    """The end of a slice that goes backward, which is the first element if it lies before it."""
+    """The end of a slice that goes backward: -1 is before the first element, others at it."""
     if end == -1:
         return Expr.const(-UNBOUNDED)
     if end.value is None or end.value >= 0:
