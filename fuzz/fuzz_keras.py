@@ -43,10 +43,12 @@ _RELATIVE = 1e-4
 
 
 def made(python: str, folder: Path, seeds: Sequence[int]) -> None:
-    """Let Keras make models."""
+    """Let Keras make models; SystemExit with what it says if it cannot."""
     script = str(Path(__file__).with_name("make_in_keras.py"))
     command = [python, script, str(folder), str(seeds[0]), str(len(seeds))]
-    subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{python} makes no models:\n{done.stderr[-1000:]}")
 
 
 def _arrays(path: Path, kind: str) -> list[Array]:
