@@ -11,10 +11,16 @@ _INTS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _UINTS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _FLOATS = {2: "e", 4: "f", 8: "d"}
 _MAP = 9
+_SCALARS = frozenset({1, 2, 3, 6, 7, 8, 26})
+_ELEMENTS = {11: 1, 12: 2, 13: 3, 36: 26}
+"""By the kind of a list, that of its elements; other lists have one for each."""
 
 
 def read_map(data: bytes) -> dict[str, Any]:
-    """The numbers, bools and texts of the map that a buffer holds; other values are left out."""
+    """
+    The numbers, bools and texts of the map that a buffer holds, and lists of them; other values are
+    left out.
+    """
     if len(data) < 3:
         raise FlatbufferError(f"options of {len(data)} bytes")
     width, packed = data[-1], data[-2]
@@ -55,8 +61,25 @@ def _value(data: bytes, place: int, width: int, packed: int) -> Any:
             start = _indirect(data, place, width)
             size = _number(data, start - own, own, _UINTS)
             return data[start : start + size].decode("utf-8", "replace")
+        case 10 | 11 | 12 | 13 | 36:
+            return _vector(data, _indirect(data, place, width), own, kind)
         case _:
             return None
+
+
+def _vector(data: bytes, place: int, width: int, kind: int) -> list[Any] | None:
+    """Scalars of one type, or of a type each; their number stands before them."""
+    count = _number(data, place - width, width, _UINTS)
+    if count * width > len(data):
+        raise FlatbufferError(f"a list of {count} values at {place} of {len(data)}")
+    places = range(place, place + count * width, width)
+    if kind in _ELEMENTS:
+        types = [_ELEMENTS[kind] << 2] * count
+    else:
+        types = [_number(data, place + count * width + k, 1, _UINTS) for k in range(count)]
+    if any(packed >> 2 not in _SCALARS for packed in types):
+        return None
+    return [_value(data, each, width, packed) for each, packed in zip(places, types, strict=True)]
 
 
 def _indirect(data: bytes, place: int, width: int) -> int:

@@ -87,7 +87,14 @@ class TensorInfo:
         return ELEMENTS.get(self.type)
 
 
-_WITH_MAPS = frozenset({"TFLite_Detection_PostProcess"})
+_WITH_MAPS = frozenset(
+    {
+        "Landmarks2TransformMatrix",
+        "TFLite_Detection_PostProcess",
+        "TransformLandmarks",
+        "TransformTensorBilinear",
+    }
+)
 """The custom operators whose options are a map."""
 
 _WITH_INTEGERS = {"Convolution2DTransposeBias": ("padding", "stride_w", "stride_h")}

@@ -75,6 +75,21 @@ def test_options_of_custom_operators() -> None:
     # A map of one key "a" with the integer 5: keys, then values with their types.
     data = bytes([97, 0, 1, 3, 1, 1, 1, 5, 4, 2, 36, 1])
     assert read_map(data) == {"a": 5}
+
+    def listed(kind: int, *values: int) -> dict[str, Any]:
+        """A map of the key "a" with a list: its number, what lies in it, and the map behind it."""
+        start = len(values) + 2
+        keys, there = [1, start + 1], [1, 1, 1, start + 2, kind << 2]
+        return read_map(bytes([97, 0, *values, *keys, *there, 2, 36, 1]))
+
+    assert listed(11, 2, 1, 255) == {"a": [1, -1]}
+    assert listed(12, 2, 1, 255) == {"a": [1, 255]}
+    assert listed(36, 2, 1, 0) == {"a": [True, False]}
+    assert listed(10, 2, 7, 1, 1 << 2, 26 << 2) == {"a": [7, True]}
+    assert listed(10, 2, 7, 1, 1 << 2, 9 << 2) == {}
+    assert listed(11, 0) == {"a": []}
+    with pytest.raises(FlatbufferError, match="a list of 200 values"):
+        listed(11, 200, 1, 2)
     with pytest.raises(FlatbufferError):
         read_map(b"\0\0")
 
@@ -92,7 +107,7 @@ def test_options_of_integers() -> None:
 def test_options_of_unknown_custom_operators_are_bytes() -> None:
     """They are refused by their names, and not for the form of their options."""
     table: Any = {"custom_options": np.arange(12, dtype=np.uint8)}
-    unknown = Node(0, CUSTOM, "Landmarks2TransformMatrix", (), (), (), table)
-    assert unknown.options() == {"custom_code": "Landmarks2TransformMatrix"}
+    unknown = Node(0, CUSTOM, "AudioSpectrogram", (), (), (), table)
+    assert unknown.options() == {"custom_code": "AudioSpectrogram"}
     with pytest.raises(FlatbufferError, match="expected a map"):
         Node(0, CUSTOM, "TFLite_Detection_PostProcess", (), (), (), table).options()
