@@ -23,7 +23,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.base import CoreOp, int_array
 from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.enums import PadMode, Rounding, ScatterReduction
-from lowerdeck.dialects.core.quantize import DequantizeOp, RequantizeOp
+from lowerdeck.dialects.core.quantize import DequantizeOp, PairHalvesOp, RequantizeOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -193,6 +193,14 @@ def _requantize(b: Builder) -> None:
     to = b.random.choice([each for each in (i8, ui8, i32) if _holds(each, low, high)])
     zero = b.random.randint(low, high)
     b.add(RequantizeOp(rounding, x, multiplier, exponent, zero=zero, low=low, high=high, to=to))
+
+
+@recipe(PairHalvesOp)
+def _pair_halves(b: Builder) -> None:
+    """Of equal shapes, and of one that is repeated."""
+    x = b.pick(f32)
+    y = b.pick(f32, rank=(0,)) if b.chance(3) else x
+    b.add(PairHalvesOp(x, y))
 
 
 @recipe(DequantizeOp)

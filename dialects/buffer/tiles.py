@@ -22,7 +22,7 @@ from lowerdeck.dialects.buffer.kernel import require_operands
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.enums import Packing, PackingAttr
-from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.core.types import DimsAttr, f32
 from lowerdeck.dialects.dims import Expr, ExprLike, constants
 
 TILE = 16
@@ -38,7 +38,8 @@ class DotTilesOp(IRDLOperation):
     The product of some rows of one matrix of words and some columns of another one, into the upper
     left corner of a small buffer, or `adds` it to what is there: total[r, c] = sum of
     dot(lhs[r, k], rhs[k, c]) for k < depth, modulo 2^32. A word holds four bytes, and their
-    products are added up, as `packing` says: those of lhs or those of rhs have no signs.
+    products are added up, as `packing` says: those of lhs or those of rhs have no signs. Or it
+    holds two numbers of bf16, whose products are added up in f32, as `buffer.dot_halves` does.
 
     `map` has the index of the first element in lhs, that in rhs, then the numbers of rows, of
     columns and of words of a row. Rows of a matrix run along its last dimension, and follow each
@@ -46,7 +47,7 @@ class DotTilesOp(IRDLOperation):
 
     Constraints:
 
-    - (C1) all elements are i32, and each has four terms.
+    - (C1) elements of factors are i32, and so are the sums of bytes; those of bf16 are f32.
     - (C2) `map` has one expression for each dimension of lhs and of rhs, at least two each, and
       three more.
     - (C3) these name operands dK that there are and symbols sK, nothing else.
@@ -108,8 +109,10 @@ class DotTilesOp(IRDLOperation):
 
     def verify_(self) -> None:
         types = [ref_type(value) for value in (self.lhs, self.rhs, self.total)]
-        is_i32 = all(type_.element == i32 for type_ in types)
-        require(is_i32 and self.packing.data.terms == 4, "factors are no words of bytes", "C1")
+        packing = self.packing.data
+        sums = f32 if packing is Packing.HALVES else i32
+        are_words = [type_.element for type_ in types] == [i32, i32, sums]
+        require(are_words and packing is not Packing.PAIRS, "factors are no such words", "C1")
         ranks = [len(type_.dims.data) for type_ in types]
         fits = min(ranks[:2]) >= 2 and len(self.map.data) == ranks[0] + ranks[1] + 3
         require(fits, f"{len(self.map.data)} numbers for matrices of ranks {ranks[:2]}", "C2")

@@ -42,7 +42,7 @@ from lowerdeck.dialects.buffer.enums import LaneReduction, LaneReductionAttr
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
-from lowerdeck.dialects.core.types import DimsAttr, is_float
+from lowerdeck.dialects.core.types import DimsAttr, f32, is_float
 from lowerdeck.dialects.dims import ExprLike, constants
 
 LARGEST_STRIDE = 8
@@ -292,6 +292,44 @@ class DotQuadsOp(_DotOp):
     """
 
     name = "buffer.dot_quads"
+
+
+@irdl_op_definition
+class DotHalvesOp(IRDLOperation):
+    """
+    total + low(lhs) * low(rhs) + high(lhs) * high(rhs) in f32: each i32 holds two numbers of bf16.
+    In which order, and how often, the sum is rounded, and what becomes of subnormal numbers, is up
+    to the machine. Of scalars, too.
+
+    Constraints:
+
+    - (C1) factors are of i32, total and result of as many f32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.dot_halves %x, %y, %total : vector<8xi32>, vector<8xf32>
+    ```
+    """
+
+    name = "buffer.dot_halves"
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    S: ClassVar = VarConstraint("S", AnyAttr())
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    total = operand_def(S)
+    result = result_def(S)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs `,` $total attr-dict `:` type($lhs) `,` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, total: SSAValue):
+        super().__init__(operands=[lhs, rhs, total], result_types=[total.type])
+
+    def verify_(self) -> None:
+        words, sums = self.lhs.type, self.result.type
+        fits = scalar_of(words) == IntegerType(32) and scalar_of(sums) == f32
+        fits = fits and lanes_of(words) == lanes_of(sums)
+        require(fits, lambda: f"halves of {words} in {sums}", "C1")
 
 
 @irdl_op_definition

@@ -32,7 +32,7 @@ from lowerdeck.dialects.core.base import (
 )
 from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
 from lowerdeck.dialects.core.index_maps import Broadcasts
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.quantize import PairHalvesOp, RequantizeOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -609,5 +609,6 @@ ELEMENTWISE: tuple[type[CoreOp], ...] = (
     SelectOp,
     CastOp,
     RequantizeOp,
+    PairHalvesOp,
 )
 """All maps."""

@@ -104,17 +104,19 @@ class PadModeAttr(EnumAttribute[PadMode], SpacedOpaqueSyntaxAttribute):
 class Packing(StrEnum):
     """
     The terms of sums that an element of i32 holds, the lowest bits first: two of 16 bits with
-    signs, or four bytes, which have signs in the right factor only or in the left one only.
+    signs, or four bytes, which have signs in the right factor only or in the left one only; or two
+    of bf16, which are added up in f32.
     """
 
     PAIRS = "pairs"
     UNSIGNED_LEFT = "unsigned_left"
     UNSIGNED_RIGHT = "unsigned_right"
+    HALVES = "halves"
 
     @property
     def terms(self) -> int:
         """How many an element holds."""
-        return 2 if self is Packing.PAIRS else 4
+        return 2 if self in (Packing.PAIRS, Packing.HALVES) else 4
 
 
 @irdl_attr_definition

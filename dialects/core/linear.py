@@ -39,6 +39,7 @@ from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
     element_type,
+    f32,
     i32,
     is_float,
     is_integer,
@@ -465,11 +466,12 @@ class MatmulOp(ContractionOp):
         return self.zeros
 
     def infer(self) -> Sequence[Attribute]:
-        element = self.require_sum("C1")
+        is_of_halves = self.packing is not None and self.packing.data is Packing.HALVES
+        element = f32 if is_of_halves else self.require_sum("C1")
         self.require_zero_points("C5")
         require(
             self.packing is None
-            or (element == i32 and not self.zeros and self._packed_elements_are_known),
+            or (element in (f32, i32) and not self.zeros and self._packed_elements_are_known),
             lambda: f"packed elements of {element_type(self.lhs)} and {element_type(self.rhs)}",
             "C6",
         )
@@ -487,6 +489,8 @@ class MatmulOp(ContractionOp):
     def _packed_elements_are_known(self) -> bool:
         assert self.packing is not None
         elements = tuple(map(element_type, self.factors))
+        if self.packing.data is Packing.HALVES:
+            return elements == (i32, i32) and self.accumulator == f32
         if elements == (i32, i32):
             return self.accumulator is None
         return elements == (i32, IntegerType(16)) and self.packing.data is Packing.PAIRS

@@ -20,6 +20,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
+    FORMAT,
     TYPES,
     CoreOp,
     require,
@@ -155,6 +156,39 @@ class RequantizeOp(CoreOp, Broadcasts):
             "C3",
         )
         return [tensor(self.to, require_broadcast([dims_of(v) for v in self.operands], "C4"))]
+
+
+@irdl_op_definition
+class PairHalvesOp(CoreOp, Broadcasts):
+    """
+    Two f32 as one i32: each is rounded to bf16, the first is in the lower half of the bits.
+
+    Constraints:
+
+    - (C1) both operands are f32.
+    - (C2) they broadcast.
+
+    Example:
+
+    ```mlir
+    %w = core.pair_halves %x, %y : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi32>
+    ```
+    """
+
+    name = "core.pair_halves"
+    low = operand_def()
+    high = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, low: SSAValue, high: SSAValue):
+        super().__init__([low, high])
+
+    def infer(self) -> Sequence[Attribute]:
+        elements = [element_type(value) for value in self.operands]
+        require(elements == [f32, f32], lambda: f"halves of {elements[0]} and {elements[1]}", "C1")
+        return [tensor(i32, require_broadcast([dims_of(v) for v in self.operands], "C2"))]
 
 
 MIDDLE = 8

@@ -227,6 +227,16 @@ def _divide_lanes_by_power(op: Operation, a: str, b: str) -> str:
     return f"(({a} >> {b}) + ({rest} > {half})).astype(np.int32)"
 
 
+def _dot_halves(op: Operation, a: str, b: str, c: str) -> str:
+    products = " + ".join(f"half_of({a}, {shift}) * half_of({b}, {shift})" for shift in (0, 16))
+    return f"np.float32({c} + ({products}))"
+
+
+def _dot_halves_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
+    products = " + ".join(f"halves_of({a}, {shift}) * halves_of({b}, {shift})" for shift in (0, 16))
+    return f"({c} + ({products})).astype(np.float32)"
+
+
 def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
     terms = [
         f"(({a} >> {shift}) & 0xFF) * (((({b} >> {shift}) & 0xFF) ^ 0x80) - 0x80)"
@@ -337,6 +347,7 @@ FORMS: dict[type[Operation], Form] = {
     vector.AnyOp: _plain("bool({0}.any())"),
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.DotHalvesOp: _dot_halves,
     vector.WidenPairsOp: _widen_pairs,
     vector.MultiplyHighOp: _multiply_high,
     vector.DivideByPowerOp: _divide_by_power,
@@ -378,6 +389,7 @@ LANE_FORMS: dict[type[Operation], Form] = {
     math.RoundEvenOp: _plain("np.rint({0})"),
     vector.DotPairsOp: _dot_pairs_of_lanes,
     vector.DotQuadsOp: _dot_quads_of_lanes,
+    vector.DotHalvesOp: _dot_halves_of_lanes,
     vector.WidenPairsOp: _widen_pairs_of_lanes,
     vector.MultiplyHighOp: _multiply_high_of_lanes,
     vector.DivideByPowerOp: _divide_lanes_by_power,

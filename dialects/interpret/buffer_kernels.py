@@ -313,7 +313,8 @@ class _KernelWriter:
             views = [f"{view}.T" for view in reversed(views)]
             total += ".T"
         sign = "+=" if op.adds is not None else "="
-        self._line(f"{total}[:] {sign} dot_of_bytes({', '.join(views)})")
+        name = "dot_of_halves" if op.packing.data == Packing.HALVES else "dot_of_bytes"
+        self._line(f"{total}[:] {sign} {name}({', '.join(views)})")
 
     def _matrix(
         self,

@@ -64,6 +64,22 @@ def _matrix(memory: Array, offset: int, shape: tuple[int, int], step: int) -> Ar
     return np.lib.stride_tricks.as_strided(memory[offset:], shape, strides)
 
 
+def _halves_of(words: Array, shift: int) -> Array:
+    """The numbers of bf16 in one half of each i32."""
+    bits = np.asarray(words).view(np.uint32) >> np.uint32(shift) << np.uint32(16)
+    return bits.view(np.float32)
+
+
+def _half_of(word: int, shift: int) -> Any:
+    return _halves_of(np.array(word, np.int32), shift)[()]
+
+
+def _dot_of_halves(left: Array, right: Array) -> Array:
+    """The product of matrices of words of two numbers of bf16 each."""
+    parts = [(_halves_of(left, shift), _halves_of(right, shift)) for shift in (0, 16)]
+    return sum((a.astype(np.float64) @ b for a, b in parts), np.float64(0)).astype(np.float32)
+
+
 def _dot_of_bytes(unsigned: Array, signed: Array) -> Array:
     """The product of matrices of words of four bytes each, without signs and with them."""
     left = np.ascontiguousarray(unsigned).view(np.uint8).astype(np.int32)
@@ -177,6 +193,9 @@ NAMESPACE: dict[str, Any] = {
     "outside": _outside,
     "matrix": _matrix,
     "dot_of_bytes": _dot_of_bytes,
+    "dot_of_halves": _dot_of_halves,
+    "half_of": _half_of,
+    "halves_of": _halves_of,
     "resolve": _resolve,
     "floordiv": _floordiv,
     "modulo": _modulo,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation
 
@@ -269,6 +270,15 @@ def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbo
         nearest = rule(x, multiplier, exponent)
     limited = np.clip(nearest + op.zero.data, op.low.data, op.high.data)
     return np.asarray(limited).astype(numpy_dtype(op.to))
+
+
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+@meaning_of(quantize.PairHalvesOp)
+def _pair_halves(op: quantize.PairHalvesOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    low, high = (rounded(x, _BF16).view(np.uint16).astype(np.uint32) for x in args)
+    return np.asarray(low | high << np.uint32(16)).view(np.int32)
 
 
 @meaning_of(quantize.DequantizeOp)

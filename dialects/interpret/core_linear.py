@@ -104,10 +104,21 @@ def _terms(x: Array, packing: Packing, *, is_unsigned: bool) -> Iterator[Array]:
         yield (x >> x.dtype.type(bits * number)).astype(part).astype(np.int32)
 
 
+def _halves(x: Array) -> Iterator[Array]:
+    """The two numbers of bf16 that each element holds."""
+    for shift in (0, 16):
+        bits = (x.view(np.uint32) >> np.uint32(shift)) << np.uint32(16)
+        yield widened(bits.view(np.float32))
+
+
 @meaning_of(linear.MatmulOp)
 def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Array:
     if op.packing is not None:
         packing = op.packing.data
+        if packing is Packing.HALVES:
+            parts = zip(*(_halves(x) for x in args), strict=True)
+            total = sum(matrix_product(lhs, rhs) for lhs, rhs in parts)
+            return rounded(np.asarray(total), _result_dtype(op))
         terms = zip(
             _terms(args[0], packing, is_unsigned=packing is Packing.UNSIGNED_LEFT),
             _terms(args[1], packing, is_unsigned=packing is Packing.UNSIGNED_RIGHT),

@@ -308,6 +308,17 @@ def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
     return f"(int32_t)((uint32_t){c} + {' + '.join(products)})"
 
 
+def _dot_halves(op: Operation, a: str, b: str, c: str) -> str:
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a, b, c)
+    low, high = (
+        [f"lowerdeck_from_bits({form.format(f'(uint32_t){x}')})" for x in (a, b)]
+        for form in ("{} << 16", "{} & 0xffff0000u")
+    )
+    inner = f"lowerdeck_fma_f32({low[0]}, {low[1]}, {c})"
+    return f"lowerdeck_fma_f32({high[0]}, {high[1]}, {inner})"
+
+
 def _widen_pairs(op: Operation, a: str) -> str:
     """The lower byte with its sign in the lower half, the upper one above."""
     if lanes_of(op.results[0].type):
@@ -391,6 +402,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ReduceOp: _vector_function,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.DotHalvesOp: _dot_halves,
     vector.WidenPairsOp: _widen_pairs,
     vector.MultiplyHighOp: _multiply_high,
     vector.DivideByPowerOp: _divide_by_power,

@@ -36,19 +36,26 @@ def dot_tiles(packing: Packing, isa: Isa) -> str:
     The definition of that function: `a` and `b` are the factors, `a_step` and the like the distance
     of two rows, in words.
     """
+    element = "float" if packing is Packing.HALVES else "int32_t"
     lines = [
         f"static __attribute__((noinline)) void {dot_tiles_name(packing)}(",
-        "    const int32_t *a, int64_t a_step, const int32_t *b, int64_t b_step, int32_t *total,",
+        "    const int32_t *a, int64_t a_step, const int32_t *b, int64_t b_step, "
+        f"{element} *total,",
         "    int64_t step, int64_t rows, int64_t columns, int64_t depth, int adds) {",
     ]
     if isa.tiles is not None:
-        lines += [f"#if {isa.tiles.guard}", "  if (lowerdeck_has_tiles) {"]
+        guard = isa.tiles.guard
+        if packing is Packing.HALVES:
+            guard += f" && {isa.tiles.guard_of_halves}"
+        lines += [f"#if {guard}", "  if (lowerdeck_has_tiles) {"]
         lines += [*isa.tiles.product(packing.value), "    return;", "  }", "#endif"]
     return "\n".join([*lines, *_loops(packing), "}", ""])
 
 
 def _loops(packing: Packing) -> list[str]:
-    """The same without the instructions, modulo 2^32."""
+    """The same without the instructions, modulo 2^32 or in f32."""
+    if packing is Packing.HALVES:
+        return _LOOPS_OF_HALVES
     left, right = (
         f"(uint32_t)(int32_t)({sign}int8_t)({word} >> n)"
         for sign, word in zip(
@@ -69,3 +76,21 @@ def _loops(packing: Packing) -> list[str]:
         "    }",
         "  }",
     ]
+
+
+_LOOPS_OF_HALVES = [
+    "  for (int64_t i = 0; i < rows; ++i) {",
+    "    float *const sums = total + i * step;",
+    "    for (int64_t j = 0; j < columns && !adds; ++j) sums[j] = 0.0f;",
+    "    for (int64_t k = 0; k < depth; ++k) {",
+    "      const uint32_t x = (uint32_t)a[i * a_step + k];",
+    "      const float low = lowerdeck_from_bits(x << 16);",
+    "      const float high = lowerdeck_from_bits(x & 0xffff0000u);",
+    "      for (int64_t j = 0; j < columns; ++j) {",
+    "        const uint32_t y = (uint32_t)b[k * b_step + j];",
+    "        const float rest = low * lowerdeck_from_bits(y << 16);",
+    "        sums[j] += high * lowerdeck_from_bits(y & 0xffff0000u) + rest;",
+    "      }",
+    "    }",
+    "  }",
+]

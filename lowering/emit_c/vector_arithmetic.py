@@ -118,6 +118,18 @@ def dot_quads(name: str, lanes: int, isa: Isa) -> str:
     return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
 
 
+def dot_halves(name: str, lanes: int, isa: Isa) -> str:
+    """Products of the two numbers of bf16 in each lane, and a total in f32."""
+    words, unsigned = f"lowerdeck_i32x{lanes}", f"lowerdeck_u32x{lanes}"
+    low = " * ".join(f"({name})(({unsigned}){x} << 16)" for x in "ab")
+    high = " * ".join(f"({name})(({unsigned}){x} & 0xffff0000u)" for x in "ab")
+    builtin = isa.halves.get(lanes)
+    own = [] if builtin is None else [f"  {builtin.call};", "  return c;"]
+    plain = [f"  return {high} + ({low} + c);"]
+    head = f"static inline {name} {name}_dot_halves({words} a, {words} b, {name} c) {{"
+    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+
+
 def widen_pairs(name: str, lanes: int, isa: Isa) -> str:
     """Twice as many bytes as lanes, with their signs, as halves of lanes."""
     words = f"typedef int16_t words __attribute__((vector_size({4 * lanes})));"

@@ -23,6 +23,7 @@ from lowerdeck.dialects.buffer.vector import (
     AnyOp,
     ConvertOp,
     DivideByPowerOp,
+    DotHalvesOp,
     DotPairsOp,
     DotQuadsOp,
     MaxfOp,
@@ -44,6 +45,7 @@ from lowerdeck.lowering.emit_c.vector_arithmetic import (
     any_lane,
     combination,
     divide_by_power,
+    dot_halves,
     dot_pairs,
     dot_quads,
     float_extremum,
@@ -97,6 +99,7 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     MinfOp: "min",
     DotPairsOp: "dot_pairs",
     DotQuadsOp: "dot_quads",
+    DotHalvesOp: "dot_halves",
     WidenPairsOp: "widen_pairs",
     MultiplyHighOp: "multiply_high",
     DivideByPowerOp: "divide_by_power",
@@ -223,7 +226,7 @@ def _definitions(
     functions: dict[str, Function] = {"lowerdeck_set_up_tiles": Function(set_up_tiles(isa))}
     uses_tiles = frozenset(functions)
     functions["lowerdeck_release_tiles"] = Function(release_tiles(isa), uses_tiles)
-    for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT):
+    for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES):
         functions[dot_tiles_name(packing)] = Function(dot_tiles(packing, isa), uses_tiles)
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, isa)
@@ -319,6 +322,8 @@ def _float_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Funct
     found: dict[str, Function] = {}
     for kind, operator in (("max", ">"), ("min", "<")):
         found[f"{name}_{kind}"] = float_extremum(scalar, lanes, kind, operator, isa)
+    if scalar == f32:
+        found[f"{name}_dot_halves"] = Function(dot_halves(name, lanes, isa))
     for function in ("sqrt", "rint", "floor", "ceil"):
         found[f"{name}_{function}"] = rounding_or_root(function, scalar, lanes, isa)
     for kind, form in (("add", "{0} + {1}"), ("mul", "{0} * {1}")):

@@ -31,8 +31,10 @@ from lowerdeck.dialects.core.elementwise import (
 )
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp
+from lowerdeck.dialects.core.quantize import PairHalvesOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, ints
 from lowerdeck.dialects.core.types import (
+    bf16,
     bit_width,
     dims_of,
     element_type,
@@ -532,12 +534,64 @@ def _reshaped(
     return add(ConstantOp.of(array.reshape(sizes))).results[0]
 
 
+class PackHalves(Pattern[Array]):
+    """matmul(x, w) of bf16 in f32 -> matmul(pairs(x), pairs(w))"""
+
+    name = "pack-halves"
+    roots = (MatmulOp,)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def match(self, op: MatmulOp) -> Match[Array] | None:
+        elements = {element_type(value) for value in op.factors}
+        if op.accumulator != f32 or elements != {bf16} or op.packing is not None:
+            return None
+        try:
+            weights = constant_array(op.rhs)
+        except ElidedBlobError:
+            return None
+        depth = dims_of(op.lhs)[-1]
+        if weights is None or not weights.size or dims_of(op.rhs)[-2] != depth:
+            return None
+        if not self._target.isa.halves and _has_few_rows(op):
+            return None  # tiles would be almost empty
+        return Match((op,), f"{depth} products, 2 at a time", weights)
+
+    def rewrite(self, match: Match[Array], rewriter: Rewriter) -> None:
+        op, weights = match.root, match.data
+        assert isinstance(op, MatmulOp)
+        source = op.lhs.owner
+        if isinstance(source, CastOp) and element_type(source.input) == f32:
+            x = source.input  # pairs are rounded
+        else:
+            x = rewriter.add(CastOp(op.lhs, f32)).result
+        dims, depth = dims_of(x), weights.shape[-2]
+        size, none = -(-depth // 2), [0] * len(dims)
+        parts: list[SSAValue] = []
+        for start, count in ((0, size), (size, depth - size)):
+            starts = [*none[1:], start]
+            part = rewriter.add(SliceOp(x, starts, [*dims[:-1], Expr.const(count)])).result
+            if count < size:
+                part = rewriter.add(PadOp(part, none, [*none[1:], 1])).result
+            parts.append(part)
+        words = rewriter.add(PairHalvesOp(*parts)).result
+        bits = np.zeros((*weights.shape[:-2], 2 * size, weights.shape[-1]), np.uint32)
+        bits[..., :depth, :] = weights.view(np.uint16)
+        pairs = bits[..., :size, :] | bits[..., size:, :] << np.uint32(16)
+        right = rewriter.add(ConstantOp.of(pairs.view(np.int32))).result
+        new = MatmulOp(words, right, accumulator=f32, packing=Packing.HALVES)
+        rewriter.replace(op, rewriter.add(new))
+
+
 class PackProductsPass(ModulePass):
     """
     matmul(x, w) of bytes -> matmul(packed(x), packed(w))
         [the target adds up products of parts of an i32; w constant, or pairs]
     conv(x, w) of bytes -> matmul(packed(w), packed(windows(x)))
         [w constant]
+    matmul(x, w) of bf16 in f32 -> matmul(pairs(x), pairs(w))
+        [the target adds up products of two numbers of bf16; w constant; 4 rows or more for tiles]
     conv(x, w) of bytes -> cast(conv(cast(x), cast(w)))
         [w constant; several groups of fewer than 4 filters; no sum is larger than 2^24, so that f32
          holds all of them, whatever the order]
@@ -559,5 +613,7 @@ class PackProductsPass(ModulePass):
         target = target_named(options_of(ctx).target)
         if target.lanes_of(i32) == 1:
             return
-        patterns = [PackMatmul(target), ConvInFloats(), PackConv(target)]
+        patterns: list[Pattern[Any]] = [PackMatmul(target), ConvInFloats(), PackConv(target)]
+        if target.isa.halves or target.isa.tiles:
+            patterns.append(PackHalves(target))
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

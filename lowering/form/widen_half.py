@@ -188,7 +188,8 @@ class WidenHalfPass(ModulePass):
     two halves are exact in f32. Between kernels, numbers of half precision are stored as f32: what
     reads them in tiles and windows need not convert them again and again, and a root op has the
     epilogues and layouts of f32. A model without convolutions and products, which memory limits,
-    stays as small as it is. Where weights are to stay small, constants are widened by each run.
+    stays as small as it is. Where weights are to stay small, or bf16 was asked for, constants are
+    widened by each run.
     """
 
     name = "widen-half"
@@ -199,9 +200,10 @@ class WidenHalfPass(ModulePass):
         if target_named(options.target).lanes == 1:
             return
         unrounded: set[SSAValue] = set()
+        keeps = options.small_weights or options.precision == "bf16"
         patterns = (
-            WidenHalf(keeps_constants=options.small_weights),
-            WidenBetween(unrounded, keeps_constants=options.small_weights),
+            WidenHalf(keeps_constants=keeps),
+            WidenBetween(unrounded, keeps_constants=keeps),
             StoreWide(unrounded),
         )
         for pattern in patterns:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.vector import DotPairsOp, DotQuadsOp, WidenPairsOp
+from lowerdeck.dialects.buffer.vector import DotHalvesOp, DotPairsOp, DotQuadsOp, WidenPairsOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
@@ -49,6 +49,8 @@ def add_product(
                 return k.builder.add(DotPairsOp(lhs, rhs, total))
             case Packing.UNSIGNED_LEFT:
                 return k.builder.add(DotQuadsOp(lhs, rhs, total))
+            case Packing.HALVES:
+                return k.builder.add(DotHalvesOp(lhs, rhs, total))
             case Packing.UNSIGNED_RIGHT:
                 return k.builder.add(DotQuadsOp(rhs, lhs, total))
     return scalars.multiply_add(k.builder, lhs, rhs, total)
@@ -61,6 +63,8 @@ def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index)
     if element_type(value) == to and not op.zero_points:
         return result
     if isinstance(op, MatmulOp) and op.packing is not None:
+        if op.packing.data is Packing.HALVES:
+            return result
         return k.builder.add(WidenPairsOp(result))
     result = scalars.cast(k.builder, result, element_type(value), to)
     if not op.zero_points or _is_zero(zero := op.zero_points[number]):

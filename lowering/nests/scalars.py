@@ -22,7 +22,7 @@ from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.constant import constant_array
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.enums import Rounding
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from lowerdeck.dialects.core.quantize import PairHalvesOp, RequantizeOp
 from lowerdeck.dialects.core.types import (
     bf16,
     bit_width,
@@ -97,6 +97,8 @@ def elementwise(b: KernelBuilder, op: Operation, operands: Sequence[SSAValue]) -
         return b.add(arith.SelectOp(*operands))
     if isinstance(op, RequantizeOp):
         return requantized(b, op, operands)
+    if isinstance(op, PairHalvesOp):
+        return _pair_of_halves(b, *operands)
     element = element_type(op.operands[0])
     values = [widen(b, value) for value in operands]
     if isinstance(op, core.CompareOp):
@@ -281,6 +283,13 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
             x, *factor = operands
             multiplier, exponent = (b.add(arith.ExtSIOp(value, i64)) for value in factor)
             return _limited(b, op, _singly(b, x, multiplier, exponent))
+
+
+def _pair_of_halves(b: KernelBuilder, low: SSAValue, high: SSAValue) -> SSAValue:
+    """Two f32, rounded to bf16, in the halves of an i32."""
+    bits = [b.add(arith.BitcastOp(rounded(b, value, bf16), i32)) for value in (low, high)]
+    lower = b.add(arith.ShRUIOp(bits[0], b.integer(16, i32)))
+    return b.add(arith.OrIOp(lower, bits[1]))
 
 
 def _limited(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:

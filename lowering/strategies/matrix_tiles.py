@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import MatmulOp
@@ -46,7 +46,7 @@ class MatrixTiles(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
-        if target.isa.tiles is None or op.packing is None or op.packing.data.terms != 4:
+        if target.isa.tiles is None or op.packing is None or op.packing.data is Packing.PAIRS:
             return
         values = (op.lhs, op.rhs)
         if any(position_of(kernel, value) is None for value in values):
@@ -121,7 +121,7 @@ def _block(
         broadcast_index(corner[:-2], dims_of(factor)[:-2], batch) for factor in (op.lhs, op.rhs)
     )
     factors = (k.inputs[op.lhs], k.inputs[op.rhs])
-    total = b.scratch(i32, [MOST_ROWS, MOST_ROWS])
+    total = b.scratch(element_type(op.result), [MOST_ROWS, MOST_ROWS])
     whole = depth // TILE * TILE
     for first, words in ((0, whole), (whole, depth - whole)):
         if words:

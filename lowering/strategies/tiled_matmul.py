@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
@@ -105,7 +106,10 @@ class TiledMatmul(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
         element = element_type(op.result)
-        if target.lanes_of(element) == 1 or not (is_of(op, f32, f64) or is_integer(element)):
+        if op.packing is not None and op.packing.data is Packing.HALVES and not target.isa.halves:
+            return
+        is_packed_in_words = op.packing is not None or is_integer(element)
+        if target.lanes_of(element) == 1 or not (is_of(op, f32, f64) or is_packed_in_words):
             return
         if element == f64 and any(
             element_type(value) != f64 for value in (*kernel.inputs, *kernel.results)

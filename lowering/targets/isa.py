@@ -27,10 +27,12 @@ class Builtin:
 
 @dataclass(frozen=True)
 class TileUnit:
-    """What multiplies tiles of matrices of bytes, 16 rows of 64 bytes each, four bytes a lane."""
+    """What multiplies tiles of matrices, 16 rows of 64 bytes: four bytes a lane, or two of bf16."""
 
     guard: str
     """The condition for `#if` under which compiler and system have it."""
+    guard_of_halves: str
+    """The further condition under which there are products of bf16, too."""
     set_up: str
     """C at the top of the file: sets `lowerdeck_has_tiles` when the code is loaded."""
     release: str
@@ -88,6 +90,11 @@ class Isa:
     """By lanes of i32, the products in 64 bits of every second lane of vectors {0} and {1}."""
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """The same for four bytes, of `a` without signs and of `b` with signs."""
+    halves: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """
+    By lanes of f32, statements that add to the vector `c` the products of the two numbers of bf16
+    in each lane of `a` and `b`.
+    """
     tiles: TileUnit | None = None
     """What multiplies tiles of matrices; None if nothing does."""
     merged_bytes: int = 16

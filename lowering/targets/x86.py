@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lowerdeck.lowering.targets.base import Costs, Limits, Target, lanes_for
-from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_VNNI
+from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_BF16, X86_VNNI
 from lowerdeck.lowering.targets.machine import machine_named
 
 _MACHINES = ("x86_64", "AMD64")
@@ -36,8 +36,8 @@ X86_64_AMX = replace(
     X86_64_VNNI,
     name="x86-64-amx",
     machine=machine_named("x86-64-amx"),
-    flags=(*X86_64_VNNI.flags, "-mamx-tile", "-mamx-int8"),
-    features=X86_64_VNNI.features | {"amx_tile", "amx_int8"},
+    flags=(*X86_64_VNNI.flags, "-mamx-tile", "-mamx-int8", "-mamx-bf16"),
+    features=X86_64_VNNI.features | {"amx_tile", "amx_int8", "amx_bf16"},
     isa=X86_AMX,
 )
 """The same with products of tiles of bytes."""
@@ -46,6 +46,9 @@ X86_64_ZEN4 = replace(
     X86_64_VNNI,
     name="x86-64-zen4",
     processors=frozenset({("AuthenticAMD", 25)}),
+    flags=(*X86_64_VNNI.flags, "-mavx512bf16"),
+    features=X86_64_VNNI.features | {"avx512_bf16"},
+    isa=X86_BF16,
     machine=machine_named("x86-64-zen4"),
     costs=Costs(efficiency=0.97, page_cycles=1.0),
 )

@@ -160,9 +160,13 @@ def quantized() -> list[str]:
 
 
 def narrow() -> list[str]:
-    """What `--weight-format` adds before `post`."""
-    # After all folding, which would widen constants again; equal tables are one by then.
-    return ["narrow-weights"]
+    """What `--weight-format` and `--precision bf16` add before `post`."""
+    return [
+        # Before narrow-weights, which stores in bf16 what these leave.
+        "halve-products",
+        # After all folding, which would widen constants again; equal tables are one by then.
+        "narrow-weights",
+    ]
 
 
 def post() -> list[str]:

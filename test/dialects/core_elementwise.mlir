@@ -168,3 +168,12 @@ func.func @halves(%q : tensor<2x3xui8>, %s : tensor<2x3xbf16>, %z : tensor<2x3xu
   %b = core.dequantize %q, %s, %z axis 0 size 4 block 2 : (tensor<2x3xui8>, tensor<2x3xbf16>, tensor<2x3xui8>) -> tensor<4x3xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @pairs
+// CHECK-NEXT:    %a = core.pair_halves %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi32>
+// CHECK-NEXT:    %b = core.matmul %a, %w packed halves in f32 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xf32>
+func.func @pairs(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %w : tensor<3x4xi32>) {
+  %a = core.pair_halves %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi32>
+  %b = core.matmul %a, %w packed halves in f32 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xf32>
+  func.return
+}

@@ -469,3 +469,19 @@ func.func @dequantize_c3_zeros(%q : tensor<2x3xui8>, %s : tensor<2x3xf32>, %z : 
   %r = core.dequantize %q, %s, %z axis 0 size 4 block 3 : (tensor<2x3xui8>, tensor<2x3xf32>, tensor<1x3xui8>) -> tensor<4x3xf32>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.pair_halves': halves of f32 and bf16 (C1)
+func.func @pair_halves_c1(%x : tensor<2xf32>, %y : tensor<2xbf16>) {
+  %r = core.pair_halves %x, %y : (tensor<2xf32>, tensor<2xbf16>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.pair_halves': cannot broadcast {{.*}} (C2)
+func.func @pair_halves_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.pair_halves %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<3xi32>
+  func.return
+}

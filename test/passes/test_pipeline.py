@@ -64,4 +64,10 @@ def test_groups_take_the_passes_that_they_run() -> None:
 def test_passes_that_round() -> None:
     """What these give is the reference for what follows them, so there may be no others."""
     rounding = {cls.name for cls in PASS_CLASSES if getattr(cls, "rounds_numbers", False)}
-    assert rounding == {"narrow-weights", "prune-channels", "quantize-layers", "switch-layers"}
+    assert rounding == {
+        "halve-products",
+        "narrow-weights",
+        "prune-channels",
+        "quantize-layers",
+        "switch-layers",
+    }

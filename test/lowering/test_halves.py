@@ -1,0 +1,102 @@
+"""Products of bf16: the C computes what the interpreter does, on targets with and without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from lowerdeck.compiler import compile_with, generate, import_and_lower
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.lowering.targets import obstacle
+from lowerdeck.passes.machinery.options import CompileOptions
+
+Array = NDArray[Any]
+
+RANDOM = np.random.default_rng(8)
+
+FORMS: dict[str, tuple[tuple[int, ...], tuple[int, int]]] = {
+    # Shapes of both factors: an odd number of terms, blocks that are not full, several matrices.
+    "odd": ((5, 67), (67, 50)),
+    "many": ((70, 64), (64, 40)),
+    "batch": ((2, 9, 48), (48, 24)),
+    "few": ((2, 64), (64, 32)),
+    "row": ((1, 64), (64, 32)),
+}
+
+
+def write_model(path: Path) -> dict[str, Array]:
+    """A model of all forms, with a maximum behind each; its inputs."""
+    inputs = {name: RANDOM.standard_normal(x).astype(np.float32) for name, (x, _) in FORMS.items()}
+    inputs["odd"][1, 3] = np.inf
+    inputs["odd"][2, 66] = np.nan
+    inputs["many"][3, 5] = -np.inf
+    weights = {f"{name}_w": RANDOM.standard_normal(w) for name, (_, w) in FORMS.items()}
+    nodes = [
+        node
+        for name in FORMS
+        for node in (
+            helper.make_node("MatMul", [name, f"{name}_w"], [f"{name}_p"]),
+            helper.make_node("Relu", [f"{name}_p"], [f"{name}_y"]),
+        )
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "halves",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n, x in inputs.items()],
+        [helper.make_tensor_value_info(f"{n}_y", TensorProto.FLOAT, None) for n in FORMS],
+        [numpy_helper.from_array(w.astype(np.float32), n) for n, w in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    return inputs
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Array]]:
+    path = tmp_path_factory.mktemp("halves") / "halves.onnx"
+    return str(path), write_model(path)
+
+
+@pytest.mark.parametrize("target", ["x86-64-amx", "x86-64-zen4", "x86-64-v3", "c99"])
+def test_the_c_rounds_as_the_interpreter_does(
+    model: tuple[str, dict[str, Array]], target: str
+) -> None:
+    path, inputs = model
+    options = CompileOptions(target=target, precision="bf16")
+    module, _ = import_and_lower(path, "optimized", options)
+    assert str(module).count("in f32") == len(FORMS) - 1
+    expected = run_module(module, inputs)
+    scheduled, _ = import_and_lower(path, "scheduled", options)
+    runs: list[Mapping[str, Any]] = [run_module(scheduled, inputs)]
+    if obstacle(target) is None:
+        runs.append({**compile_with(path, options, cache=False)(inputs)})
+    for results in runs:
+        for name, value in expected.items():
+            np.testing.assert_allclose(
+                np.asarray(results[name]), np.asarray(value), 1e-5, 1e-5, err_msg=name
+            )
+    exact, _ = import_and_lower(path, "optimized", CompileOptions(target=target))
+    for name, value in run_module(exact, inputs).items():
+        is_finite = np.isfinite(np.asarray(value))
+        found, wanted = (np.asarray(each)[is_finite] for each in (expected[name], value))
+        difference = np.abs(found - wanted)
+        assert 0 < difference.max() < 0.1, name
+
+
+@pytest.mark.parametrize(
+    ("target", "mark"), [("x86-64-amx", "_tile_dpbf16ps"), ("x86-64-zen4", "vdpbf16ps")]
+)
+def test_the_instruction_of_a_target_is_used(
+    model: tuple[str, dict[str, Array]], target: str, mark: str, tmp_path: Path
+) -> None:
+    path, _ = model
+    for precision in ("bf16", None):
+        options = CompileOptions(target=target, precision=precision)
+        generate(path, str(tmp_path), options)
+        assert (mark in (tmp_path / "halves.c").read_text()) == (precision == "bf16")
