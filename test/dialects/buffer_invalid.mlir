@@ -937,7 +937,7 @@ buffer.func @load_c6_of_three {
 
 // -----
 
-// CHECK: op 'buffer.dot_tiles': factors are no words of bytes (C1)
+// CHECK: op 'buffer.dot_tiles': factors are no such words (C1)
 buffer.func @dot_tiles_c1_of_floats {
 ^bb0(%x: !buffer.ref<[64, 48] x f32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
   buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x f32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
@@ -946,7 +946,7 @@ buffer.func @dot_tiles_c1_of_floats {
 
 // -----
 
-// CHECK: op 'buffer.dot_tiles': factors are no words of bytes (C1)
+// CHECK: op 'buffer.dot_tiles': factors are no such words (C1)
 buffer.func @dot_tiles_c1_of_pairs {
 ^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
   buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 48]> packed pairs : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
@@ -1006,3 +1006,11 @@ buffer.func @invoke_c1 {
   buffer.invoke "com.acme.SoftClip"(%x) into(%y) {alpha = 0.5 : f64} : !buffer.ref<[4, 8] x f32, [16, 1]> -> !buffer.ref<[4, 8] x f32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_halves': halves of vector<8xi32> in vector<4xf32> (C1)
+func.func @dot_halves_c1(%x : vector<8xi32>, %t : vector<4xf32>) {
+  %r = buffer.dot_halves %x, %x, %t : vector<8xi32>, vector<4xf32>
+  func.return
+}
