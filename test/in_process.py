@@ -49,8 +49,7 @@ def _start(
 ) -> _Finished | subprocess.Popen[str]:
     """What stands for `subprocess.Popen` in lit's shell."""
     name = Path(executable).name
-    starts_alike = env.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
-    if name in MAINS and starts_alike and PROCESS_WIDE.isdisjoint(args):
+    if name in MAINS and PROCESS_WIDE.isdisjoint(args):
         streams = (options[stream] for stream in ("stdin", "stdout", "stderr"))
         return _Finished(name, args[1:], env, options["cwd"], *streams)
     return subprocess.Popen(args, executable=executable, env=env, **options)
@@ -77,7 +76,7 @@ class _Finished:
         self.stdout = _pipe() if stdout == subprocess.PIPE else None
         self.stderr = _pipe() if stderr == subprocess.PIPE else None
         files = (self.stdin or stdin, self.stdout or stdout, self.stderr or stderr)
-        with _process(env, cwd, *files), temporarily():
+        with _process(env, cwd, *files), temporarily(), _modules_of(env):
             self.returncode = _status(name, args)
         for pipe in (self.stdout, self.stderr):
             if pipe is not None:
@@ -120,6 +119,20 @@ def _process(
             sys.setrecursionlimit(limit)
             if collects:
                 gc.enable()
+
+
+@contextmanager
+def _modules_of(env: Mapping[str, str]) -> Generator[None]:
+    """What lies in the folders of PYTHONPATH can be imported, and is forgotten behind that."""
+    named = env.get("PYTHONPATH", "").split(os.pathsep)
+    folders = [folder for folder in named if folder and folder not in sys.path]
+    before = set(sys.modules)
+    with patch.object(sys, "path", [*folders, *sys.path]):
+        yield
+    for name in sys.modules.keys() - before:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if any(Path(file).is_relative_to(folder) for folder in folders):
+            del sys.modules[name]
 
 
 def _again(file: IO[str] | int, mode: str) -> IO[str]:
