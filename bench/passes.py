@@ -2,7 +2,7 @@
 What each optional pass does to models, and that it does not change their results.
 
     python -m bench.passes [FOLDER | MODEL | tf1 | caffe | forms=REGEX ...]
-                           [--only PASS,...] [--quick]
+                           [--only PASS,...] [--quick] [--jobs N | --ray [ADDRESS]]
 
 For every model, and every optional pass that makes a rewrite in it: the outputs with that pass
 alone, and with all passes but that one, are those of the legalized module, in the interpreter.
@@ -22,12 +22,15 @@ C, and passes on loops and memory with it. Matrix products of the interpreter ar
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -50,12 +53,15 @@ from bench.rewrites import (
 )
 from lowerdeck.compiler import import_and_lower, load
 from lowerdeck.dialects.interpret import core_linear, run_module
+from lowerdeck.engines import LostTask
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.statistics import Statistics, statistics_of, symbol_sizes
 from lowerdeck.tools.compare import Results, largest_error
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
+from models.campaign import add_options, engine_of, main_of
+from models.operator_forms import forms
 
 INTERPRETED = ("optimized", "kernels")
 """Phases of which the interpreter runs the modules in about the time of the model."""
@@ -208,10 +214,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.only.split(",") if options.only else [*CORE, *FORM, *([] if quick else LOOPS)]
     if unknown := [name for name in names if name not in ALL]:
         raise SystemExit(f"no optional passes: {', '.join(unknown)}; there are {', '.join(ALL)}")
-    studies: list[Study] = []
+    found: dict[str, Study] = {}
     with tempfile.TemporaryDirectory(prefix="passes-") as scratch:
-        for subject in subjects(options.models, options.corpus, Path(scratch)):
-            studies.append(one := study(subject, names, quick))
+        given = [*subjects(options.models, options.corpus, Path(scratch))]
+        work = partial(_studied, names, quick)
+        for subject, future in engine_of(options).deal(work, given):
+            found[subject.name] = one = _outcome(subject, future)
             worst = max(one.errors.values(), default=0.0)
             text = (
                 f"refused: {one.refusal[:80]}"
@@ -219,6 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 else (f"{len(one.errors)} comparisons, worst error {worst:.2g}")
             )
             print(f"{one.name}: {text}", file=sys.stderr, flush=True)
+    studies = [found[subject.name] for subject in given]
     print(model_table(studies), end="\n\n")
     print(pass_table(studies, names), end="\n\n")
     idle = [n for n in names if not any(one.fires[n] or one.alone[n] for one in studies)]
@@ -232,16 +241,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(wrong) or not count)
 
 
+def _studied(names: Sequence[str], quick: bool, subject: Subject) -> Study:
+    """`study`; on a node that does not see the file of an operator, it is written again."""
+    if Path(subject.path).exists() or subject.name not in forms():
+        return study(subject, names, quick)
+    with tempfile.NamedTemporaryFile(prefix="passes-", suffix=".onnx") as file:
+        file.write(forms()[subject.name].build()[0].SerializeToString())
+        file.flush()
+        return study(replace(subject, path=file.name), names, quick)
+
+
+def _outcome(subject: Subject, future: Future[Study]) -> Study:
+    """What was found; a process that ends is an error beyond all bounds."""
+    try:
+        return future.result()
+    except LostTask as error:
+        return Study(subject.name, errors={f"lost: {error}": math.inf})
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("models", nargs="*", default=default_models())
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--only", metavar="PASS,...", help="try these passes")
     parser.add_argument("--quick", action="store_true", help="no C, nothing below kernels")
+    add_options(parser)
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sys.exit(main())
+        sys.exit(main_of(__spec__))

@@ -2,11 +2,13 @@
 Random models of Keras, by the interpreter and as C, beside Keras itself.
 
     python -m fuzz.fuzz_keras --keras PYTHON --models 2000 --seed S [--interpret]
+        [--jobs N | --ray [ADDRESS]]
 
 `--keras` names a Python that has Keras 3 (`make_in_keras`), which makes the models and what they
-give, or `--made FOLDER` is where it has. Each file is read, legalized and run in the interpreter of
-core, and compiled to C, of which one run of gcc compiles many (not with `--interpret`). Types and
-shapes have to be equal, and numbers close to one another.
+give, or `--made FOLDER` is where it has, for a cluster one that all of its nodes see. Each file is
+read, legalized and run in the interpreter of core, and compiled to C, of which one run of gcc
+compiles many (not with `--interpret`). Types and shapes have to be equal, and numbers close to one
+another.
 
 A seed of which Keras makes no model counts as `not made`, and there is a line for each layer that
 Keras refused, in whose place another one was drawn: neither is a fault.
@@ -21,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +36,13 @@ from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.engines import LostTask
 from lowerdeck.frontends.keras.import_ import import_model
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
+from models.campaign import add_options, engine_of, main_of
 
 _RELATIVE = 1e-4
 """How far floats may be apart, of the largest of a tensor."""
@@ -119,6 +125,18 @@ def check(paths: Sequence[Path], way: Way, *, as_c: bool) -> list[Outcome]:
     return found
 
 
+def _checked(task: tuple[Sequence[Path], Way], *, as_c: bool) -> list[Outcome]:
+    batch, way = task
+    return check(batch, way, as_c=as_c)
+
+
+def _outcomes(batch: Sequence[Path], future: Future[list[Outcome]]) -> list[Outcome]:
+    try:
+        return future.result()
+    except LostTask as error:
+        return [Outcome(int(batch[0].stem), "lost", f"{error}, or with one of the next models")]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check models and print a line for each with which something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
@@ -127,6 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keras", help="a Python that has Keras 3")
     parser.add_argument("--made", type=Path, help="a folder with models that are there already")
     parser.add_argument("--interpret", action="store_true", help="do not compile C")
+    add_options(parser)
     options = parser.parse_args(arguments)
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="fuzz-keras-") as name:
@@ -141,13 +160,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for path in (folder / f"{k}{suffix}" for k in seeds for suffix in (".keras", ".h5"))
             if path.exists()
         ]
-        for start in range(0, len(paths), BATCH):
-            batch = paths[start : start + BATCH]
-            way = way_of(options.seed + start)
-            for outcome in check(batch, way, as_c=not options.interpret):
+        tasks = [
+            (paths[start : start + BATCH], way_of(options.seed + start))
+            for start in range(0, len(paths), BATCH)
+        ]
+        work = partial(_checked, as_c=not options.interpret)
+        for (batch, _), future in engine_of(options).deal(work, tasks):
+            for outcome in _outcomes(batch, future):
                 tally.add(outcome)
     return tally.conclude()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

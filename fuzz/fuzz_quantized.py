@@ -1,7 +1,8 @@
 """
 Random quantized ONNX graphs, which are to give the same bytes on every target.
 
-    python -m fuzz.fuzz_quantized --graphs 400 --seed S [--targets T ...] [--out FOLDER]
+    python -m fuzz.fuzz_quantized --graphs 400 --seed S [--targets T ...]
+        [--jobs N | --ray [ADDRESS]] [--out FOLDER]
 
 Each graph of `quantized_graphs` is run in the interpreter when it is optimized, and compiled to C
 for each target that runs here, of which one run of gcc compiles many. All have to give the same
@@ -13,17 +14,30 @@ graph is computed wrong or something crashes.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from fuzz.fuzzing import Mismatch, Outcome, Tally, Way, build, flags_of, outcome_of
+from fuzz.fuzzing import (
+    Batch,
+    Mismatch,
+    Outcome,
+    Tally,
+    Way,
+    batches_of,
+    build,
+    deal,
+    flags_of,
+    outcome_of,
+)
 from fuzz.quantized_graphs import Program, random_program
 from lowerdeck.binding import Binding
 from lowerdeck.dialects.interpret import run_module
@@ -35,11 +49,9 @@ from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import obstacle
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
+from models.campaign import add_options, engine_of, main_of
 
 TARGETS = ("x86-64-amx", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64", "c99")
-BATCH = 20
-"""Graphs that are compiled together."""
-
 _STEPS = 1
 """By which integers may differ from those of floats, for each operator on the way."""
 
@@ -137,6 +149,19 @@ def check(programs: Mapping[int, Program], targets: Sequence[str]) -> list[Outco
     return [found.get(seed, Outcome(seed, "ok")) for seed in programs]
 
 
+def _batch(batch: Batch, targets: Sequence[str]) -> list[Outcome]:
+    programs = {seed: random_program(seed) for seed in batch.seeds}
+    outcomes: list[Outcome] = []
+    for outcome in check(programs, targets):
+        if outcome.status in ("wrong", "crashed") and outcome.kind not in batch.known:
+            program, arrays = programs[outcome.seed], io.BytesIO()
+            np.savez(arrays, **cast(Any, program.feed))
+            files = {".onnx": program.model.SerializeToString(), ".npz": arrays.getvalue()}
+            outcome = replace(outcome, files=files)
+        outcomes.append(outcome)
+    return outcomes
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check graphs and print a line for each with which something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
@@ -144,21 +169,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
     parser.add_argument("--targets", nargs="+", default=TARGETS)
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
+    add_options(parser)
     options = parser.parse_args(arguments)
     targets = [target for target in options.targets if obstacle(target) is None]
-    seeds, tally = range(options.seed, options.seed + options.graphs), Tally()
-    for start in range(0, len(seeds), BATCH):
-        programs = {seed: random_program(seed) for seed in seeds[start : start + BATCH]}
-        for outcome in check(programs, targets):
-            tally.add(outcome)
-            if outcome.status in ("wrong", "crashed") and options.out is not None:
-                options.out.mkdir(parents=True, exist_ok=True)
-                program = programs[outcome.seed]
-                data = program.model.SerializeToString()
-                (options.out / f"{outcome.seed}.onnx").write_bytes(data)
-                np.savez(options.out / f"{outcome.seed}.npz", **cast(Any, program.feed))
+    tally = Tally(out=options.out)
+    batches = batches_of(options.seed, options.graphs)
+    deal(engine_of(options), partial(_batch, targets=targets), batches, tally)
     return tally.conclude()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__spec__))

@@ -54,7 +54,9 @@ def own_plugins() -> Iterator[None]:
 def nodes() -> Iterator[Any]:
     """One cluster of Ray for all tests, where it is installed: a node, to which others can come."""
     pytest.importorskip("ray", reason="Ray is not installed")
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # where much else runs
+    # Where much else runs, nodes start slowly, and workers would wait behind all of it.
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
+    os.environ.setdefault("RAY_worker_niceness", "0")
     utils: Any = importlib.import_module("ray.cluster_utils")
     options = {"num_cpus": 1, "include_dashboard": False, "include_log_monitor": False}
     cluster = utils.Cluster(initialize_head=True, head_node_args=options)
