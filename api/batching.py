@@ -318,7 +318,10 @@ def compute(
     results cannot lie side by side in an array.
     """
     own = 1 if has_batch(model.inputs, model.outputs) else None
-    loaded = load(task.file, model.inputs, task.start, task.stop, own)
+    try:
+        loaded = load(task.file, model.inputs, task.start, task.stop, own)
+    except (MemoryError, OSError) as error:
+        raise BatchError(f"{task.file}, rows from {task.start}: {str(error) or 'no memory'}") from None
     rows = Rows(model, loaded.arrays, loaded.first, loaded.problems)
     failed: dict[int, str] = {}
     kept: list[Block] = []
@@ -460,7 +463,7 @@ class Rows:
                     outputs = list(self._model(inputs).values())
                     if all(len(array) == stop - start for array in outputs):
                         return [Block(range(start, stop), outputs)]
-            except (RunError, ValueError):
+            except (RunError, ValueError, MemoryError):
                 pass  # which of the rows it is, is found below
         return [self.alone(number, allow_nan=allow_nan) for number in range(start, stop)]
 
@@ -474,8 +477,8 @@ class Rows:
             return Block(own, (), f"NaN or infinities in {', '.join(names)}")
         try:
             return Block(own, list(self._model(inputs).values()))
-        except (RunError, ValueError) as error:
-            return Block(own, (), str(error))
+        except (RunError, ValueError, MemoryError) as error:
+            return Block(own, (), str(error) or "there is no memory for it")
 
     def is_same(self, block: Block, count: int = _PROBE) -> bool:
         """Whether the first rows of a batch have the bits in it that they have alone."""

@@ -152,6 +152,8 @@ class Cluster:
     """
 
     def __init__(self, address: str | None = None) -> None:
+        # Else Ray tries a task that needs more memory than there is again and again.
+        os.environ.setdefault("RAY_task_oom_retries", str(_RETRIES))
         self._ray = _ray()
         if not self._ray.is_initialized():
             _connect(self._ray, address or os.environ.get("RAY_ADDRESS"))

@@ -4,8 +4,9 @@ import gc
 import importlib
 import os
 import shutil
+import signal
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import hypothesis
@@ -71,6 +72,25 @@ def cluster(nodes: Any) -> Iterator[Engine]:
 
     yield Cluster(nodes.address)
     importlib.import_module("ray").shutdown()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """A test on the cluster ends, whatever that does."""
+    if "nodes" not in getattr(item, "fixturenames", ()):
+        return (yield)
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(300)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(number: int, frame: object) -> None:
+    del number, frame
+    raise TimeoutError("the test takes too long")
 
 
 @pytest.fixture

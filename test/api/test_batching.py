@@ -6,11 +6,13 @@ import hashlib
 import importlib
 import io
 import json
+import signal
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ import lowerdeck
 from lowerdeck import batching
 from lowerdeck.batching import ROWS, BatchError, BatchSize, Done, Settings, Task, batch
 from lowerdeck.compiler import Model, RunError
-from lowerdeck.engines import Engine, InProcess
+from lowerdeck.engines import Engine, InProcess, LostTask, lost
 from lowerdeck.ray import Served
 from lowerdeck.tools.lowerdeck import main
 
@@ -481,6 +483,45 @@ def test_batches_grow_while_rows_become_faster() -> None:
     assert size.rows == 5
 
 
+class Losing:
+    """An engine whose processes end."""
+
+    def deal(
+        self, work: Any, tasks: Iterable[Any], *, seconds: float | None = None
+    ) -> Iterator[tuple[Any, Future[Any]]]:
+        """See `Engine.deal`."""
+        del work, seconds
+        yield from ((task, lost("the worker ran out of memory")) for task in tasks)
+
+
+def test_memory_that_is_not_there(
+    digits: Model, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that needs too much is an error of it; a process that ends is one of its rows."""
+    with pytest.raises(BatchError, match=r"a\.npz, rows from 0: the worker ran out of memory"):
+        batch(digits, rows, tmp_path / "lost", engine=Losing())
+    right = Model.__call__
+
+    def small(self: Model, *inputs: Any) -> Any:
+        if inputs[0]["image"].max() > 7:
+            raise MemoryError
+        return right(self, *inputs)
+
+    monkeypatch.setattr(Model, "__call__", small)
+    x = images(5)
+    x[3, 0, 0, 0] = 8
+    np.save(tmp_path / "x.npy", x)
+    assert batch(digits, tmp_path / "x.npy", tmp_path / "few", Settings(max_errors=1)) == (5, 1)
+    assert errors(tmp_path / "few") == {"x.npy:3": "there is no memory for it"}
+
+    def none(*given: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(batching, "load", none)
+    with pytest.raises(BatchError, match=r"x\.npy, rows from 0: no memory"):
+        batch(digits, tmp_path / "x.npy", tmp_path / "none")
+
+
 # Ray, where it is installed
 
 
@@ -523,6 +564,16 @@ def test_nodes_that_are_lost_and_join(
     assert batch(digits, tmp_path / "a.npy", there, engine=cluster, progress=changes) == (2000, 0)
     assert hashes(here) == hashes(there)
     assert len({*ends}) == len(ends) == len(results(there)) == 40
+
+
+def test_a_worker_that_is_ended_is_an_error(cluster: Engine) -> None:
+    """As where the system has no memory for it: it is tried again, but not for ever."""
+    tasks = [0, int(signal.SIGKILL), 0]
+    ends = [*cluster.deal(signal.raise_signal, tasks, seconds=60.0)]
+    found = {task: future.exception() for task, future in ends}
+    assert len(ends) == 3
+    assert isinstance(found[int(signal.SIGKILL)], LostTask)
+    assert found[0] is None
 
 
 def test_served(digits: Model) -> None:
