@@ -321,7 +321,8 @@ def compute(
     try:
         loaded = load(task.file, model.inputs, task.start, task.stop, own)
     except (MemoryError, OSError) as error:
-        raise BatchError(f"{task.file}, rows from {task.start}: {str(error) or 'no memory'}") from None
+        text = str(error) or "no memory"
+        raise BatchError(f"{task.file}, rows from {task.start}: {text}") from None
     rows = Rows(model, loaded.arrays, loaded.first, loaded.problems)
     failed: dict[int, str] = {}
     kept: list[Block] = []
