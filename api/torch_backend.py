@@ -15,6 +15,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
 from lowerdeck.compiler import Model, compile
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.pytorch import write_program
@@ -117,11 +121,25 @@ def _runner(torch: Any, program: Any, model: Model, free: Sequence[int]) -> Run:
         given = [inputs[place] for place in free if isinstance(inputs[place], torch.Tensor)]
         if len(given) != count:
             raise ValueError(f"{len(given)} tensors for a model with {count} inputs")
-        arrays = [value.detach().contiguous().numpy() for value in given]
-        results = iter(model(*arrays))
+        results = iter(model(*(_array(torch, value) for value in given)))
         return tuple(
-            torch.from_numpy(next(results)) if tensor else constant
+            _tensor(torch, next(results)) if tensor else constant
             for tensor, constant in zip(is_tensor, constants, strict=True)
         )
 
     return run
+
+
+def _array(torch: Any, value: Any) -> NDArray[Any]:
+    """A tensor as an array; numpy has bfloat16 from a package, of which PyTorch does not know."""
+    value = value.detach().contiguous()
+    if value.dtype == torch.bfloat16:
+        return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return value.numpy()
+
+
+def _tensor(torch: Any, array: NDArray[Any]) -> Any:
+    """An array as a tensor of the same memory."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

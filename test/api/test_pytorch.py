@@ -103,3 +103,15 @@ def test_the_backend_of_torch_compile() -> None:
             assert torch.allclose(compiled(x), model(x), atol=1e-6)
         model[0].weight.mul_(2)
         assert torch.allclose(compiled(x), model(x), atol=1e-6)
+
+
+def test_the_backend_takes_and_gives_bfloat16() -> None:
+    torch = pytest.importorskip("torch")
+    from lowerdeck.torch_backend import backend
+
+    model = torch.nn.Linear(4, 3).bfloat16().eval()
+    with torch.no_grad():
+        x = torch.randn(2, 4).bfloat16()
+        found = torch.compile(model, backend=backend)(x)
+    assert found.dtype == torch.bfloat16
+    assert torch.allclose(found.float(), model(x).float(), atol=1e-2)

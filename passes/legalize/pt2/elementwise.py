@@ -167,6 +167,8 @@ def legalize_power(builder: Pt2Legalizer) -> Results:
     element = builder.element() if builder.name == "float_power" else element
     a = builder.operand("self", element)
     exponent = builder.get("exponent")
+    if element == i1:  # of a plain truth value
+        return [(a | (~builder.operand("exponent", i1))).value]
     if exponent == 2:
         return [(a * a).value]
     if exponent == 0.5 and is_float(element):
