@@ -119,6 +119,11 @@ def examples() -> dict[str, Example]:
             [{"x": r(4, 5), "image": r(1, 2, 5, 7), "ids": torch.tensor([[1, 2, 5], [5, 5, 5]])}],
             trace,
         ),
+        "scores": Example(
+            nets.Scores,
+            [{"x": r(4, 5), "n": torch.tensor([3, 1, 2, 1])}],
+            trace,
+        ),
         "frozen": Example(nets.Residual, [{"x": r(1, 3, 32, 32)}], ("freeze",)),
         "counter_traced": Example(nets.Memory, [{"x": r(1, 4)} for _ in range(2)], trace),
     }

@@ -142,6 +142,21 @@ def test_borders_are_repeated_before_elements_are_taken_away(
     assert np.asarray(call({"x": x})["y"]).tolist() == x[:, places].tolist()
 
 
+@pytest.mark.parametrize(
+    ("amounts", "places"),
+    [((-4, 3), [4, 5, 4, 3, 2]), ((3, -4), [3, 2, 1, 0, 1]), ((2, 1), [2, 1, 0, 1, 2, 3, 4, 5, 4])],
+)
+def test_elements_are_mirrored_before_some_are_taken_away(
+    tmp_path: Path, amounts: tuple[int, int], places: list[int]
+) -> None:
+    padding = {"as_ints": list(amounts)}
+    nodes = [node("reflection_pad1d.default", "y", self="x", padding=padding)]
+    tensors = {"x": meta("f4", [1, 6]), "y": meta("f4", [1, len(places)])}
+    call = _legal(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {})))
+    found = call({"x": np.arange(6, dtype=np.float32)[None]})
+    assert np.asarray(found["y"]).tolist() == [places]
+
+
 def test_moments_of_a_batch_move_those_that_are_kept(tmp_path: Path) -> None:
     given = {
         "input": "x",

@@ -575,13 +575,14 @@ def legalize_addc(builder: Pt2Legalizer) -> Results:
     return [(x + term * builder.operand("value", x.element)).value]
 
 
-@legalizes("special_i0", "i0")
+@legalizes("special_i0", "i0", "special_i0e")
 def legalize_bessel(builder: Pt2Legalizer) -> Results:
-    """The modified Bessel function; in f64 its digits would be too few."""
+    """The modified Bessel function, maybe times exp(-|x|); in f64 its digits would be too few."""
     x = builder.floating()
     if x.element == f64:
         builder.refuse("f64", "f32")
-    return [bessel_i0(x.cast(f32)).cast(x.element).value]
+    scaled = builder.name.endswith("e")
+    return [bessel_i0(x.cast(f32), scaled=scaled).cast(x.element).value]
 
 
 @legalizes("gcd", "lcm")
@@ -660,12 +661,12 @@ def legalize_copy(builder: Pt2Legalizer) -> Results:
     return [builder.broadcast(source, dims_of(builder.input()))]
 
 
-@legalizes("dropout", "feature_dropout", "alpha_dropout")
+@legalizes("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout")
 def legalize_dropout(builder: Pt2Legalizer) -> Results:
     """Nothing happens outside of training."""
-    if builder.flag("train"):
+    if builder.flag("train") or (builder.name == "native_dropout" and builder.get("train") is None):
         builder.refuse("random numbers", "a model in evaluation mode", "call model.eval()")
-    return [builder.input("input")]
+    return [builder.input("input"), None][: len(builder.op.results)]
 
 
 # Symbols
@@ -773,6 +774,13 @@ def legalize_size(builder: Pt2Legalizer) -> Results:
 def legalize_shape(builder: Pt2Legalizer) -> Results:
     """All sizes, as a vector."""
     return [builder.dims(dims_of(builder.input()))]
+
+
+@legalizes("is_nonzero")
+def legalize_truth(builder: Pt2Legalizer) -> Results:
+    """Whether the only element is not zero."""
+    x = builder.value().reshape([])
+    return [x.ne(_zero(x)).value]
 
 
 @legalizes("_local_scalar_dense", "item")

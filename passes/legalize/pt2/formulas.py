@@ -103,6 +103,20 @@ def legalize_special(builder: Pt2Legalizer) -> Results:
     return [_SPECIAL[builder.op.op_type.split(".")[1]](builder.floating()).value]
 
 
+@legalizes("equal", "allclose")
+def legalize_equality(builder: Pt2Legalizer) -> Results:
+    """Whether all elements are, and the shapes."""
+    a, b = builder.value(), builder.value("other")
+    if a.dims != b.dims:
+        builder.refuse("tensors of different dimensions", "the same")
+    if builder.name == "allclose":
+        bounds = builder.number("rtol"), builder.number("atol")
+        found = close_to(a, b, *bounds, equal_nan=builder.flag("equal_nan"))
+    else:
+        found = a.eq(b)
+    return [found.reduce("min", list(range(len(a.dims)))).value]
+
+
 @legalizes("rrelu")
 def legalize_rrelu(builder: Pt2Legalizer) -> Results:
     """The mean of what it is in training."""
@@ -199,26 +213,39 @@ def legalize_class_loss(builder: Pt2Legalizer) -> Results:
     is_entropy = builder.name == "cross_entropy_loss"
     if is_entropy:
         x = _torch(builder, "log_softmax.int", self=x.value, dim=axis)
-    smoothing = builder.number("label_smoothing", 0.0) if is_entropy else 0.0
-    if is_float(target.element) or smoothing:
-        builder.refuse("probabilities as a target, or smoothing", "numbers of classes")
-    ignored = builder.integer("ignore_index")
-    kept = target.ne(ignored)
+    smoothing = float(builder.number("label_smoothing", 0.0)) if is_entropy else 0.0
+    zero, weight = builder.known(0, x.element), None
+    if builder.optional("weight") is not None:
+        weight = builder.stated("weight").column(len(x.dims), axis)
+    spread = (-x if weight is None else -x * weight) * (smoothing / _count(builder, x, axis))
+    if is_float(target.element):
+        share = x if weight is None else x * weight
+        loss = (spread - share * target.cast(x.element) * (1 - smoothing)).reduce("sum", [axis])
+        return _reduced(builder, loss)
+    kept = target.ne(builder.integer("ignore_index"))
     place = kept.where(target.cast(i64), builder.known(0, i64))
     chosen = one_hot(place, x.dims[axis], axis)
-    zero = builder.known(0, x.element)
     loss = -chosen.where(x, zero).reduce("sum", [axis])
     weights = kept.cast(x.element)
-    if builder.optional("weight") is not None:
-        each = builder.stated("weight").column(len(x.dims), axis)
-        weights = weights * chosen.where(each, zero).reduce("sum", [axis])
-    loss = kept.where(loss * weights, zero)
+    if weight is not None:
+        weights = weights * chosen.where(weight, zero).reduce("sum", [axis])
+    loss = loss * weights
+    if smoothing:
+        loss = loss * (1 - smoothing) + spread.reduce("sum", [axis])
+    loss = kept.where(loss, zero)
     axes = list(range(len(loss.dims)))
     total = weights.reduce("sum", axes)
     if kind := _reduction(builder):
         loss = loss.reduce("sum", axes)
         loss = loss / total if kind == 1 else loss
     return [loss.value, total.value][: len(builder.op.results)]
+
+
+def _count(builder: Pt2Legalizer, x: TensorValue, axis: int) -> float:
+    """The number of classes."""
+    if (count := x.dims[axis].value) is None:
+        builder.refuse("an open number of classes", "a known one")
+    return float(count)
 
 
 # Windows
@@ -462,6 +489,20 @@ def legalize_any_norm(builder: Pt2Legalizer) -> Results:
     total = x.reduce("sum", [summed], True)
     total = total.reduce("max" if order > 0 else "min", [other], True)
     return [total.value if keep else builder.squeeze(total.value, axes)]
+
+
+@legalizes("pdist", "_pdist_forward")
+def legalize_all_distances(builder: Pt2Legalizer) -> Results:
+    """Norms of the differences of all pairs of rows."""
+    x = builder.input()
+    if (count := dims_of(x)[0].value) is None:
+        builder.refuse("an open number of rows", "a known one")
+    places = np.array(list(combinations(range(count), 2)), np.int64).reshape(-1, 2)
+    a, b = (
+        TensorValue(builder, builder.add(GatherOp(x, builder.tensor(places[:, k]), 0)))
+        for k in (0, 1)
+    )
+    return [norm((a - b).abs(), [1], False, float(builder.number("p"))).value]
 
 
 @legalizes("renorm")

@@ -331,13 +331,13 @@ def legalize_repeat(builder: Pt2Legalizer) -> Results:
     return [builder.add(GatherOp(x, index.value, axis))]
 
 
-@legalizes("max_unpool2d")
+@legalizes("max_unpool2d", "max_unpool3d")
 def legalize_unpool(builder: Pt2Legalizer) -> Results:
     """Elements at their places in a plane of zeros."""
     x, index = builder.input(), builder.input("indices")
-    lead = dims_of(x)[:-2]
     size = builder.exprs_of("output_size")
-    flat = [*lead, product(dims_of(x)[-2:])]
+    lead, space = dims_of(x)[: -len(size)], dims_of(x)[-len(size) :]
+    flat = [*lead, product(space)]
     zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
     x, index = builder.reshape(x, flat), builder.reshape(index, flat)
     found = builder.add(ScatterElementsOp(zeros, index, x, len(lead)))

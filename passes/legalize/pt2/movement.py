@@ -457,8 +457,11 @@ def legalize_edge_pad(builder: Pt2Legalizer) -> Results:
 def _surrounded(
     builder: Pt2Legalizer, x: SSAValue, begin: list[Expr], end: list[Expr], mode: str
 ) -> SSAValue:
-    """The elements at the border are repeated first, also those that are taken away then."""
-    if mode == "edge":
+    """
+    Elements are repeated first, also those that are taken away then; but what goes around is what
+    is left.
+    """
+    if mode != "wrap":
         first, last = ([positive_part(builder, each) for each in side] for side in (begin, end))
         x = pad(builder, x, first, last, None, mode)
         begin = [-positive_part(builder, -amount) for amount in begin]

@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.normalization import wide_element
-from lowerdeck.passes.legalize.common.order import kth
+from lowerdeck.passes.legalize.common.order import kth, most_frequent
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
@@ -212,15 +212,16 @@ def legalize_matrix_norm(builder: Pt2Legalizer) -> Results:
     return [norm(x, axes, builder.flag("keepdim"), 2.0).value]
 
 
-@legalizes("dist", "pairwise_distance", "cdist")
+@legalizes("dist", "pairwise_distance", "cdist", "_euclidean_dist")
 def legalize_distance(builder: Pt2Legalizer) -> Results:
     """Norms of differences."""
-    if builder.name == "cdist":
+    if builder.has("x2") and builder.name != "pairwise_distance":
         a, b = (TensorValue.of(builder, builder.input(n)) for n in ("x1", "x2"))
         a = TensorValue.of(builder, builder.unsqueeze(a.value, [len(a.dims) - 1]))
         b = TensorValue.of(builder, builder.unsqueeze(b.value, [len(b.dims) - 2]))
         gap = (a - b).abs()
-        return [norm(gap, [len(gap.dims) - 1], False, float(builder.number("p"))).value]
+        order = float(builder.number("p")) if builder.has("p") else 2.0
+        return [norm(gap, [len(gap.dims) - 1], False, order).value]
     if builder.name == "pairwise_distance":
         gap = (builder.stated("x1") - builder.stated("x2") + builder.number("eps")).abs()
         last, keep = [len(gap.dims) - 1], builder.flag("keepdim")
@@ -234,9 +235,10 @@ def legalize_cosine(builder: Pt2Legalizer) -> Results:
     """The product of normalized vectors."""
     a, b = builder.stated("x1"), builder.stated("x2")
     rank = max(len(a.dims), len(b.dims))
-    axis, eps = builder.axis(builder.integer("dim"), rank), builder.number("eps")
-    sizes = [norm(v.abs(), [axis], True, 2.0).maximum(eps) for v in (a, b)]
-    return [((a / sizes[0]) * (b / sizes[1])).reduce("sum", [axis]).value]
+    axes = [builder.axis(builder.integer("dim"), rank)] if rank else []
+    eps = builder.number("eps")
+    sizes = [norm(v.abs(), axes, True, 2.0).maximum(eps) for v in (a, b)]
+    return [((a / sizes[0]) * (b / sizes[1])).reduce("sum", axes).value]
 
 
 # Softmax
@@ -358,6 +360,15 @@ def legalize_kth(builder: Pt2Legalizer) -> Results:
         last = TensorValue(builder, kth(builder, x, axis, dim - 1, keep)[0])
         results[0] = last.ne(last).where(last, TensorValue(builder, results[0])).value
     return results[: len(builder.op.results)]
+
+
+@legalizes("mode")
+def legalize_mode(builder: Pt2Legalizer) -> Results:
+    """The most frequent element, and where it is last."""
+    x = builder.input()
+    if not rank_of(x):
+        return [x, builder.scalar(0, i64)]
+    return most_frequent(builder, x, builder.dim(), builder.flag("keepdim"))
 
 
 @legalizes("nanmedian")
