@@ -109,6 +109,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(200_000, 10, 10)
 
 
+def pytest_sessionfinish() -> None:
+    """What is left ends with the process: pytest would look through it five times."""
+    gc.freeze()
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     `tf1_case` and `caffe_case` are the cases of the corpus, one after the other; a test of them
