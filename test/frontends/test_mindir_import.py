@@ -290,6 +290,21 @@ def test_a_broken_model_is_refused(tmp_path: Path, fault: Callable[[ModelProto],
         load_model(path)
 
 
+def test_attributes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    main = Graph("main", x=V)
+    wide = main.node("Reshape", main["x"], main.constant((1, 1, 1, 3)), type_=V)
+    given = [main.constant(value) for value in ((1, 1, 2, 2), (1, 1, 1, 1), "pad")]
+    pool = main.node("AvgPool", wide, *given, type_=V)
+    whole = main.node("BroadcastTo", wide, main.constant((2, 2)), type_=V)
+    main.result(main.node("MakeTuple", pool, whole))
+    (function,) = load_model(write(tmp_path / "m.mindir", main)).body.block.ops
+    assert isinstance(function, func.FuncOp)
+    with pytest.raises(LegalizationError) as error:
+        MindirWalk(function).run()
+    assert "pad_mode 'pad'" in str(error.value)
+    assert "a shape of 2 dimensions" in str(error.value)
+
+
 def test_too_few_inputs_are_refused(tmp_path: Path) -> None:
     for primitive in ("TupleGetItem", "Depend", "Load", "Switch", "Partial", "UpdateState"):
         main = Graph("main", x=V)

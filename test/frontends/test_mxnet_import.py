@@ -223,6 +223,25 @@ def test_inputs_of_another_rank_are_told(tmp_path: Path) -> None:
     assert "'all' (Concat): found no inputs as 'data'" in str(error.value)
 
 
+def test_numbers_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    nodes = [
+        variable("x", **SHAPE),
+        variable("image", __shape__="(1, 2, 3, 4)"),
+        variable("large", __shape__="(1, 2, 30000, 40000)"),
+        node("_np_roll", "roll", 0, shift="()"),
+        node("_split_v2", "split", 0, sections="2147483647", axis="0"),
+        node("_contrib_MultiBoxPrior", "negative", 1, ratios="(-1,)"),
+        node("_contrib_MultiBoxPrior", "many", 2),
+    ]
+    heads = [[number, 0, 0] for number in range(3, 7)]
+    with pytest.raises(LegalizationError) as error:
+        _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
+    told = str(error.value)
+    assert len(told.splitlines()) == 4
+    for message in ("found 0 shifts", "2147483647 parts", "which are positive", "1 to 4194304"):
+        assert message in told
+
+
 def test_broken_weights_are_told(tmp_path: Path) -> None:
     path = _layer(tmp_path)
     arrays = {"fc_weight": dense(WEIGHT, V2), "fc_bias": dense(BIAS, V2)}

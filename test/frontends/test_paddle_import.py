@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -418,6 +419,55 @@ def test_functions_at_the_ends_of_their_domains(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["erfinv"], floats(-inf, -inf, 0, inf, inf, nan))
     np.testing.assert_array_equal(found["digamma"][:3], floats(nan, nan, -inf))
     assert _results(path, {"x": np.full(6, -0.0, np.float32)})["digamma"].tolist() == [inf] * 6
+
+
+def test_a_dimension_that_stays_has_neighbors_of_weight_zero(tmp_path: Path) -> None:
+    before, after = type_of("float32", [1, 1, 2, 3]), type_of("float32", [1, 1, 4, 3])
+    sizes = {"out_d": -1, "out_h": 4, "out_w": 3, "scale": [], "align_mode": 0}
+    nodes = [
+        node("1.data", [], {1: before}, name="x", shape=[1, 1, 2, 3], dtype="float32"),
+        node("1.bilinear_interp", [1], {2: after}, align_corners=True, **sizes),
+        node("1.fetch", [2], {3: after}, name="y", col=0),
+    ]
+    x = floats(1, np.nan, 3, 4, 5, 6).reshape(1, 1, 2, 3)
+    found = _results(write_pir(tmp_path / "m.json", nodes), {"x": x})["y"][0, 0]
+    # Every row has a part of the upper one, of weight zero at the end.
+    assert np.isnan(found).tolist() == [[True, True, False]] * 3 + [[False, False, False]]
+    nodes[1] = node("1.bilinear_interp", [1], {2: before}, **{**sizes, "out_h": 2})
+    same = _results(write_pir(tmp_path / "m.json", nodes), {"x": x})["y"]
+    np.testing.assert_array_equal(same, x)
+
+
+_WINDOWS = {
+    "kernel_sizes": [2, 1 << 20],
+    "strides": [1, 1],
+    "paddings": [0] * 4,
+    "dilations": [1, 1],
+}
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "given", "message"),
+    [
+        ("argmax", [1, 2], {"flatten": False, "keepdims": False}, "no elements to choose among"),
+        ("unfold", [3], _WINDOWS, "windows of [2, 1048576]"),
+        ("concat", [4, 2], {}, "no operands"),
+    ],
+)
+def test_operands_that_do_not_fit_are_refused(
+    operator: str, inputs: list[int], given: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    empty, image = type_of("float32", [0, 2]), type_of("float32", [1, 1, 4, 4])
+    nodes = [
+        node("1.data", [], {1: empty}, name="x", shape=[0, 2], dtype="float32"),
+        node("1.full", [], {2: type_of("int64", [1])}, shape=[1], value=0.0, dtype="int64"),
+        node("1.data", [], {3: image}, name="y", shape=[1, 1, 4, 4], dtype="float32"),
+        node("0.combine", [], {4: image}),
+        node(f"1.{operator}", inputs, {5: image}, **given),
+        node("1.fetch", [5], {6: image}, name="z", col=0),
+    ]
+    with pytest.raises(LegalizationError, match=re.escape(message)):
+        _legal(load_model(write_pir(tmp_path / "m.json", nodes)))
 
 
 def test_any_tensor_may_be_the_output(tmp_path: Path) -> None:

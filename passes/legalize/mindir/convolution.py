@@ -38,6 +38,8 @@ def _window(
         return same(window, space, upper=True)
     if mode == "valid":
         return window
+    if not builder.has(pads):
+        builder.refuse(f"pad_mode '{mode}'", "'same' or 'valid'")
     found = builder.ints_of(pads)
     found = found * (2 * rank) if len(found) == 1 else found
     if len(found) != 2 * rank:

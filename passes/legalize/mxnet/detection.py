@@ -40,14 +40,13 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 @legalizes("_contrib_MultiBoxPrior")
 def legalize_priors(builder: MxnetLegalizer) -> Results:
     """Boxes around all places of an image: one for each size, then for each other ratio."""
-    space = [dim.value for dim in dims_of(builder.input())[2:]]
-    if len(space) != 2 or None in space:
-        builder.refuse("places of unknown number", "numbers", "give the shape of the input")
-    rows, columns = (int(size or 0) for size in space)
+    rows, columns = (dim.value or 0 for dim in dims_of(builder.input())[2:])
     sizes, ratios = builder.get("sizes"), builder.get("ratios")
     steps, offsets = builder.get("steps"), builder.get("offsets")
-    if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2:
-        builder.refuse("no sizes or ratios", "at least one of each")
+    if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2 or min(ratios) <= 0:
+        builder.refuse("no sizes or ratios", "at least one of each, which are positive")
+    if not 0 < (total := rows * columns * (len(sizes) + len(ratios))) <= 1 << 22:
+        builder.refuse(f"{total} boxes", f"1 to {1 << 22}", "give the shape of the input")
     boxes = normalized_priors(rows, columns, sizes, ratios, steps, offsets)
     boxes = np.clip(boxes, 0, 1) if builder.flag("clip") else boxes
     return builder.tensor(np.ascontiguousarray(boxes.reshape(1, -1, 4), np.float32))
