@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from lowerdeck.frontends.mindir.mind_ir_pb2 import ModelProto, NodeProto
 
@@ -31,12 +31,14 @@ def parts_of_symbol(symbol: dict[str, Any]) -> Iterator[bytes]:
 
     for head in symbol["heads"]:
         places = {number: place for place, number in enumerate(sorted(_needed(head[:1], sources)))}
-        kept = [
-            {**nodes[number], "inputs": [[places[e[0]], e[1], 0] for e in nodes[number]["inputs"]]}
-            for number in places
-        ]
+        kept = [_moved(nodes[number], places) for number in places]
         heads = [[places[head[0]], head[1], 0]]
         yield json.dumps({"nodes": kept, "heads": heads, "attrs": symbol["attrs"]}).encode()
+
+
+def _moved(node: dict[str, Any], places: Mapping[int, int]) -> dict[str, Any]:
+    entries: list[Sequence[int]] = node["inputs"]
+    return {**node, "inputs": [[places[source], index, 0] for source, index, *_ in entries]}
 
 
 def parts_of_mindir(data: bytes) -> Iterator[bytes]:
@@ -102,5 +104,5 @@ def parts_of_pir(data: bytes) -> Iterator[bytes]:
 
 def _listed(op: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """The operands or results of an op; a parameter has one result, by itself."""
-    found = op.get(key, [])
-    return found if isinstance(found, list) else [found]
+    found: Any = op.get(key, [])
+    return cast("list[Any]", found) if isinstance(found, list) else [found]

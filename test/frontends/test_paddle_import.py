@@ -423,7 +423,7 @@ def test_functions_at_the_ends_of_their_domains(tmp_path: Path) -> None:
 
 def test_a_dimension_that_stays_has_neighbors_of_weight_zero(tmp_path: Path) -> None:
     before, after = type_of("float32", [1, 1, 2, 3]), type_of("float32", [1, 1, 4, 3])
-    sizes = {"out_d": -1, "out_h": 4, "out_w": 3, "scale": [], "align_mode": 0}
+    sizes: dict[str, Any] = {"out_d": -1, "out_h": 4, "out_w": 3, "scale": [], "align_mode": 0}
     nodes = [
         node("1.data", [], {1: before}, name="x", shape=[1, 1, 2, 3], dtype="float32"),
         node("1.bilinear_interp", [1], {2: after}, align_corners=True, **sizes),
