@@ -30,7 +30,8 @@ def parts_of_symbol(symbol: dict[str, Any]) -> Iterator[bytes]:
         return [entry[0] for entry in nodes[number]["inputs"]]
 
     for head in symbol["heads"]:
-        places = {number: place for place, number in enumerate(sorted(_needed(head[:1], sources)))}
+        needed = sorted(_needed([int(head[0])], sources))
+        places = {number: place for place, number in enumerate(needed)}
         kept = [_moved(nodes[number], places) for number in places]
         heads = [[places[head[0]], head[1], 0]]
         yield json.dumps({"nodes": kept, "heads": heads, "attrs": symbol["attrs"]}).encode()

@@ -100,8 +100,7 @@ def legalize_while(builder: MxnetLegalizer) -> Results:
     stacked, count = builder.integer("num_out_data"), builder.integer("max_iterations")
     alive = builder.scalar(True, i1)
 
-    def step(inner: CoreBuilder, number: Expr, before: State) -> tuple[State, State]:
-        del number
+    def step(inner: CoreBuilder, _: Expr, before: State) -> tuple[State, State]:
         was_alive, *state = before
         current = list(values)
         for place, one in zip(places, state, strict=True):
@@ -110,6 +109,8 @@ def legalize_while(builder: MxnetLegalizer) -> Results:
         is_alive = was_alive & _truth(goes_on[0], inner)
         found = _inline(builder, inner, body, _chosen(builder, "func_input_locs", current))
         results = [TensorValue(inner, value) for value in found]
+        if len(results) != stacked + len(state):
+            builder.refuse(f"a body of {len(results)} results", f"{stacked + len(state)}")
         kept = [is_alive.where(new, old) for new, old in zip(results[stacked:], state, strict=True)]
         return (is_alive, *kept), tuple(is_alive.where(each, 0) for each in results[:stacked])
 
