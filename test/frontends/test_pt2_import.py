@@ -157,6 +157,19 @@ def test_elements_are_mirrored_before_some_are_taken_away(
     assert np.asarray(found["y"]).tolist() == [places]
 
 
+def test_a_nan_is_the_first_extremum_also_behind_infinities(tmp_path: Path) -> None:
+    nodes = [
+        node(f"arg{kind}.default", kind, self="x", dim={"as_int": 1}) for kind in ("max", "min")
+    ]
+    tensors = {"x": meta("f4", [3, 3])} | {name: meta("i8", [3]) for name in ("max", "min")}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["max", "min"], {})
+    inf, nan = np.inf, np.nan
+    x = np.array([[inf, -inf, nan], [-inf, 2, inf], [nan, nan, inf]], np.float32)
+    found = _legal(load_model(path))({"x": x})
+    assert np.asarray(found["max"]).tolist() == [2, 2, 0]
+    assert np.asarray(found["min"]).tolist() == [2, 0, 0]
+
+
 def test_moments_of_a_batch_move_those_that_are_kept(tmp_path: Path) -> None:
     given = {
         "input": "x",

@@ -81,10 +81,10 @@ def legalize_xlogy(builder: Pt2Legalizer) -> Results:
 
 @legalizes("heaviside")
 def legalize_heaviside(builder: Pt2Legalizer) -> Results:
-    """Zero below zero, one above, and a value there."""
+    """Zero below zero and for NaN, one above, and a value there."""
     x, there = builder.value(), builder.value("values")
     zero, one = (builder.known(k, x.element) for k in (0, 1))
-    return [x.eq(zero).where(there, x.lt(zero).where(zero, one)).value]
+    return [x.eq(zero).where(there, x.gt(zero).where(one, zero)).value]
 
 
 _SPECIAL: Mapping[str, Callable[[TensorValue], TensorValue]] = {

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.types import (
     f16,
     f32,
     i1,
+    i32,
     i64,
     is_float,
     rank_of,
@@ -81,17 +82,28 @@ def legalize_max(builder: Pt2Legalizer) -> Results:
     axes, keep = _axes(builder, x)
     if not axes:
         return [x, builder.scalar(0, i64)]
-    place = builder.add(ArgReduceOp(builder.name, _ranked(builder, x, builder.name), axes[0], keep))
+    place = _place(builder, x, builder.name, axes[0], keep)
     return [builder.reduce(builder.name, x, axes, keep), place]
 
 
-def _ranked(builder: Pt2Legalizer, x: SSAValue, kind: str) -> SSAValue:
-    """What is compared: NaN comes before all other numbers, be it the largest or the smallest."""
+def _place(builder: Pt2Legalizer, x: SSAValue, kind: str, axis: int, keep: bool) -> SSAValue:
+    """Where the first extremum is, or the first NaN: it comes before all other numbers."""
+    found = builder.add(ArgReduceOp(kind, x, axis, keep))
     if not is_float(element_type(x)):
-        return x
-    value = TensorValue.of(builder, x)
-    first = builder.scalar(math.inf if kind == "max" else -math.inf, x)
-    return builder.select(value.ne(value).value, first, x)
+        return found
+    has_nan, first = _first_nan(builder, x, axis, keep)
+    return builder.select(has_nan, first, found)
+
+
+def _first_nan(
+    builder: Pt2Legalizer, x: SSAValue, axis: int, keep: bool
+) -> tuple[SSAValue, SSAValue]:
+    """Whether there is a NaN along an axis, and where the first one is."""
+    value = TensorValue(builder, x)
+    is_nan = value.ne(value)
+    has_nan = is_nan.reduce("max", [axis], keep)
+    place = builder.add(ArgReduceOp("max", is_nan.cast(i32).value, axis, keep))
+    return has_nan.value, place
 
 
 @legalizes("aminmax")
@@ -111,12 +123,11 @@ def legalize_arg(builder: Pt2Legalizer) -> Results:
     kind, keep = builder.name[3:], builder.flag("keepdim")
     if element_type(x) == i1:
         x = builder.cast(x, i64)
-    x = _ranked(builder, x, kind)
     if builder.get("dim") is None:
         flat = builder.reshape(x, [product(dims_of(x))])
-        found = builder.add(ArgReduceOp(kind, flat, 0))
+        found = _place(builder, flat, kind, 0, False)
         return [builder.reshape(found, [Expr.const(1)] * rank_of(x)) if keep else found]
-    return [builder.add(ArgReduceOp(kind, x, builder.dim(), keep))]
+    return [_place(builder, x, kind, builder.dim(), keep)]
 
 
 @legalizes("any", "all")
@@ -357,8 +368,9 @@ def legalize_kth(builder: Pt2Legalizer) -> Results:
     k = (dim - 1) // 2 if builder.name == "median" else builder.expr("k") - 1
     results = kth(builder, x, axis, k, keep)
     if builder.name == "median" and is_float(element_type(x)):
-        last = TensorValue(builder, kth(builder, x, axis, dim - 1, keep)[0])
-        results[0] = last.ne(last).where(last, TensorValue(builder, results[0])).value
+        has_nan, first = _first_nan(builder, x, axis, keep)
+        results[0] = builder.select(has_nan, builder.scalar(math.nan, x), results[0])
+        results[1] = builder.select(has_nan, first, results[1])
     return results[: len(builder.op.results)]
 
 
