@@ -5,7 +5,8 @@ VENV ?= .venv
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
 # A worker that is done takes of what others have still to do; neighbors share what they prepare.
-PYTEST_FLAGS ?= -n auto --maxprocesses=8 --dist worksteal
+# The longest tests are named: one that begins last is waited for.
+PYTEST_FLAGS ?= -n auto --maxprocesses=8 --dist worksteal --durations=20 --durations-min=5
 
 # Hundreds of tests start Python, and each worker reads all tests: it finds them compiled.
 unexport PYTHONDONTWRITEBYTECODE
