@@ -584,6 +584,17 @@ def test_served(digits: Model) -> None:
         Served(digits).answer({"picture": [1]})
 
 
+def test_deployment(digits: Model) -> None:
+    """As in Ray Serve, whose replicas are in this process here."""
+    serve: Any = pytest.importorskip("ray.serve", reason="Ray Serve is not installed")
+    from lowerdeck.ray import deployment
+
+    x = images(2)
+    handle = serve.run(deployment(digits), _local_testing_mode=True)
+    found = handle.answer.remote({"image": x.tolist()}).result()
+    np.testing.assert_array_equal(np.asarray(found["logits"], np.float32), digits(x)[0])
+
+
 def test_map_batches(cluster: Engine, digits: Model) -> None:
     from lowerdeck.ray import map_batches
 
