@@ -27,17 +27,16 @@ first = work(1000)
 assert first() is not None
 work(100_000)
 assert first() is not None  # although Python itself would have looked long since
-for _ in range(4):
-    work(200_000)
+work(250_000)
 assert first() is None
 assert gc.isenabled()
 
-own = [[] for _ in range(1_200_000)]
+own = [[] for _ in range(700_000)]
 work(310_000)  # finds that there are many others
 second = work(1000)
 work(310_000)
 assert second() is not None
-work(600_000)
+work(310_000)
 assert second() is None
 """
 
