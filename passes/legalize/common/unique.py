@@ -18,18 +18,21 @@ from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 
-def unique(builder: Legalizer, x: TensorValue, axis: int, ordered: bool) -> list[SSAValue]:
+def unique(
+    builder: Legalizer, x: TensorValue, axis: int, ordered: bool, *, merges_nan: bool = True
+) -> list[SSAValue]:
     """
     The different parts along `axis`, and of each the first place and the number, and for each part
     of the input its place among them: values, first places, places, numbers.
 
-    Parts are sorted by their elements in C order if `ordered`, else by their first place.
+    Parts are sorted by their elements in C order if `ordered`, else by their first place. NaN is
+    one element if `merges_nan`, else each is another.
     """
     count = x.dims[axis]
     front = x.transpose([axis, *(k for k in range(len(x.dims)) if k != axis)])
     rows = front.reshape([count, product(front.dims[1:])])
     order = _sorted_rows(builder, rows)
-    starts = _starts(builder, _rows_at(builder, rows, order))
+    starts = _starts(builder, _rows_at(builder, rows, order), merges_nan)
     group = _running(builder, starts) - 1
     firsts = _nonzero_places(builder, starts.value)
     total = firsts.dims[0]
@@ -76,12 +79,12 @@ def _sorted_rows(builder: Legalizer, rows: TensorValue) -> TensorValue:
     return TensorValue(builder, builder.insert(loop)[0])
 
 
-def _starts(builder: Legalizer, rows: TensorValue) -> TensorValue:
-    """i1: whether a sorted row differs from the one before; NaN is one element."""
+def _starts(builder: Legalizer, rows: TensorValue, merges_nan: bool) -> TensorValue:
+    """i1: whether a sorted row differs from the one before."""
     places = TensorValue.iota(builder, rows.dims[0])
     before = _rows_at(builder, rows, (places - 1).maximum(0))
     differ = before.ne(rows)
-    if is_float(rows.element):
+    if merges_nan and is_float(rows.element):
         differ = differ & (before.eq(before) | rows.eq(rows))
     return differ.reduce("max", [1]) | places.eq(0)
 

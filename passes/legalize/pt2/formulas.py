@@ -630,7 +630,7 @@ def legalize_unique(builder: Pt2Legalizer) -> Results:
         dims = (x.dims[axis],)
     else:
         x = x.reshape([product(dims)])
-    values, _, places, counts = unique(builder, x, axis, True)
+    values, _, places, counts = unique(builder, x, axis, True, merges_nan=False)
     return [values, builder.reshape(places, dims), counts][: len(builder.op.results)]
 
 
