@@ -84,6 +84,10 @@ def _dequantize(graph: GraphBuilder, op: DequantizeOp) -> None:
         numbers = halves_of(codes, axis, op.size.data)
         if zero is None:
             zero = np.full([dim.value or 0 for dim in dims_of(op.scale)], MIDDLE)
+        if (known := constant_array(op.scale)) is not None:
+            # Scales of ONNX are positive: then codes are counted from the other end.
+            numbers, zero, known = _with_positive_scales(op, numbers, zero, known)
+            scale = graph.shared.initializer(TensorAttr.of(known))
         inputs = [
             graph.shared.initializer(TensorAttr.of(array.astype(ml_dtypes.uint4)))
             for array in (numbers, zero)
@@ -103,6 +107,19 @@ def _dequantize(graph: GraphBuilder, op: DequantizeOp) -> None:
     number = graph.node("Sub", [codes_, middle])
     scales = _side_by_side(graph, [scale] * block, dims_of(op.scale), op)
     graph.set(op, graph.node("Mul", [number, scales]))
+
+
+def _with_positive_scales(
+    op: DequantizeOp, codes: Array, zero: Array, scale: Array
+) -> tuple[Array, Array, Array]:
+    """(code - zero) * scale = ((15 - code) - (15 - zero)) * -scale"""
+    scale = scale.astype(np.float32)
+    is_negative = scale < 0
+    axis, block, size = op.axis.data, op.block.data, op.size.data
+    inside = (slice(None),) * axis + (slice(size),)
+    of_codes = np.repeat(is_negative, block, axis)[inside]
+    codes = np.where(of_codes, 15 - codes, codes)
+    return codes, np.where(is_negative, 15 - zero, zero), np.abs(scale)
 
 
 def _side_by_side(

@@ -222,8 +222,10 @@ def plans_of(layers: Sequence[Layer], options: CompileOptions) -> list[Plan]:
     """How each layer that is to be quantized is; OptionError for ranges of another model."""
     ranges = options.ranges
     if ranges is None:
-        dynamic = enumerate(layers) if options.precision == "int8" else ()
-        return [Plan(layer, number, None) for number, layer in dynamic if layer.is_dynamic]
+        found = [Plan(layer, k, None) for k, layer in enumerate(layers) if layer.is_dynamic]
+        if rest := len(layers) - len(found):
+            _tell_of_ranges(rest, has_others=bool(found), options=options)
+        return found
     if problem := _other_model(layers, ranges):
         raise OptionError([("ranges", problem)])
     plans: list[Plan] = []
@@ -235,6 +237,15 @@ def plans_of(layers: Sequence[Layer], options: CompileOptions) -> list[Plan]:
         elif found.low is not None:
             plans.append(Plan(layer, number, found))
     return plans
+
+
+def _tell_of_ranges(count: int, *, has_others: bool, options: CompileOptions) -> None:
+    """OptionError if no layer can be quantized without ranges, a warning if some can."""
+    what = "1 layer needs" if count == 1 else f"{count} layers need"
+    text = f"{what} ranges, which `lowerdeck quantize` finds and --ranges gives"
+    if not has_others:
+        raise OptionError([("precision", text)])
+    options.warn(f"precision: {text}; until then, they stay in f32")
 
 
 def _other_model(layers: Sequence[Layer], ranges: Ranges) -> str | None:

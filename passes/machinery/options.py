@@ -54,15 +54,19 @@ _BLOCK = 32
 """Of `int4` alone."""
 
 
+_FORMAT = re.compile(r"(?:bf|fp|f|float|u?int)[0-9]+(?::.*)?")
+"""What is meant as a format, also one that there is not: a file of this name is `./int8`."""
+
+
 def split_weights(
     options: Mapping[str, OptionValue], format_: str | None
 ) -> tuple[dict[str, OptionValue], str | None]:
     """
-    Options of frontends, and the format of weights: that is what `weights` says if it is one, and
-    no other is given.
+    Options of frontends, and the format of weights: that is what `weights` says if it looks like
+    one, and no other is given.
     """
     weights = options.get("weights")
-    if format_ is not None or not isinstance(weights, str) or not is_weight_format(weights):
+    if format_ is not None or not isinstance(weights, str) or not _FORMAT.fullmatch(weights):
         return dict(options), format_
     return {name: value for name, value in options.items() if name != "weights"}, weights
 

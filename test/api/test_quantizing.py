@@ -449,3 +449,26 @@ def test_what_cannot_be_rounded_is_named(
     assert main(["quantize", "tokens.onnx", "-o", "out.onnx", *options]) == 1
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "out.onnx").exists()
+
+
+def test_bytes_without_ranges_are_refused_or_told_of(model: str, tmp_path: Path) -> None:
+    with pytest.raises(lowerdeck.OptionError, match="4 layers need ranges, which `lowerdeck quant"):
+        lowerdeck.compile(model, precision="int8", cache=False)
+    nodes = [
+        node("Conv", "x w0", "a", pads=[1] * 4),
+        node("Reshape", "a s", "b"),
+        node("LayerNormalization", "b g", "c"),
+        node("MatMul", "c w1", "y"),
+    ]
+    constants = {
+        "w0": weights(4, 4, 3, 3),
+        "s": np.array([1, 4, 64], np.int64),
+        "g": weights(64),
+        "w1": weights(64, 32),
+    }
+    path = write(tmp_path / "both.onnx", nodes, [1, 4, 8, 8], constants)
+    told: list[str] = []
+    options = CompileOptions(target="c99", precision="int8", warn=told.append)
+    module, _ = import_and_lower(path, "optimized", options)
+    assert str(module).count(" in i32") == 1
+    assert any("1 layer needs ranges" in text for text in told)

@@ -360,3 +360,27 @@ def test_memory_is_asked_ahead_where_a_row_reads_it(
     generate(str(tmp_path / "row.onnx"), str(tmp_path), options)
     is_asked = "__builtin_prefetch" in (tmp_path / "row.c").read_text()
     assert is_asked == (weight_format is not None)
+
+
+def test_a_format_that_there_is_not_is_no_file(tmp_path: Path) -> None:
+    """What looks like a format is refused as one, for models whose weights may be a file, too."""
+    (tmp_path / "map.mlir").write_text(MAP)
+    with pytest.raises(lowerdeck.LowerdeckError, match="'int5' is not one of bf16, fp16, int8"):
+        lowerdeck.compile(tmp_path / "map.mlir", weights="int5")
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.5, np.nan, np.inf])
+@pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
+def test_scales_that_are_none_are_refused(operator: str, scale: float, tmp_path: Path) -> None:
+    element = TensorProto.FLOAT if operator == "QuantizeLinear" else TensorProto.UINT8
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["x", "s"], ["y"], name="node")],
+        "scale",
+        [helper.make_tensor_value_info("x", element, [4])],
+        [helper.make_tensor_value_info("y", 0, None)],
+        [numpy_helper.from_array(np.array(scale, np.float32), "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (tmp_path / "scale.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(lowerdeck.LowerdeckError, match=r"'node' .*found a scale of .*above 0"):
+        lowerdeck.compile(tmp_path / "scale.onnx", cache=False)

@@ -79,6 +79,17 @@ def _repeated(
     return builder.slice_axis(joined, axis, 0, dims[axis])
 
 
+def _check_scale(builder: OnnxLegalizer) -> None:
+    """Refuse a constant scale that is no positive number."""
+    scale = builder.constant(builder.operand(1))
+    if scale is None:
+        return
+    numbers = scale.astype(np.float64)
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        wrong = numbers[~(np.isfinite(numbers) & (numbers > 0))].reshape(-1)[0]
+        builder.refuse(f"a scale of {wrong:g}", "finite numbers above 0")
+
+
 def _parameters(
     op: OnnxOp, builder: OnnxLegalizer, dims: Sequence[Expr]
 ) -> tuple[SSAValue, SSAValue | None]:
@@ -98,6 +109,7 @@ def _parameters(
 def legalize_quantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """saturate(round(x / scale) + zero_point), divided in the precision of the scale."""
     x = builder.operand(0)
+    _check_scale(builder)
     scale, zero = _parameters(op, builder, dims_of(x))
     precision = f32 if not is_float(element_type(scale)) else element_type(scale)
     attributes = op.schema.attributes
@@ -160,6 +172,7 @@ def _limits(builder: OnnxLegalizer, element: Attribute) -> tuple[int, int]:
 def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """(x - zero_point) * scale"""
     x = builder.operand(0)
+    _check_scale(builder)
     if (halves := _halves(op, builder)) is not None:
         return [halves]
     scale, zero = _parameters(op, builder, dims_of(x))
