@@ -58,6 +58,7 @@ def nodes() -> Iterator[Any]:
     # Where much else runs, nodes start slowly, and workers would wait behind all of it.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
     os.environ.setdefault("RAY_worker_niceness", "0")
+    os.environ.setdefault("RAY_health_check_period_ms", "300")  # a lost node is known soon
     utils: Any = importlib.import_module("ray.cluster_utils")
     options = {"num_cpus": 1, "include_dashboard": False, "include_log_monitor": False}
     cluster = utils.Cluster(initialize_head=True, head_node_args=options)
