@@ -408,15 +408,24 @@ def _darknet_seeds() -> Iterator[Seed]:
             "softmax groups=3 temperature=2.",
             inputs=4,
         ),
+        "signs": net(
+            conv(4, 3, 1, "leaky", "xnor=1 bin_output=1"),
+            "convolutional filters=16 size=1 binary=1",
+            "region classes=3 num=2 tree=words.tree",
+        ),
         "cells": net("crnn output=2 hidden=2 pad=1", "conv_lstm output=2 pad=1 peephole=1"),
     }
     with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder, "words.tree")
+        tree.write_bytes(b"a -1\nb 0\nc 0\n")
         for name, text in texts.items():
             path = write_net(Path(folder), name, text)
             files = {
                 "net.cfg": path.read_bytes(),
                 "net.weights": path.with_suffix(".weights").read_bytes(),
             }
+            if "tree=" in text:
+                files[tree.name] = tree.read_bytes()
             for _ in range(40):
                 yield Seed(name, "darknet", files, "net.cfg")
 
