@@ -232,13 +232,23 @@ def test_numbers_that_do_not_fit_are_told(tmp_path: Path) -> None:
         node("_split_v2", "split", 0, sections="2147483647", axis="0"),
         node("_contrib_MultiBoxPrior", "negative", 1, ratios="(-1,)"),
         node("_contrib_MultiBoxPrior", "many", 2),
+        variable("series", __shape__="(3, 1, 2)"),
+        variable("weights", __shape__="(40,)"),
+        variable("before", __shape__="(1, 1, 2)"),
+        node("RNN", "deep", 7, 8, 9, mode="gru", state_size="2", num_layers="2147483647"),
     ]
-    heads = [[number, 0, 0] for number in range(3, 7)]
+    heads = [[number, 0, 0] for number in (*range(3, 7), 10)]
     with pytest.raises(LegalizationError) as error:
         _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
     told = str(error.value)
-    assert len(told.splitlines()) == 4
-    for message in ("found 0 shifts", "2147483647 parts", "which are positive", "1 to 4194304"):
+    assert len(told.splitlines()) == 5
+    for message in (
+        "2147483647 layers",
+        "found 0 shifts",
+        "2147483647 parts",
+        "which are positive",
+        "1 to 4194304",
+    ):
         assert message in told
 
 

@@ -452,6 +452,7 @@ _WINDOWS = {
         ("argmax", [1, 2], {"flatten": False, "keepdims": False}, "no elements to choose among"),
         ("unfold", [3], _WINDOWS, "windows of [2, 1048576]"),
         ("concat", [4, 2], {}, "no operands"),
+        ("pool2d", [3, 5], {"adaptive": True, "pooling_type": "avg"}, "pool of (0, 2) windows"),
     ],
 )
 def test_operands_that_do_not_fit_are_refused(
@@ -463,8 +464,9 @@ def test_operands_that_do_not_fit_are_refused(
         node("1.full", [], {2: type_of("int64", [1])}, shape=[1], value=0.0, dtype="int64"),
         node("1.data", [], {3: image}, name="y", shape=[1, 1, 4, 4], dtype="float32"),
         node("0.combine", [], {4: image}),
-        node(f"1.{operator}", inputs, {5: image}, **given),
-        node("1.fetch", [5], {6: image}, name="z", col=0),
+        node("1.full_int_array", [], {5: type_of("int64", [2])}, value=[0, 2], dtype="int64"),
+        node(f"1.{operator}", inputs, {6: image}, **given),
+        node("1.fetch", [6], {7: image}, name="z", col=0),
     ]
     with pytest.raises(LegalizationError, match=re.escape(message)):
         _legal(load_model(write_pir(tmp_path / "m.json", nodes)))

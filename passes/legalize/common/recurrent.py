@@ -195,6 +195,9 @@ def reversed_steps(builder: CoreBuilder, x: SSAValue) -> SSAValue:
     return builder.slice(x, starts, dims, [-1, *[1] * (len(dims) - 1)])
 
 
+_MOST_LAYERS = 1024
+
+
 def flat_weights(
     builder: Legalizer,
     parameters: SSAValue,
@@ -208,6 +211,8 @@ def flat_weights(
     For each layer and direction the weights of input and state, and their biases, of one vector:
     the weights of all, then their biases.
     """
+    if not 1 <= layers <= _MOST_LAYERS:
+        builder.refuse(f"{layers} layers", f"1 to {_MOST_LAYERS}")
     rows, place = gates * hidden, 0
     found: list[list[SSAValue]] = []
     sizes: list[Sequence[Sequence[int]]] = []

@@ -46,8 +46,8 @@ def legalize_pool(builder: PaddleLegalizer) -> Results:
 def _counts(builder: PaddleLegalizer, sizes: Sequence[Expr]) -> Sequence[int]:
     """How many windows fill each dimension of an adaptive pool."""
     numbers = constants(sizes)
-    if numbers is None:
-        builder.refuse("an open number of windows", "a known one")
+    if numbers is None or not all(0 < number < 1 << 16 for number in numbers):
+        builder.refuse(f"an adaptive pool of {numbers or 'open'} windows", "known, positive ones")
     return numbers
 
 
