@@ -191,6 +191,19 @@ def unranked(value: SSAValue) -> Attribute:
     return UnrankedTensorType(element_type(value))
 
 
+def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """True if two places of a tensor may be one: a stride is less than what the finer ones span."""
+    if 0 in sizes:
+        return False
+    reach = 0
+    for stride, size in sorted(zip(strides, sizes, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += (size - 1) * stride
+    return False
+
+
 def can_view(sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> bool:
     """
     True if a tensor of these sizes and strides can be seen in another shape without a copy.

@@ -35,7 +35,15 @@ from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.main import State, fresh, main_module
-from lowerdeck.frontends.pt2.aliases import VIEWS, Alias, AliasError, can_view, read_all, unranked
+from lowerdeck.frontends.pt2.aliases import (
+    VIEWS,
+    Alias,
+    AliasError,
+    can_view,
+    overlaps,
+    read_all,
+    unranked,
+)
 from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.pt2.sizes import size_of
@@ -508,7 +516,10 @@ class _Importer:
         )
 
     def _shows_twice(self, meta: Mapping[str, Any]) -> bool:
-        """True if a dimension shows the same elements again and again."""
+        """True if a tensor shows the same elements again and again, as far as it is known."""
+        sizes, strides = (self._numbers(meta[key]) for key in ("sizes", "strides"))
+        if sizes is not None and strides is not None:
+            return overlaps(sizes, strides)
         pairs = zip(meta["sizes"], meta["strides"], strict=True)
         return any(
             size_of(stride, self.symbols) == 0 and size_of(size, self.symbols) not in (0, 1)

@@ -339,6 +339,9 @@ class Operators:
 
     def _shows_twice(self, op: Pt2Op) -> bool:
         """True for a view that repeats elements."""
+        if op.op_type == "aten.unfold.default":
+            size, step = op.argument("size"), op.argument("step")
+            return not isinstance(size, int) or not isinstance(step, int) or size > step
         if op.op_type.split(".")[1] not in ("expand", "expand_as", "broadcast_to"):
             return False
         sizes = [product(self.follower.dims(v)) for v in (op.operands[0], op.results[0])]

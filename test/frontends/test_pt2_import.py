@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.types import bf16, element_type, f16, f32, f64, i1,
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.pt2.aliases import can_view
+from lowerdeck.frontends.pt2.aliases import can_view, overlaps
 from lowerdeck.passes.legalize.pt2.framework import Pt2Walk
 from lowerdeck.passes.legalize.pt2.promotion import promoted, promoted_elements
 from lowerdeck.passes.legalize.walk import LegalizationError
@@ -60,6 +60,24 @@ def test_sizes_are_multiplied_and_rounded_as_floats() -> None:
         assert wide.tolist() == [[[1, 1, 3, 5], [2, 2, 4, 6]]]
         assert times.tolist() == (x * 9).tolist()
         np.testing.assert_allclose(quotient, x / 1.5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "expected"),
+    [
+        ([3, 4], [4, 1], False),
+        ([4, 3], [1, 4], False),
+        ([3, 2], [1, 1], True),
+        ([2, 2], [0, 1], True),
+        ([1, 2], [0, 1], False),
+        ([0, 2], [1, 1], False),
+        ([2, 2], [2, 1], False),
+    ],
+)
+def test_where_strides_show_elements_twice(
+    sizes: list[int], strides: list[int], expected: bool
+) -> None:
+    assert overlaps(sizes, strides) == expected
 
 
 @pytest.mark.parametrize(

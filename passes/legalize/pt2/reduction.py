@@ -136,7 +136,8 @@ def legalize_any(builder: Pt2Legalizer) -> Results:
     x = builder.value()
     truth = x if x.element == i1 else x.ne(builder.known(0, x.element))
     axes, keep = _axes(builder, x.value)
-    return [truth.reduce("max" if builder.name == "any" else "min", axes, keep).value]
+    found = truth.reduce("max" if builder.name == "any" else "min", axes, keep)
+    return [found.cast(builder.element()).value]  # of bytes, a byte
 
 
 @legalizes("count_nonzero")
