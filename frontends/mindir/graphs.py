@@ -331,6 +331,8 @@ class Evaluator(NodeEvaluator):
         ways: dict[str, Leaf] = {}
         end = self._expand(self._run(inside, trial), trial, inner, frozenset())
         _find_ways(end, jump.graph, ways)
+        if not ways:
+            raise MindirError(f"the loop of graph '{jump.graph}' has no end")
         zeros = {
             way: [self._zeros(leaf, block) for leaf in leaves(found.carried, self._counted)]
             for way, found in ways.items()

@@ -305,6 +305,23 @@ def test_attributes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     assert "a shape of 2 dimensions" in str(error.value)
 
 
+def test_a_loop_that_nothing_leaves_is_refused(tmp_path: Path) -> None:
+    main, head = Graph("main", x=V), Graph("head", x=V)
+    main.result(main.node("head", main["x"], type_=V))
+    largest = head.node("Max", head["x"])
+    is_large = head.node("Greater", largest, head.constant(np.array(2.0, np.float32)), type_=TRUTH)
+    arms = [head.node("Partial", name, head["x"]) for name in ("more", "less")]
+    chosen = head.node("Switch", is_large, *arms)
+    head.result(head.node(chosen, type_=V))
+    again: list[Graph] = []
+    for name, factor in (("more", 3), ("less", 2)):
+        arm = Graph(name, x=V)
+        scaled = arm.node("Muls", arm["x"], arm.constant(factor), type_=V)
+        again.append(arm.result(arm.node("head", scaled, type_=V)))
+    with pytest.raises(FrontendError, match="the loop of graph 'head' has no end"):
+        load_model(write(tmp_path / "m.mindir", main, head, *again))
+
+
 def test_too_few_inputs_are_refused(tmp_path: Path) -> None:
     for primitive in ("TupleGetItem", "Depend", "Load", "Switch", "Partial", "UpdateState"):
         main = Graph("main", x=V)
