@@ -77,7 +77,8 @@ def _half_of(word: int, shift: int) -> Any:
 def _dot_of_halves(left: Array, right: Array) -> Array:
     """The product of matrices of words of two numbers of bf16 each."""
     parts = [(_halves_of(left, shift), _halves_of(right, shift)) for shift in (0, 16)]
-    return sum((a.astype(np.float64) @ b for a, b in parts), np.float64(0)).astype(np.float32)
+    total: Array = np.asarray(sum((a.astype(np.float64) @ b for a, b in parts), np.float64(0)))
+    return total.astype(np.float32)
 
 
 def _dot_of_bytes(unsigned: Array, signed: Array) -> Array:

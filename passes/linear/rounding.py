@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import ml_dtypes
 import numpy as np
@@ -67,8 +68,8 @@ def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Arra
     diagonal = np.diagonal(moments)
     damped = moments + np.eye(len(moments)) * max(_DAMPING * diagonal.mean(), np.finfo(float).tiny)
     try:
-        inverse: Array = np.linalg.inv(damped)
-        upper: Array = np.linalg.cholesky(inverse).T
+        inverse = cast("Array", np.linalg.inv(damped))
+        upper = cast("Array", np.linalg.cholesky(inverse).T)
     except np.linalg.LinAlgError:
         return plain
     rows, columns = array.shape

@@ -533,7 +533,7 @@ def test_native_is_described_by_the_processor(
     monkeypatch: pytest.MonkeyPatch, vendor: str, family: int, per_cycle: float
 ) -> None:
     """Zen 4 has the features of others and units of half the width."""
-    flags = " ".join(sorted(targets.target_named("x86-64-vnni").features))
+    flags = " ".join(sorted(targets.target_named("x86-64-zen4").features))
     lines = [f"flags\t\t: {flags}", f"vendor_id\t: {vendor}", f"cpu family\t: {family}"]
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(targets, "_cpu_lines", lambda: lines)
