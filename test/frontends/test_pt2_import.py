@@ -175,6 +175,21 @@ def test_elements_are_mirrored_before_some_are_taken_away(
     assert np.asarray(found["y"]).tolist() == [places]
 
 
+@pytest.mark.parametrize(
+    ("decimals", "expected"),
+    [(1, [0.2, -12.3]), (-1, [0.0, -10.0]), (10**9, [np.nan, np.nan]), (-400, [np.nan, np.nan])],
+)
+def test_numbers_are_rounded_to_decimals(
+    tmp_path: Path, decimals: int, expected: list[float]
+) -> None:
+    """As PyTorch has it with a power of ten that is infinite: infinity / infinity, and 0 * it."""
+    nodes = [node("round.decimals", "y", self="x", decimals={"as_int": decimals})]
+    tensors = {"x": meta("f4", [2]), "y": meta("f4", [2])}
+    call = _legal(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {})))
+    found = call({"x": np.array([0.25, -12.345], np.float32)})
+    np.testing.assert_allclose(np.asarray(found["y"]), expected, rtol=1e-6)
+
+
 def test_a_nan_is_the_first_extremum_also_behind_infinities(tmp_path: Path) -> None:
     nodes = [
         node(f"arg{kind}.default", kind, self="x", dim={"as_int": 1}) for kind in ("max", "min")

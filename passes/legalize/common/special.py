@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from lowerdeck.dialects.core.elementwise import AtanOp, ErfOp, SinhOp, SqrtOp, UnaryOp
 from lowerdeck.dialects.core.types import f16, f64
@@ -46,6 +47,21 @@ def logaddexp(x: TensorValue, y: TensorValue, unit: float = 1.0) -> TensorValue:
     gap = -(x - y).abs()
     found = x.maximum(y) + log1p((gap * unit).exp()) / unit
     return (x.eq(y) & x.abs().eq(math.inf)).where(x, found)
+
+
+def round_at(x: TensorValue, decimals: int) -> TensorValue:
+    """Floats to so many decimals, or tens, hundreds and so on if negative; halves to even."""
+    if not decimals:
+        return x.round()
+    factor = power_of_ten(abs(decimals))
+    return (x * factor).round() / factor if decimals > 0 else (x / factor).round() * factor
+
+
+def power_of_ten(exponent: int) -> float:
+    """Infinite where no double is so large."""
+    if exponent < 0:
+        return 10.0**exponent
+    return float(10**exponent) if exponent <= sys.float_info.max_10_exp else math.inf
 
 
 def rounded(x: TensorValue) -> TensorValue:

@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.mxnet.schema import schemas
 from lowerdeck.passes.legalize.common.activation import softsign
 from lowerdeck.passes.legalize.common.functions import PAIRS
-from lowerdeck.passes.legalize.common.special import apply, rounded
+from lowerdeck.passes.legalize.common.special import apply, power_of_ten, rounded
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.pt2.applied import pairs
@@ -100,7 +100,7 @@ def _rounded_at(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     decimals = builder.integer("decimals")
     if not decimals:
         return x.round()
-    factor = 10.0**decimals
+    factor = power_of_ten(decimals)
     return (x * factor).round() / factor
 
 

@@ -37,6 +37,7 @@ from lowerdeck.passes.legalize.common.special import (
     erfinv,
     expm1,
     lgamma,
+    round_at,
 )
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
@@ -212,13 +213,7 @@ def legalize_round(builder: PaddleLegalizer) -> Results:
     if not is_float(x.element):
         return x.value
     decimals = builder.integer("decimals")
-    if builder.is_old:
-        return round_away(x).value
-    if not decimals:
-        return x.round().value
-    factor = float(10 ** abs(decimals))
-    y = (x * factor).round() / factor if decimals > 0 else (x / factor).round() * factor
-    return y.value
+    return (round_away(x) if builder.is_old else round_at(x, decimals)).value
 
 
 @legalizes("isclose", "allclose")

@@ -44,6 +44,7 @@ from lowerdeck.passes.legalize.common.special import (
     is_negative,
     log1p,
     logaddexp,
+    round_at,
 )
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
@@ -364,12 +365,7 @@ def legalize_rounding(builder: Pt2Legalizer) -> Results:
         case "ceil":
             y = x.ceil()
         case "round":
-            factor = float(10 ** abs(decimals))
-            y = x.round()
-            if decimals > 0:
-                y = (x * factor).round() / factor
-            elif decimals < 0:
-                y = (x / factor).round() * factor
+            y = round_at(x, decimals)
         case _:
             y = _truncated(x)
     return [(x - y if builder.name == "frac" else y).value]
