@@ -322,6 +322,19 @@ def test_a_loop_that_nothing_leaves_is_refused(tmp_path: Path) -> None:
         load_model(write(tmp_path / "m.mindir", main, head, *again))
 
 
+def test_a_transposed_convolution_to_another_rank_is_refused(tmp_path: Path) -> None:
+    main = Graph("main", x=(FLOAT, [1, 1, 2, 2]))
+    weight = main.parameter("w", np.ones((1, 1, 2, 2), np.float32))
+    size = main.constant((1, 1, 3))
+    main.result(main.node("Conv2DTranspose", main["x"], weight, size, type_=(FLOAT, [1, 1, 3, 3])))
+    given = {"Conv2DTranspose": {"pad_mode": 2, "pad": 0, "stride": 1, "dilation": 1, "group": 1}}
+    module = load_model(write(tmp_path / "m.mindir", main, attributes=given))
+    (function,) = module.body.block.ops
+    assert isinstance(function, func.FuncOp)
+    with pytest.raises(LegalizationError, match="of 2 and 1 dimensions, expected 2 each"):
+        MindirWalk(function).run()
+
+
 def test_too_few_inputs_are_refused(tmp_path: Path) -> None:
     for primitive in ("TupleGetItem", "Depend", "Load", "Switch", "Partial", "UpdateState"):
         main = Graph("main", x=V)

@@ -190,6 +190,14 @@ def test_numbers_are_rounded_to_decimals(
     np.testing.assert_allclose(np.asarray(found["y"]), expected, rtol=1e-6)
 
 
+def test_an_adaptive_pool_of_very_many_windows_is_refused(tmp_path: Path) -> None:
+    nodes = [node("adaptive_avg_pool1d.default", "y", self="x", output_size={"as_ints": [3000]})]
+    tensors = {"x": meta("f4", [1, 1, 4096]), "y": meta("f4", [1, 1, 3000])}
+    module = load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {}))
+    with pytest.raises(LegalizationError, match="3000 windows in an adaptive pool"):
+        _legal(module)
+
+
 def test_a_nan_is_the_first_extremum_also_behind_infinities(tmp_path: Path) -> None:
     nodes = [
         node(f"arg{kind}.default", kind, self="x", dim={"as_int": 1}) for kind in ("max", "min")

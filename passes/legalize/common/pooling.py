@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product as cartesian
+from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -120,6 +121,9 @@ def tap(
 
 # Adaptive pools
 
+_MOST_WINDOWS = 2048
+"""Each window is a few ops."""
+
 
 def adaptive_ranges(dim: Expr, size: int) -> list[tuple[Expr, Expr]]:
     """The first element of each of `size` windows that fill a dimension, and the one after it."""
@@ -146,10 +150,16 @@ def adaptive_pool(builder: CoreBuilder, x: SSAValue, sizes: Sequence[int], kind:
     if all(size == 1 for size in sizes):
         is_mean = kind == "mean"
         return mean(builder, x, axes, True) if is_mean else builder.reduce(kind, x, axes, True)
+    _limit(max(sizes))
     for axis, size in zip(axes, sizes, strict=True):
         if dims_of(x)[axis] != size:
             x = adaptive(builder, x, axis, dims_of(x)[axis], size, kind)
     return x
+
+
+def _limit(windows: int) -> None:
+    if windows > _MOST_WINDOWS:
+        refuse(f"{windows} windows in an adaptive pool", f"at most {_MOST_WINDOWS}")
 
 
 def adaptive_places(
@@ -162,6 +172,7 @@ def adaptive_places(
     lead, space = dims_of(x)[:2], dims_of(x)[2:]
     if constants(space) is None:
         builder.refuse("places in an adaptive pool of an open size", "a known size")
+    _limit(prod(sizes))
     number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
     places = number.broadcast(dims_of(x)).value
     values: list[TensorValue] = []

@@ -76,6 +76,10 @@ def legalize_transposed_convolution(builder: MindirLegalizer) -> Results:
         size = builder.exprs_of("input_size")[2:]
     else:
         size = _transposed_size(builder, x, kernel, strides, dilations)
+    if (len(kernel), len(size)) != (rank, rank):
+        builder.refuse(
+            f"a window and a result of {len(kernel)} and {len(size)} dimensions", f"{rank} each"
+        )
     window = _window(builder, kernel, strides, dilations, size, "pad")
     begin, end = window.begin, window.end
     if builder.pad_mode() == "same":
