@@ -151,10 +151,14 @@ def batch(
     if progress is not None:
         progress(None, rows, total)
     _check_errors(folder, tasks, failed, settings)
-    told: Callable[[int], None] | None = None
-    if engine is None and progress is not None:
-        told = lambda count: progress(None, rows + count, total)  # noqa: E731
-    work = partial(_computed, model, settings, told)
+
+    def tell(count: int) -> None:
+        """Rows of the task that runs, on top of those that are done."""
+        if progress is not None:
+            progress(None, rows + count, total)
+
+    is_told = engine is None and progress is not None
+    work = partial(_computed, model, settings, tell if is_told else None)
     for task, future in (engine or InProcess()).deal(work, map(_absolute, left)):
         try:
             done = future.result()

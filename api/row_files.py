@@ -343,6 +343,7 @@ def _table(path: str, inputs: Sequence[TensorInfo], start: int, stop: int) -> tu
         table = arrow.concat_tables([_row_group(path, version, names, k) for k in needed])
         return table.slice(start - firsts[needed[0]], stop - start), firsts[-1]
     except (OSError, ValueError, NotImplementedError) as error:
+        # pyarrow's errors are of these classes; the last one is for what it cannot decode.
         raise BatchError(f"{path}: cannot be read: {error}") from None
 
 
