@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType
@@ -56,6 +57,37 @@ class Function:
 
     text: str
     calls: frozenset[str] = frozenset()
+
+
+_HEAD = re.compile(r"(?P<before>static .*?)(?P<name>\w+)\((?P<parameters>[^()]*)\) \{\n")
+
+
+def by_address(text: str, types: Collection[str]) -> str:
+    """
+    The definition of a function whose parameters of types come by address, behind a macro that
+    passes values: how a vector of several registers is passed differs between versions of gcc,
+    which says so for each such function, also where all its calls are inlined.
+    """
+    head = _HEAD.match(text)
+    if head is None:
+        return text
+    split = [parameter.rpartition(" ") for parameter in head["parameters"].split(", ")]
+    if types.isdisjoint(type_ for type_, _, _ in split):
+        return text
+    name, wide = head["name"], {word: type_ for type_, _, word in split if type_ in types}
+    parameters = ", ".join(
+        f"const {type_} *{word}_at" if word in wide else f"{type_} {word}"
+        for type_, _, word in split
+    )
+    arguments = ", ".join(
+        f"(const {type_}[]){{{word}}}" if word in wide else word for type_, _, word in split
+    )
+    words = ", ".join(word for _, _, word in split)
+    values = "".join(f"  {type_} {word} = *{word}_at;\n" for word, type_ in wide.items())
+    return (
+        f"#define {name}({words}) {name}_by_address({arguments})\n"
+        f"{head['before']}{name}_by_address({parameters}) {{\n{values}{text[head.end() :]}"
+    )
 
 
 def guarded(builtin: Builtin | None, own: Sequence[str], plain: Sequence[str]) -> list[str]:

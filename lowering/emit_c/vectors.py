@@ -68,6 +68,7 @@ from lowerdeck.lowering.emit_c.vector_movement import (
 from lowerdeck.lowering.emit_c.vector_types import (
     STEMS,
     Function,
+    by_address,
     type_name,
     unsigned_type,
     vector_name,
@@ -192,8 +193,7 @@ def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
             if (name := function_name(op)) is not None:
                 called.add(name)
     found = sorted({type_ for type_ in types.values() if lanes_of(type_)}, key=vector_name)
-    definitions = _definitions(found, called, target.isa, rows)
-    return _ABI + definitions if any(_is_wide(type_, target) for type_ in found) else definitions
+    return _definitions(found, called, target, rows)
 
 
 _ABI = """\
@@ -204,18 +204,19 @@ _ABI = """\
 """
 
 
-def _is_wide(type_: Attribute, target: Target) -> bool:
+def _is_wide(scalar: Attribute, lanes: int, target: Target) -> bool:
     """True if a vector takes more than one register."""
-    return STEMS[scalar_of(type_)][2] * lanes_of(type_) > 4 * target.lanes
+    return STEMS[scalar][2] * lanes > 4 * target.lanes
 
 
 def _definitions(
     types: Sequence[Attribute],
     called: set[str],
-    isa: Isa,
+    target: Target,
     rows: Collection[tuple[Attribute, int, int]],
 ) -> str:
     """The types, with the integers that their bits are, and functions, those they call first."""
+    isa = target.isa
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
     for scalar, lanes in list(wanted):
         # Selecting goes through the integers of the same bits, and half precision through those
@@ -245,12 +246,15 @@ def _definitions(
         if name in called:
             needed.insert(0, name)
             called |= function.calls
-    parts = [
+    wide = {type_name(*each) for each in wanted if _is_wide(*each, target)}
+    parts = [_ABI] if wide else []
+    parts += [
         _once(f"{STEMS[scalar][0].upper()}X{lanes}", _definition(scalar, lanes))
         for scalar, lanes in wanted
     ]
     parts += [
-        _once(name.removeprefix("lowerdeck_").upper(), functions[name].text) for name in needed
+        _once(name.removeprefix("lowerdeck_").upper(), by_address(functions[name].text, wide))
+        for name in needed
     ]
     return "\n".join(parts)
 
