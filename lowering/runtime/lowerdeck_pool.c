@@ -36,7 +36,6 @@ typedef struct patience {
   int64_t spin, awake;
 } patience;
 
-static const patience AT_ONCE = {0, 0};
 /* Who is waited for so long at a barrier, or by any of more threads than cores, has probably no core. */
 static const patience SHORT = {10000, 50000};
 static const patience IN_RUN = {100000, 150000};
@@ -236,10 +235,11 @@ static void wait_for_worker(lowerdeck_team *team, int number, const padded_word 
   cpu_set_t all, own;
   if (core >= 0 && core < CPU_SETSIZE && !is_running(thread, word, old) &&
       pthread_getaffinity_np(thread, sizeof all, &all) == 0 && CPU_ISSET((size_t)core, &all)) {
+    const patience none = {0, 0};
     CPU_ZERO(&own);
     CPU_SET((size_t)core, &own);
     move(thread, &own, &all);
-    wait_for_change(team, word, old, AT_ONCE);
+    wait_for_change(team, word, old, none);
     /* Else it waits here for its turn, only to find then that it has to leave. */
     move_off(thread, current_core(), &all);
     return;
