@@ -41,6 +41,9 @@ _left = 0
 
 _most_left = _MOST_LEFT
 
+_others_froze = False
+"""To count what is frozen, Python goes through all of it: done no more once there was any."""
+
 
 def _settle() -> None:
     """
@@ -48,8 +51,9 @@ def _settle() -> None:
     vain, and a process that compiles one model ends before there is a need. Of many models, some
     together are looked at. Who has frozen objects has chosen when to look at others.
     """
-    global _left, _most_left
-    if gc.get_freeze_count():
+    global _left, _most_left, _others_froze
+    _others_froze = _others_froze or gc.get_freeze_count() > 0
+    if _others_froze:
         return
     _left += gc.get_count()[0]
     if _left > _most_left:

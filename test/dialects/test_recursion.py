@@ -61,6 +61,26 @@ def test_what_another_has_frozen_stays_so() -> None:
             gc.unfreeze()
 
 
+FROZEN = """
+import gc
+from lowerdeck.dialects.recursion import working_on_modules
+
+gc.freeze()
+gc.disable()
+counted, count = [], gc.get_freeze_count
+gc.get_freeze_count = lambda: counted.append(count()) or counted[-1]
+for _ in range(10):
+    gc.enable()
+    with working_on_modules():
+        pass
+assert len(counted) == 1 and count() >= counted[0] > 0
+"""
+
+
+def test_what_is_frozen_is_counted_once() -> None:
+    subprocess.run([sys.executable, "-c", FROZEN], check=True)
+
+
 def test_collecting_that_was_off_stays_off() -> None:
     gc.disable()
     try:
