@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import f32
-from lowerdeck.lowering.emit_c.vector_types import STEMS, Function, guarded, type_name
+from lowerdeck.lowering.emit_c.vector_types import STEMS, VectorFunction, guarded, type_name
 from lowerdeck.lowering.targets.isa import Isa
 
 
-def any_lane(scalar: Attribute, lanes: int, isa: Isa) -> str:
+def any_lane(scalar: Attribute, lanes: int, isa: Isa) -> VectorFunction:
     """A mask is not zero: as few numbers of 64 bits as its bits make."""
     name = type_name(scalar, lanes)
     count = max(STEMS[scalar][2] * lanes // 8, 1)
@@ -21,11 +23,10 @@ def any_lane(scalar: Attribute, lanes: int, isa: Isa) -> str:
     ]
     builtin = isa.functions.get(("any", STEMS[scalar][0], lanes))
     own = [] if builtin is None else [f"  return {builtin.call} != 0;"]
-    lines = [f"static inline bool {name}_any({name} mask) {{", *guarded(builtin, own, plain)]
-    return "\n".join([*lines, "}", ""])
+    return VectorFunction("bool", ((name, "mask"),), guarded(builtin, own, plain))
 
 
-def rounding_or_root(function: str, scalar: Attribute, lanes: int, isa: Isa) -> Function:
+def rounding_or_root(function: str, scalar: Attribute, lanes: int, isa: Isa) -> VectorFunction:
     """
     By the instruction, where there is one. Adding what has no place for a fraction rounds, too;
     what is below or above is the next integer then.
@@ -36,59 +37,59 @@ def rounding_or_root(function: str, scalar: Attribute, lanes: int, isa: Isa) -> 
     calls: frozenset[str] = frozenset()
     if function == "sqrt":
         suffix = "f" if scalar == f32 else ""
-        plain = (
-            f"  {name} r = x;\n"
-            f"  for (int k = 0; k < {lanes}; k++) r[k] = sqrt{suffix}(x[k]);\n"
-            "  return r;\n"
-        )
+        plain = [
+            f"  {name} r = x;",
+            f"  for (int k = 0; k < {lanes}; k++) r[k] = sqrt{suffix}(x[k]);",
+            "  return r;",
+        ]
     elif function == "rint":
         limit = "0x1p23f" if scalar == f32 else "0x1p52"
         sign = "INT32_MIN" if scalar == f32 else "INT64_MIN"
-        plain = (
-            f"  const {bits} sign = ({bits})x & ({sign} - ({bits}){{0}});\n"
-            f"  const {name} magnitude = ({name})(({bits})x ^ sign);\n"
-            f"  const {name} limit = {limit} - ({name}){{0}};\n"
-            f"  const {bits} rounded = ({bits})((magnitude + limit) - limit) | sign;\n"
-            f"  return {name}_select(magnitude < limit, ({name})rounded, x);\n"
-        )
+        plain = [
+            f"  const {bits} sign = ({bits})x & ({sign} - ({bits}){{0}});",
+            f"  const {name} magnitude = ({name})(({bits})x ^ sign);",
+            f"  const {name} limit = {limit} - ({name}){{0}};",
+            f"  const {bits} rounded = ({bits})((magnitude + limit) - limit) | sign;",
+            f"  return {name}_select(magnitude < limit, ({name})rounded, x);",
+        ]
         calls = frozenset({f"{name}_select"})
     else:
         one = "1.0f" if scalar == f32 else "1.0"
         operator, correction = (">", "-") if function == "floor" else ("<", "+")
         sign = "INT32_MIN" if scalar == f32 else "INT64_MIN"
         # A zero keeps the sign of what it was made of.
-        plain = (
-            f"  const {bits} sign = ({bits})x & ({sign} - ({bits}){{0}});\n"
-            f"  const {name} nearest = {name}_rint(x);\n"
-            f"  const {name} other = nearest {correction} {one};\n"
-            f"  const {name} r = {name}_select(nearest {operator} x, other, nearest);\n"
-            f"  return ({name})(({bits})r | sign);\n"
-        )
+        plain = [
+            f"  const {bits} sign = ({bits})x & ({sign} - ({bits}){{0}});",
+            f"  const {name} nearest = {name}_rint(x);",
+            f"  const {name} other = nearest {correction} {one};",
+            f"  const {name} r = {name}_select(nearest {operator} x, other, nearest);",
+            f"  return ({name})(({bits})r | sign);",
+        ]
         calls = frozenset({f"{name}_select", f"{name}_rint"})
-    text = f"static inline {name} {name}_{function}({name} x) {{\n"
-    text += _by_function(function, scalar, lanes, isa, plain)
-    return Function(text + "}\n", calls)
+    body = _by_function(function, scalar, lanes, isa, plain)
+    return VectorFunction(name, ((name, "x"),), body, calls)
 
 
-def _by_function(function: str, scalar: Attribute, lanes: int, isa: Isa, plain: str) -> str:
+def _by_function(
+    function: str, scalar: Attribute, lanes: int, isa: Isa, plain: Sequence[str]
+) -> list[str]:
     """The body of a function that there may be an instruction for."""
     builtin = isa.functions.get((function, STEMS[scalar][0], lanes))
     own = [] if builtin is None else [f"  return {builtin.call};"]
-    return "\n".join([*guarded(builtin, own, plain.splitlines()), ""])
+    return guarded(builtin, own, plain)
 
 
-def float_extremum(scalar: Attribute, lanes: int, kind: str, operator: str, isa: Isa) -> Function:
+def float_extremum(
+    scalar: Attribute, lanes: int, kind: str, operator: str, isa: Isa
+) -> VectorFunction:
     """A maximum or minimum."""
     name = type_name(scalar, lanes)
-    plain = f"  return {name}_select(a {operator} b, a, b);\n"
-    text = _by_function(kind, scalar, lanes, isa, plain)
-    return Function(
-        f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n{text}}}\n",
-        frozenset({f"{name}_select"}),
-    )
+    select = f"{name}_select"
+    body = _by_function(kind, scalar, lanes, isa, [f"  return {select}(a {operator} b, a, b);"])
+    return VectorFunction(name, ((name, "a"), (name, "b")), body, frozenset({select}))
 
 
-def dot_pairs(name: str, lanes: int, isa: Isa) -> str:
+def dot_pairs(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products of the two halves of each lane, and a total."""
     low = " * ".join(f"(({name})((lowerdeck_u32x{lanes}){x} << 16) >> 16)" for x in "ab")
     lines = [f"  return c + {low} + (a >> 16) * (b >> 16);"]
@@ -99,11 +100,10 @@ def dot_pairs(name: str, lanes: int, isa: Isa) -> str:
         if "pairs" in call:
             own.insert(0, f"  typedef short pairs __attribute__((vector_size({4 * lanes})));")
         lines = guarded(builtin, own, lines)
-    head = f"static inline {name} {name}_dot_pairs({name} a, {name} b, {name} c) {{"
-    return "\n".join([head, *lines, "}", ""])
+    return VectorFunction(name, ((name, "a"), (name, "b"), (name, "c")), lines)
 
 
-def dot_quads(name: str, lanes: int, isa: Isa) -> str:
+def dot_quads(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products of the four bytes of each lane, those of `a` without signs, and a total."""
     unsigned = f"lowerdeck_u32x{lanes}"
     terms = [
@@ -114,11 +114,12 @@ def dot_quads(name: str, lanes: int, isa: Isa) -> str:
     plain.append("  return r;")
     builtin = isa.quads.get(lanes)
     own = [] if builtin is None else [f"  return {builtin.call.format('a', 'b', name)};"]
-    head = f"static inline {name} {name}_dot_quads({name} a, {name} b, {name} c) {{"
-    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+    return VectorFunction(
+        name, ((name, "a"), (name, "b"), (name, "c")), guarded(builtin, own, plain)
+    )
 
 
-def dot_halves(name: str, lanes: int, isa: Isa) -> str:
+def dot_halves(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products of the two numbers of bf16 in each lane, and a total in f32."""
     words, unsigned = f"lowerdeck_i32x{lanes}", f"lowerdeck_u32x{lanes}"
     low = " * ".join(f"({name})(({unsigned}){x} << 16)" for x in "ab")
@@ -126,11 +127,12 @@ def dot_halves(name: str, lanes: int, isa: Isa) -> str:
     builtin = isa.halves.get(lanes)
     own = [] if builtin is None else [f"  {builtin.call};", "  return c;"]
     plain = [f"  return {high} + ({low} + c);"]
-    head = f"static inline {name} {name}_dot_halves({words} a, {words} b, {name} c) {{"
-    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+    return VectorFunction(
+        name, ((words, "a"), (words, "b"), (name, "c")), guarded(builtin, own, plain)
+    )
 
 
-def widen_pairs(name: str, lanes: int, isa: Isa) -> str:
+def widen_pairs(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Twice as many bytes as lanes, with their signs, as halves of lanes."""
     words = f"typedef int16_t words __attribute__((vector_size({4 * lanes})));"
     own: list[str] = []
@@ -141,11 +143,10 @@ def widen_pairs(name: str, lanes: int, isa: Isa) -> str:
         f"  return ({name})((lowerdeck_u32x{lanes})(wide >> 8) << 16) | low;",
     ]
     plain.insert(0, f"  const {name} wide = __builtin_convertvector(x, {name});")
-    head = f"static inline {name} {name}_widen_pairs(lowerdeck_i16x{lanes} x) {{"
-    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+    return VectorFunction(name, ((f"lowerdeck_i16x{lanes}", "x"),), guarded(builtin, own, plain))
 
 
-def multiply_high(name: str, lanes: int, isa: Isa) -> str:
+def multiply_high(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products in 64 bits, of which bits from 31 on are kept: even lanes, then odd ones."""
     plain = [
         f"  {name} r;",
@@ -163,28 +164,24 @@ def multiply_high(name: str, lanes: int, isa: Isa) -> str:
             f"  const words odd = ((words){builtin.call.format(*odd)} + half) << 1;",
             f"  return ({name})((even & low) | (odd & ~low));",
         ]
-    head = f"static inline {name} {name}_multiply_high({name} a, {name} b) {{"
-    return "\n".join([head, *guarded(builtin, own, plain), "}", ""])
+    return VectorFunction(name, ((name, "a"), (name, "b")), guarded(builtin, own, plain))
 
 
-def divide_by_power(name: str, lanes: int) -> str:
+def divide_by_power(name: str, lanes: int) -> VectorFunction:
     """Rounded down, then up where more than half is cut off, or half of what is not negative."""
     unsigned = f"lowerdeck_u32x{lanes}"
     lines = [
-        f"static inline {name} {name}_divide_by_power({name} a, {name} n) {{",
         f"  const {name} mask = ({name})((1u << ({unsigned})n) - 1u);",
         "  return (a >> n) - ((a & mask) > (mask >> 1) - (a >> 31));",
-        "}",
-        "",
     ]
-    return "\n".join(lines)
+    return VectorFunction(name, ((name, "a"), (name, "n")), lines)
 
 
-def integer_extrema(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
+def integer_extrema(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, VectorFunction]:
     """Signed and unsigned ones."""
     stem = STEMS[scalar][0]
     name, unsigned = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_u{stem[1:]}x{lanes}"
-    found: dict[str, Function] = {}
+    found: dict[str, VectorFunction] = {}
     for kind, operator in (("max", ">"), ("min", "<")):
         for sign, type_ in (("s", name), ("u", unsigned)):
             plain = [
@@ -193,19 +190,19 @@ def integer_extrema(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Functi
             ]
             builtin = isa.functions.get((f"{kind}{sign}", stem, lanes))
             own = [] if builtin is None else [f"  return ({name}){builtin.call};"]
-            head = f"static inline {name} {name}_{kind}{sign}i({name} a, {name} b) {{"
-            text = "\n".join([head, *guarded(builtin, own, plain), "}", ""])
-            found[f"{name}_{kind}{sign}i"] = Function(text)
+            body = guarded(builtin, own, plain)
+            found[f"{name}_{kind}{sign}i"] = VectorFunction(name, ((name, "a"), (name, "b")), body)
     return found
 
 
-def combination(scalar: Attribute, lanes: int, kind: str, form: str) -> str:
+def combination(
+    scalar: Attribute, lanes: int, form: str, calls: frozenset[str] = frozenset()
+) -> VectorFunction:
     """Halves upon each other, until the first lane holds all."""
-    name = type_name(scalar, lanes)
-    lines = [f"static inline {STEMS[scalar][1]} {name}_reduce_{kind}({name} x) {{"]
+    name, lines = type_name(scalar, lanes), list[str]()
     half = lanes // 2
     while half:
         moved = ", ".join(str((lane + half) % lanes) for lane in range(lanes))
         lines.append(f"  x = {form.format('x', f'__builtin_shufflevector(x, x, {moved})')};")
         half //= 2
-    return "\n".join([*lines, "  return x[0];", "}", ""])
+    return VectorFunction(STEMS[scalar][1], ((name, "x"),), [*lines, "  return x[0];"], calls)

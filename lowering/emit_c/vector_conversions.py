@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.lowering.emit_c.vector_types import (
     STEMS,
-    Function,
+    VectorFunction,
     guarded,
     type_name,
     unsigned_type,
@@ -65,7 +65,7 @@ class Conversion:
         before, after = self._sizes
         return not {self.source, self.target} & {f16, bf16, f32, f64} and before != after
 
-    def text(self, isa: Isa) -> str:
+    def function(self, isa: Isa) -> VectorFunction:
         """The definition."""
         source, target = type_name(self.source, self.lanes), type_name(self.target, self.lanes)
         types = (STEMS[self.source][0], STEMS[self.target][0])
@@ -75,8 +75,7 @@ class Conversion:
         if self.source in (f32, f64) and self.target == IntegerType(64):
             shorter = isa.long_integers.get(self.lanes, "").format(target=target)
             plain = [*shorter.splitlines(), *plain]
-        lines = [f"static inline {target} {self.name}({source} x) {{"]
-        return "\n".join([*lines, *guarded(builtin, own, plain), "}", ""])
+        return VectorFunction(target, ((source, "x"),), guarded(builtin, own, plain))
 
     def _plain(self, target: str) -> list[str]:
         before, after = self._sizes
@@ -165,23 +164,21 @@ class Conversion:
         return f"__attribute__((vector_size({size * self.lanes})))"
 
 
-def half_conversions(half: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
+def half_conversions(half: Attribute, lanes: int, isa: Isa) -> dict[str, VectorFunction]:
     """From vectors of f32 and to them, as the functions of the runtime convert one value."""
     stem = STEMS[half][0]
     narrow, wide = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_f32x{lanes}"
     pairs = f"lowerdeck_i16x{lanes}"
-    found: dict[str, Function] = {}
+    found: dict[str, VectorFunction] = {}
     for old, new, suffix in ((narrow, wide, "f32"), (wide, narrow, stem)):
-        plain = _CONVERSIONS[stem, suffix].format(
-            narrow=narrow, wide=wide, u32=f"lowerdeck_u32x{lanes}"
-        )
+        form = _CONVERSIONS[stem, suffix]
+        body = form.format(narrow=narrow, wide=wide, u32=f"lowerdeck_u32x{lanes}").splitlines()
         builtin = (isa.widening_of_f16 if new == wide else isa.narrowing_to_f16).get(lanes)
         if stem == "f16" and builtin is not None:
             call = builtin.call.format(f"({pairs})x" if new == wide else "x", wide, pairs)
             own = [f"  return ({new}){call};"]
-            plain = "\n".join([*guarded(builtin, own, plain.splitlines()), ""])
-        name = f"{old}_to_{suffix}"
-        found[name] = Function(f"static inline {new} {name}({old} x) {{\n{plain}}}\n")
+            body = guarded(builtin, own, body)
+        found[f"{old}_to_{suffix}"] = VectorFunction(new, ((old, "x"),), body)
     return found
 
 

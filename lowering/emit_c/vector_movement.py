@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.buffer.vector import factors_of, vector_type
-from lowerdeck.lowering.emit_c.vector_types import STEMS, memory_name, type_name
+from lowerdeck.lowering.emit_c.vector_types import STEMS, VectorFunction, memory_name, type_name
 
 
 def transpose_name(scalar: Attribute, lanes: int, rows: int) -> str:
@@ -17,13 +17,11 @@ def transpose_name(scalar: Attribute, lanes: int, rows: int) -> str:
     return f"{name}_transpose" if rows == lanes else f"{name}_interleave{rows}"
 
 
-def selection(scalar: Attribute, lanes: int) -> str:
+def selection(scalar: Attribute, lanes: int) -> VectorFunction:
     """One of two values in each lane, by a mask."""
     name, bits = type_name(scalar, lanes), type_name(IntegerType(8 * STEMS[scalar][2]), lanes)
-    return f"""static inline {name} {name}_select({bits} mask, {name} a, {name} b) {{
-  return ({name})((mask & ({bits})a) | (~mask & ({bits})b));
-}}
-"""
+    chosen = f"  return ({name})((mask & ({bits})a) | (~mask & ({bits})b));"
+    return VectorFunction(name, ((bits, "mask"), (name, "a"), (name, "b")), [chosen])
 
 
 def strided_load(scalar: Attribute, lanes: int, stride: int) -> str:
@@ -72,18 +70,13 @@ def gather(scalar: Attribute, lanes: int) -> str:
     )
 
 
-def scatter(scalar: Attribute, lanes: int) -> str:
+def scatter(scalar: Attribute, lanes: int) -> VectorFunction:
     """To elements some way apart: one by one."""
     name, c_type = type_name(scalar, lanes), STEMS[scalar][1]
-    lines = [f"  x[{lane} * distance] = v[{lane}];" for lane in range(lanes)]
-    return "\n".join(
-        [
-            f"static inline void {name}_scatter(void *memory, int64_t distance, {name} v) {{",
-            f"  {c_type} *const x = memory;",
-            *lines,
-            "}",
-            "",
-        ]
+    lines = [f"  {c_type} *const x = memory;"]
+    lines += [f"  x[{lane} * distance] = v[{lane}];" for lane in range(lanes)]
+    return VectorFunction(
+        "void", (("void *", "memory"), ("int64_t", "distance"), (name, "v")), lines
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -53,41 +52,57 @@ def unsigned_type(bits: int, lanes: int) -> str:
 
 @dataclass(frozen=True)
 class Function:
-    """The definition of a function in C, and the names of those that it calls."""
+    """A definition in C, and the names of the functions that it calls."""
 
     text: str
     calls: frozenset[str] = frozenset()
 
+    def definition(self, name: str, wide: Collection[str]) -> str:
+        """The C of it."""
+        del name, wide
+        return self.text
 
-_HEAD = re.compile(r"(?P<before>static .*?)(?P<name>\w+)\((?P<parameters>[^()]*)\) \{\n")
 
-
-def by_address(text: str, types: Collection[str]) -> str:
+@dataclass(frozen=True)
+class VectorFunction:
     """
-    The definition of a function whose parameters of types come by address, behind a macro that
-    passes values: how a vector of several registers is passed differs between versions of gcc,
-    which says so for each such function, also where all its calls are inlined.
+    A function of vectors: the type of its result, types and words of its parameters, the lines
+    between its braces, and the names of the functions that it calls.
     """
-    head = _HEAD.match(text)
-    if head is None:
-        return text
-    split = [parameter.rpartition(" ") for parameter in head["parameters"].split(", ")]
-    if types.isdisjoint(type_ for type_, _, _ in split):
-        return text
-    name, wide = head["name"], {word: type_ for type_, _, word in split if type_ in types}
-    parameters = ", ".join(
-        f"const {type_} *{word}_at" if word in wide else f"{type_} {word}"
-        for type_, _, word in split
-    )
-    arguments = ", ".join(
-        f"(const {type_}[]){{{word}}}" if word in wide else word for type_, _, word in split
-    )
-    words = ", ".join(word for _, _, word in split)
-    values = "".join(f"  {type_} {word} = *{word}_at;\n" for word, type_ in wide.items())
-    return (
-        f"#define {name}({words}) {name}_by_address({arguments})\n"
-        f"{head['before']}{name}_by_address({parameters}) {{\n{values}{text[head.end() :]}"
-    )
+
+    result: str
+    parameters: tuple[tuple[str, str], ...]
+    body: Sequence[str]
+    calls: frozenset[str] = frozenset()
+
+    def definition(self, name: str, wide: Collection[str]) -> str:
+        """
+        The C of it, under a name. Vectors of types that are wide come by address, behind a macro
+        that passes values: how a vector of several registers is passed differs between versions of
+        gcc, which says so for each such function, also where all its calls are inlined.
+        """
+        values = {word: type_ for type_, word in self.parameters if type_ in wide}
+        takes = ", ".join(
+            f"const {type_} *{word}_at" if word in values else _declared(type_, word)
+            for type_, word in self.parameters
+        )
+        lines = [f"static inline {self.result} {name}({takes}) {{", *self.body, "}", ""]
+        if values:
+            words = ", ".join(word for _, word in self.parameters)
+            passed = ", ".join(
+                f"(const {type_}[]){{{word}}}" if word in values else word
+                for type_, word in self.parameters
+            )
+            lines[:1] = [
+                f"#define {name}({words}) {name}_by_address({passed})",
+                f"static inline {self.result} {name}_by_address({takes}) {{",
+                *(f"  {type_} {word} = *{word}_at;" for word, type_ in values.items()),
+            ]
+        return "\n".join(lines)
+
+
+def _declared(type_: str, word: str) -> str:
+    return f"{type_}{word}" if type_.endswith("*") else f"{type_} {word}"
 
 
 def guarded(builtin: Builtin | None, own: Sequence[str], plain: Sequence[str]) -> list[str]:

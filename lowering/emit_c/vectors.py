@@ -68,7 +68,7 @@ from lowerdeck.lowering.emit_c.vector_movement import (
 from lowerdeck.lowering.emit_c.vector_types import (
     STEMS,
     Function,
-    by_address,
+    VectorFunction,
     type_name,
     unsigned_type,
     vector_name,
@@ -76,6 +76,7 @@ from lowerdeck.lowering.emit_c.vector_types import (
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.lowering.targets.isa import Isa
 
+_Function = Function | VectorFunction
 _IntegerExtremum = arith.MaxSIOp | arith.MaxUIOp | arith.MinSIOp | arith.MinUIOp
 
 _EXTREMA: dict[type[_IntegerExtremum], str] = {
@@ -224,7 +225,7 @@ def _definitions(
         wanted[(IntegerType(8 * STEMS[scalar][2]), lanes)] = None
         if scalar in (f16, bf16):
             wanted |= {(f32, lanes): None, (IntegerType(32), lanes): None}
-    functions: dict[str, Function] = {"lowerdeck_set_up_tiles": Function(set_up_tiles(isa))}
+    functions: dict[str, _Function] = {"lowerdeck_set_up_tiles": Function(set_up_tiles(isa))}
     uses_tiles = frozenset(functions)
     functions["lowerdeck_release_tiles"] = Function(release_tiles(isa), uses_tiles)
     for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES):
@@ -240,7 +241,7 @@ def _definitions(
         for unsigned in (False, True) if lanes == others else ():
             way = Conversion(before, after, lanes, unsigned)
             if way.is_function and way.name in called and way.name not in functions:
-                functions[way.name] = Function(way.text(isa))
+                functions[way.name] = way.function(isa)
     needed: list[str] = []
     for name, function in reversed(functions.items()):
         if name in called:
@@ -253,7 +254,7 @@ def _definitions(
         for scalar, lanes in wanted
     ]
     parts += [
-        _once(name.removeprefix("lowerdeck_").upper(), by_address(functions[name].text, wide))
+        _once(name.removeprefix("lowerdeck_").upper(), functions[name].definition(name, wide))
         for name in needed
     ]
     return "\n".join(parts)
@@ -280,10 +281,10 @@ def _definition(scalar: Attribute, lanes: int) -> str:
     )
 
 
-def _functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
+def _functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Function]:
     """What no operator stands for, by name; those that others call come first."""
     name = type_name(scalar, lanes)
-    found = {f"{name}_select": Function(selection(scalar, lanes))}
+    found: dict[str, _Function] = {f"{name}_select": selection(scalar, lanes)}
     for stride in range(2, LARGEST_STRIDE + 1):
         found[f"{name}_load{stride}"] = Function(strided_load(scalar, lanes, stride))
     times = 2
@@ -291,7 +292,7 @@ def _functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
         found[f"{name}_repeat{times}"] = Function(repetition(scalar, lanes, times))
         times *= 2
     found[f"{name}_gather"] = Function(gather(scalar, lanes))
-    found[f"{name}_scatter"] = Function(scatter(scalar, lanes))
+    found[f"{name}_scatter"] = scatter(scalar, lanes)
     if scalar in (f16, bf16):
         return found | half_conversions(scalar, lanes, isa)
     if scalar in (f32, f64):
@@ -299,41 +300,41 @@ def _functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
     return found | _integer_functions(scalar, lanes, isa)
 
 
-def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
+def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Function]:
     """Those of integers alone, masks among them."""
     name, unsigned = type_name(scalar, lanes), unsigned_type(8 * STEMS[scalar][2], lanes)
-    found = {f"{name}_any": Function(any_lane(scalar, lanes, isa))}
+    found: dict[str, _Function] = {f"{name}_any": any_lane(scalar, lanes, isa)}
     found |= integer_extrema(scalar, lanes, isa)
     for kind, operator in (("add", "+"), ("mul", "*")):
         form = f"({name})(({unsigned}){{0}} {operator} ({unsigned}){{1}})"
-        found[f"{name}_reduce_{kind}"] = Function(combination(scalar, lanes, kind, form))
+        found[f"{name}_reduce_{kind}"] = combination(scalar, lanes, form)
     for kind, sign in (("max", "s"), ("min", "s"), ("umax", "u"), ("umin", "u")):
         function = f"{name}_{kind.removeprefix('u')}{sign}i"
-        text = combination(scalar, lanes, kind, f"{function}({{0}}, {{1}})")
-        found[f"{name}_reduce_{kind}"] = Function(text, frozenset({function}))
+        form = f"{function}({{0}}, {{1}})"
+        found[f"{name}_reduce_{kind}"] = combination(scalar, lanes, form, frozenset({function}))
     if scalar == IntegerType(32):
-        found[f"{name}_dot_pairs"] = Function(dot_pairs(name, lanes, isa))
-        found[f"{name}_dot_quads"] = Function(dot_quads(name, lanes, isa))
-        found[f"{name}_widen_pairs"] = Function(widen_pairs(name, lanes, isa))
-        found[f"{name}_multiply_high"] = Function(multiply_high(name, lanes, isa))
-        found[f"{name}_divide_by_power"] = Function(divide_by_power(name, lanes))
+        found[f"{name}_dot_pairs"] = dot_pairs(name, lanes, isa)
+        found[f"{name}_dot_quads"] = dot_quads(name, lanes, isa)
+        found[f"{name}_widen_pairs"] = widen_pairs(name, lanes, isa)
+        found[f"{name}_multiply_high"] = multiply_high(name, lanes, isa)
+        found[f"{name}_divide_by_power"] = divide_by_power(name, lanes)
     return found
 
 
-def _float_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, Function]:
+def _float_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Function]:
     """Those of f32 and f64 alone."""
     name = type_name(scalar, lanes)
-    found: dict[str, Function] = {}
+    found: dict[str, _Function] = {}
     for kind, operator in (("max", ">"), ("min", "<")):
         found[f"{name}_{kind}"] = float_extremum(scalar, lanes, kind, operator, isa)
     if scalar == f32:
-        found[f"{name}_dot_halves"] = Function(dot_halves(name, lanes, isa))
+        found[f"{name}_dot_halves"] = dot_halves(name, lanes, isa)
     for function in ("sqrt", "rint", "floor", "ceil"):
         found[f"{name}_{function}"] = rounding_or_root(function, scalar, lanes, isa)
     for kind, form in (("add", "{0} + {1}"), ("mul", "{0} * {1}")):
-        found[f"{name}_reduce_{kind}"] = Function(combination(scalar, lanes, kind, form))
+        found[f"{name}_reduce_{kind}"] = combination(scalar, lanes, form)
     for kind in ("max", "min"):
         function = f"{name}_{kind}"
-        text = combination(scalar, lanes, kind, f"{function}({{0}}, {{1}})")
-        found[f"{name}_reduce_{kind}"] = Function(text, frozenset({function}))
+        form = f"{function}({{0}}, {{1}})"
+        found[f"{name}_reduce_{kind}"] = combination(scalar, lanes, form, frozenset({function}))
     return found

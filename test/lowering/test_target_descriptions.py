@@ -96,13 +96,13 @@ def test_printing_knows_no_processor() -> None:
 def test_an_instruction_of_ones_own(macro: str, condition: str) -> None:
     """It stands before the plain C, under all its macros."""
     own = Isa(functions={("sqrt", "f32", 4): Builtin(macro, "toy_root(x)")})
-    lines = rounding_or_root("sqrt", f32, 4, own).text.splitlines()
+    lines = rounding_or_root("sqrt", f32, 4, own).definition("f", ()).splitlines()
     assert lines[1:4] == [
         f"#if {condition} && !defined(__clang__)",
         "  return toy_root(x);",
         "#else",
     ]
-    plain = rounding_or_root("sqrt", f32, 4, Isa()).text.splitlines()
+    plain = rounding_or_root("sqrt", f32, 4, Isa()).definition("f", ()).splitlines()
     assert [lines[0], *lines[4:-2], lines[-1]] == plain
 
 
