@@ -44,7 +44,7 @@ from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.passes.machinery.pipeline import opt, pre
 
-_ROUND = 24
+_ROUND = 8
 """Different programs in a module."""
 
 _MOST_JOINED = 32

@@ -11,19 +11,21 @@ import pytest
 from bench.scaling_passes import KINDS, Measurement, growths, measure, render
 
 
-def calls(kind: str, count: int) -> float:
-    """Calls of functions by op, which do not depend on the machine."""
+def calls(kind: str, count: int) -> tuple[float, int]:
+    """Calls of functions by op, which do not depend on the machine, and the ops."""
     module = KINDS[kind](count)
     profile = Profile()
     found = profile.runcall(measure, kind, module)
-    return cast(Any, Stats(profile)).total_calls / found.ops
+    return cast(Any, Stats(profile)).total_calls / found.ops, found.ops
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_is_linear(kind: str) -> None:
     calls(kind, 24)  # what happens once
-    # Programs are many ops each.
-    few, many = (calls(kind, count // (3 if kind == "programs" else 1)) for count in (100, 500))
+    # A round of programs has some hundred ops.
+    sizes = (100, 1000) if kind == "programs" else (100, 500)
+    (few, ops), (many, more) = (calls(kind, size) for size in sizes)
+    assert more > 2.5 * ops
     assert many < 1.25 * few
 
 

@@ -512,7 +512,7 @@ def test_regions_are_boxes(tmp_path: Path) -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [800, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scoped", [True, False])
 def test_many_nodes_open_at_once(tmp_path: Path, scoped: bool, count: int) -> None:
     """Of all that is there, few nodes are ever placed and drawn: what is shown does not grow."""
