@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from lowerdeck.metadata import read_metadata
 from lowerdeck.passes.machinery.contracts import PHASES
 from models.corpus import corpus_folder
+from models.onnx_suite import load_cases
 
 FORMATS = (
     "onnx",
@@ -107,11 +107,7 @@ def _onnx_seeds(*, quick: bool) -> Iterator[Seed]:
 
 def _suite() -> list[Any]:
     """The cases of onnx for single operators."""
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return sorted(load_model_tests(kind="node"), key=lambda case: case.name)
+    return sorted(load_cases(), key=lambda case: case.name)
 
 
 def _with_constants(case: Any) -> onnx.ModelProto | None:

@@ -49,6 +49,12 @@ OPS = {
 }
 """What variables and attributes are called that hold ops."""
 
+SUSPECT = re.compile(
+    rf"\b(?:{'|'.join(sorted(OPS))})\s*\.name\b|type\(.*\)\s*\.name\b"
+    rf"|[\"'}}](?:{'|'.join(DIALECTS)})\.\w*[\"'{{]"
+)
+"""Sources without it, which are most, need not be taken apart."""
+
 ASKING = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "removeprefix"}
 
 
@@ -142,7 +148,7 @@ def _strings(tree: ast.AST) -> Iterator[str]:
 
 def _told_by_name(path: Path) -> list[str]:
     text = (ROOT / path).read_text()
-    if ".name" not in text and OP_NAME.search(text) is None:
+    if SUSPECT.search(text) is None:
         return []
     tree = ast.parse(text)
     strings = set(_strings(tree)) - NAMES_OF_OPS.get(path.as_posix(), set())

@@ -1,22 +1,25 @@
-"""Every case of the official node suite is imported, printed, read back and translated back."""
+"""
+Every case of the official node suite is imported, printed, read back and translated back; by the
+interpreter nothing of it is wrong, and little is refused. The slow tier has all of it through C,
+with what functions expand to.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from functools import cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, NodeProto, TensorProto
 from onnx import numpy_helper as arrays
-from onnx.backend.test.loader import load_model_tests
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
+from lowerdeck.dialects.errors import InternalError
 from lowerdeck.dialects.interpret.onnx import Value, evaluate_region
 from lowerdeck.dialects.onnx.convert import opset_of
 from lowerdeck.dialects.onnx.functions import expand_function, function_body
@@ -24,13 +27,9 @@ from lowerdeck.dialects.onnx.nodes import op_to_node
 from lowerdeck.dialects.onnx.ops import OnnxOp, op_class
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.frontends.text import default_context
+from models.onnx_suite import load_cases, main, run_case
 
-
-@cache
-def cases() -> list[Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return sorted(load_model_tests(kind="node"), key=lambda case: case.name)
+TOPICS = "conv|pool|lstm|gru|rnn|softmax|norm|reduce|einsum|gemm|matmul|quantize|cast|clip|elu"
 
 
 def main_of(module: ModuleOp) -> FuncOp:
@@ -45,7 +44,7 @@ def main_of(module: ModuleOp) -> FuncOp:
 def test_cases_are_imported_and_translated_back(expanded: bool) -> None:
     """The bodies of functions, of which there are as many as of other cases, are slow."""
     context = default_context()
-    chosen = [case for case in cases() if ("expanded" in case.name) == expanded]
+    chosen = [case for case in load_cases() if ("expanded" in case.name) == expanded]
     assert len(chosen) > 500
     for position, case in enumerate(chosen):
         module = import_model(case.model)
@@ -129,7 +128,7 @@ def assert_close(name: str, found: Value, expected: Value) -> None:
 def expandable() -> Iterator[tuple[Any, FuncOp]]:
     """The first case for each op with a function in its schema."""
     seen = set[str]()
-    for case in cases():
+    for case in load_cases():
         nodes = list(case.model.graph.node)
         if len(nodes) != 1 or nodes[0].op_type == "Bernoulli":  # random numbers
             continue
@@ -148,12 +147,12 @@ def has_function(cls: type[OnnxOp]) -> bool:
 
 def test_expanded_functions_compute_the_same() -> None:
     count = 0
-    for case, main in expandable():
-        expand_all(main)
+    for case, function in expandable():
+        expand_all(function)
         for inputs, outputs in case.data_sets:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found = evaluate_region(main.body, [values_of(value) for value in inputs], {})
+                found = evaluate_region(function.body, [values_of(value) for value in inputs], {})
             for one, other in zip(found, map(values_of, outputs), strict=True):
                 assert_close(case.name, one, other)
         count += 1
@@ -170,3 +169,24 @@ def expand_all(main: FuncOp) -> None:
                 old.replace_all_uses_with(new)
         op.detach()
         op.erase()
+
+
+def test_cases_of_the_main_topics_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(
+        ["--interpret", "--jobs", "1", "--filter", f"^test_(?!.*expanded)[a-z_]*({TOPICS})"]
+    )
+    printed = capsys.readouterr().out
+    assert status == 0, printed
+    total = next(line for line in printed.splitlines() if line.startswith("all "))
+    passed, refused, *rest = map(int, total.split()[1:])
+    assert not any(rest), printed
+    assert passed > 480, printed
+    assert refused < 30, printed
+
+
+def test_a_fault_is_an_error_of_its_case() -> None:
+    def run(model: object, values: object) -> NoReturn:
+        raise InternalError("m: KeyError: k")
+
+    case = next(case for case in load_cases() if case.name == "test_relu")
+    assert run_case(case, run=run) == ("error", "InternalError: m: KeyError: k")
