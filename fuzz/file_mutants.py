@@ -22,6 +22,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from fuzz.file_seeds import MAX_BYTES, Files, Seed
+from fuzz.paddle_messages import program_message
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.dialects.caffe.layers import layer_types
 from lowerdeck.dialects.onnx.ops import op_classes
@@ -64,6 +65,8 @@ def mutant(seeds: Sequence[Seed], seed: int, number: int) -> Mutant:
         data = serialized(damaged, message)
     elif damaged.endswith((".pt", ".pt2", ".keras")) and rng.random() < 0.9:
         data = _damaged_entry(rng, data, changes)
+    elif damaged.endswith(".json") and rng.random() < 0.6:
+        data = _damaged_json(rng, data, changes)
     elif _is_text(damaged):
         data = _damaged_text(rng, data, donor.files.get(damaged, b""), changes)
     else:
@@ -102,11 +105,13 @@ def message_kind(seed: Seed, file: str) -> type[Message] | None:
         return GraphDef
     if file.endswith(".mindir"):
         return ModelProto
+    if file.endswith(".pdmodel"):
+        return program_message()
     return NetParameter if file.endswith((".prototxt", ".caffemodel")) else None
 
 
 def _is_text(file: str) -> bool:
-    return file.endswith((".pbtxt", ".prototxt", ".mlir", ".json"))
+    return file.endswith((".pbtxt", ".prototxt", ".mlir", ".json", ".cfg", ".tree"))
 
 
 def parsed(kind: type[Message], file: str, data: bytes) -> Any:

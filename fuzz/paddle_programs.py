@@ -427,7 +427,9 @@ def _setitem(d: Draw) -> Any:
     x = d.tensor()
     kind = d.rng.randrange(3)
     at = [0, (slice(None, None, 2)), (Ellipsis, slice(0, 1))][kind]
-    return d.paddle.static.setitem(x, at, d.number())
+    # Of a copy: when others read what is written in place is left to PaddlePaddle's executor, whose
+    # threads take operators in any order that results do not forbid.
+    return d.paddle.static.setitem(d.paddle.assign(x), at, d.number())
 
 
 @recipe("pieces")

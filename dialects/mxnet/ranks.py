@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
+
+from lowerdeck.dialects.ranks import Spans, read_ranks
 
 _TABLE = """
     BatchNorm BatchNorm_v1 _contrib_SyncBatchNorm _contrib_BatchNormWithReLU: data=2+ gamma=1 \
@@ -59,24 +60,10 @@ _TABLE = """
     moments: data=1+
     scatter_nd: data=1+ indices=1+
 """
-"""Operators, and the dimensions of inputs: a number, a least one with `+`, or two with `-`."""
+"""Operators, and the dimensions of inputs."""
 
 
 @cache
-def ranks() -> Mapping[str, Mapping[str, tuple[int, int | None]]]:
-    """By operator and input the least and the largest number of dimensions, None for any."""
-    found: dict[str, dict[str, tuple[int, int | None]]] = {}
-    for line in filter(None, map(str.strip, _TABLE.splitlines())):
-        names, _, inputs = line.partition(": ")
-        spans = dict(_span(text) for text in inputs.split())
-        for name in names.split():
-            found[name] = spans
-    return found
-
-
-def _span(text: str) -> tuple[str, tuple[int, int | None]]:
-    name, _, given = text.partition("=")
-    if given.endswith("+"):
-        return name, (int(given[:-1]), None)
-    least, _, most = given.partition("-")
-    return name, (int(least), int(most or least))
+def ranks() -> Spans:
+    """The table."""
+    return read_ranks(_TABLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -78,6 +78,16 @@ class ArgumentsLegalizer(Legalizer):
         listed = cast("list[Any]", found if isinstance(found, list) else [found])
         return [value for value in listed if value is not None]
 
+    def require_ranks(self, spans: Mapping[str, tuple[int, int | None]]) -> None:
+        """Refuse inputs of fewer or more dimensions than the operator takes."""
+        for name, (least, most) in spans.items():
+            for value in self.inputs(name) if self.has(name) else ():
+                rank = rank_of(value)
+                if rank < least or (most is not None and rank > most):
+                    more = "or more" if most is None else f"to {most}"
+                    span = f"{least}" if least == most else f"{least} {more}"
+                    self.refuse(f"'{name}' of {rank} dimensions", span)
+
     def value(self, name: str = "") -> TensorValue:
         """A tensor for arithmetic."""
         return TensorValue.of(self, self.input(name))
@@ -142,13 +152,17 @@ class ArgumentsLegalizer(Legalizer):
         return self.require_exprs(value, f"'{name}'")
 
     def ints_of(self, name: str, count: int | None = None) -> list[int]:
-        """A list of plain integers; one stands for `count`."""
+        """A list of plain integers, `count` of them, for which a single one may stand."""
         found = self.exprs_of(name)
         numbers = [one.value for one in found]
         if None in numbers:
             self.refuse(f"'{name}' that is open", "numbers")
         plain = [number for number in numbers if number is not None]
-        return plain * count if count is not None and len(plain) == 1 else plain
+        if count is None or len(plain) == count:
+            return plain
+        if len(plain) != 1:
+            self.refuse(f"{len(plain)} numbers as '{name}'", f"{count}")
+        return plain * count
 
     def dim(self, name: str = "dim", value: SSAValue | None = None, default: int = 0) -> int:
         """An axis of `self`, from the front."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
@@ -421,6 +422,35 @@ def test_functions_at_the_ends_of_their_domains(tmp_path: Path) -> None:
     assert _results(path, {"x": np.full(6, -0.0, np.float32)})["digamma"].tolist() == [inf] * 6
 
 
+def test_digamma_of_zero_is_nan_in_a_program(tmp_path: Path) -> None:
+    variables = [variable(name, "float32", [3]) for name in "xy"]
+    calls = [feed("x", 0), call("digamma", {"X": "x"}, {"Out": "y"}), fetch("y", 0)]
+    path = write_program(tmp_path / "m.pdmodel", (variables, calls))
+    found = _results(path, {"x": floats(0, -0.0, 1)})["y"]
+    np.testing.assert_allclose(found, floats(np.nan, np.nan, -0.5772157), 1e-6)
+
+
+def test_a_bias_of_zero_makes_zero_of_negative_zero(tmp_path: Path) -> None:
+    row = type_of("float32", [2])
+    nodes = [
+        node("1.data", [], {1: row}, name="x", shape=[2], dtype="float32"),
+        node("1.full", [], {2: type_of("float32", [1])}, shape=[1], value=1.0, dtype="float32"),
+        *(
+            node("1.scale", [1, 2], {number: row}, bias=0.0, bias_after_scale=True)
+            for number in (3, 4)
+        ),
+        node("1.reciprocal", [3], {5: row}),
+        node("1.softmax", [4], {6: row}, axis=0),
+        node("1.fetch", [5], {7: row}, name="y", col=0),
+        node("1.fetch", [6], {8: row}, name="z", col=1),
+    ]
+    module = _legal(load_model(write_pir(tmp_path / "m.json", nodes)))
+    # Only one of the two is read by what tells the zeros apart.
+    assert sum(isinstance(op, AddOp) for op in module.walk()) == 1
+    found = Calls(module)({"x": floats(0, -0.0)})["y"]
+    assert np.asarray(found).tolist() == [np.inf, np.inf]
+
+
 def test_a_dimension_that_stays_has_neighbors_of_weight_zero(tmp_path: Path) -> None:
     before, after = type_of("float32", [1, 1, 2, 3]), type_of("float32", [1, 1, 4, 3])
     sizes: dict[str, Any] = {"out_d": -1, "out_h": 4, "out_w": 3, "scale": [], "align_mode": 0}
@@ -453,6 +483,9 @@ _WINDOWS = {
         ("unfold", [3], _WINDOWS, "windows of [2, 1048576]"),
         ("concat", [4, 2], {}, "no operands"),
         ("pool2d", [3, 5], {"adaptive": True, "pooling_type": "avg"}, "pool of (0, 2) windows"),
+        ("prior_box", [1, 3], {}, "'input' of 2 dimensions"),
+        ("expand", [3, 5], {}, "2 sizes for 4 dimensions"),
+        ("deformable_conv", [3, 3, 3], {**_WINDOWS, "strides": [1] * 3}, "3 numbers as 'strides'"),
     ],
 )
 def test_operands_that_do_not_fit_are_refused(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lowerdeck.dialects.core.elementwise import ErfOp, TanhOp
+from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.passes.legalize.common.special import apply, expm1, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -92,3 +92,12 @@ def log_sigmoid(x: TensorValue) -> TensorValue:
     """-m - log(exp(-m) + exp(-x - m)) for m = max(-x, 0), as one logarithm near one."""
     top = (-x).maximum(0)
     return -top - log1p((-x.abs()).exp()) + (x + top).minimum(0) * 0
+
+
+def swiglu(x: TensorValue, y: TensorValue | None) -> TensorValue:
+    """x * sigmoid(x) * y; without y, the halves of x along its last dimension are both."""
+    if y is None:
+        half, axis = x.dims[-1] // 2, len(x.dims) - 1
+        parts = x.builder.split(x.value, axis, [half, half])
+        x, y = (TensorValue(x.builder, part) for part in parts)
+    return x * apply(SigmoidOp, x) * y

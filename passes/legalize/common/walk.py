@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 from xdsl.dialects import func
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.ranks import Spans
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
 from lowerdeck.passes.legalize.inference import annotate
@@ -81,6 +83,8 @@ class TableWalk(StructuredWalk):
     table: ClassVar[HandlerTable[Callable[[Any], Results]]]
     next_step: ClassVar[Callable[[str], str]]
     """What helps where an operator is not compiled."""
+    ranks: ClassVar[Spans] = MappingProxyType({})
+    """How many dimensions the inputs of operators have, where that is not left open."""
 
     @abstractmethod
     def builder(self, op: Any) -> ArgumentsLegalizer:
@@ -96,6 +100,7 @@ class TableWalk(StructuredWalk):
         if handler is None:
             raise RefusalError(f"no legalization for {name}; {type(self).next_step(name)}")
         builder = self.builder(op)
+        builder.require_ranks(self.ranks.get(name, {}))
 
         def results() -> Sequence[SSAValue | None]:
             values = _listed(handler(builder))

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.mxnet.ops import MxnetOp
+from lowerdeck.dialects.mxnet.ranks import ranks
 from lowerdeck.passes.legalize.common.walk import TableWalk
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import legalizes
@@ -19,10 +20,11 @@ class MxnetWalk(TableWalk):
     kind = MxnetOp
     table = legalizes
     next_step = next_step
+    ranks = ranks()
 
     def builder(self, op: MxnetOp) -> MxnetLegalizer:
         builder = MxnetLegalizer(op, self)
-        builder.require_ranks()
+        builder.require_inputs()
         return builder
 
 

@@ -21,7 +21,6 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.mxnet.ops import MxnetOp
-from lowerdeck.dialects.mxnet.ranks import ranks
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.onnx.applied import applied
 from lowerdeck.passes.legalize.pt2.applied import aten
@@ -62,18 +61,11 @@ class MxnetLegalizer(ArgumentsLegalizer):
         """A file states no types of results."""
         del index, value
 
-    def require_ranks(self) -> None:
-        """Refuse lists without inputs, and inputs of fewer or more dimensions than it takes."""
+    def require_inputs(self) -> None:
+        """Refuse lists without inputs."""
         for name in type(self.operator).declared.inputs:
             if self.has(name) and self.get(name) == []:
                 self.refuse(f"no inputs as '{name}'", "one or more")
-        for name, (least, most) in ranks().get(self.name, {}).items():
-            for value in self.inputs(name) if self.has(name) else ():
-                rank = rank_of(value)
-                if rank < least or (most is not None and rank > most):
-                    more = "or more" if most is None else f"to {most}"
-                    span = f"{least}" if least == most else f"{least} {more}"
-                    self.refuse(f"'{name}' of {rank} dimensions", span)
 
     # Other frameworks
 

@@ -27,8 +27,10 @@ from lowerdeck.passes.legalize.common.activation import (
     selu,
     sharp_softplus,
     softshrink,
+    swiglu,
 )
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS, PAIRS, close_to
+from lowerdeck.passes.legalize.common.losses import clip_by_norm, log_loss, smoothed
 from lowerdeck.passes.legalize.common.movement import at_axis
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.common.special import (
@@ -172,8 +174,13 @@ _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
 
 @legalizes(*_UNARY)
 def legalize_unary(builder: PaddleLegalizer) -> Results:
-    """Functions of floats; those of half precision are computed in f32 and rounded once."""
+    """
+    Functions of floats; those of half precision are computed in f32 and rounded once. In a
+    ProgramDesc `digamma` of zero is NaN, as of the other poles.
+    """
     x = builder.wide()
+    if builder.name == "digamma" and builder.is_old:
+        x = x.ne(0).where(x, -1)
     if builder.name == "i0" and x.element == f64:
         builder.refuse("f64", "f32")
     return builder.narrow(_UNARY[builder.name](x))
@@ -308,38 +315,31 @@ def legalize_activation(builder: PaddleLegalizer) -> Results:
 # Scales, bounds, types
 
 
+_BLIND = frozenset(["func.return"]) | frozenset(
+    f"paddle.{name}"
+    for name in "add conv2d conv3d depthwise_conv2d exp layer_norm matmul scale softmax".split()
+)
+"""What reads 0 and -0 alike: whoever calls the model, too, and sums, of which few are of zeros."""
+
+
 @legalizes("scale")
 def legalize_scale(builder: PaddleLegalizer) -> Results:
-    """x * scale + bias, or (x + bias) * scale."""
+    """x * scale + bias, or (x + bias) * scale. A bias of zero makes 0 of -0."""
     x = builder.value("x")
     y = builder.wide() if is_float(x.element) else x
     scale, bias = (builder.scalar_of(name, y.element) for name in ("scale", "bias"))
     late = builder.flag("bias_after_scale")
     y = y if late or bias.is_all(0) else y + bias
     y = y if scale.is_all(1) else y * scale
-    return builder.narrow(y + bias if late and not bias.is_all(0) else y)
-
-
-def _by_norm(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
-    """Scaled down so that the norm is at most a number."""
-    norm = apply(core.SqrtOp, (x * x).reduce("sum", list(range(len(x.dims)))))
-    limit = builder.number("max_norm")
-    return norm.gt(limit).where(x * limit / norm, x)
+    readers = {use.operation.name for use in builder.op.results[0].uses}
+    if not bias.is_all(0) or (is_float(x.element) and not readers <= _BLIND):
+        y = y + bias if late else y
+    return builder.narrow(y)
 
 
 def _smoothed(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
-    """(1 - epsilon) * label + epsilon * prior, which is the same for all without one."""
-    epsilon = builder.number("epsilon")
-    if builder.optional("prior_dist") is not None:
-        prior = builder.value("prior_dist")
-        return x * (1 - epsilon) + prior.reshape([product(prior.dims)]) * epsilon
-    size = TensorValue.dim(builder, x.dims[-1]).cast(x.element)
-    return x * (1 - epsilon) + TensorValue.number(builder, epsilon, x.element) / size
-
-
-def _log_loss(builder: PaddleLegalizer, p: TensorValue) -> TensorValue:
-    label, epsilon = builder.wide("label"), builder.number("epsilon")
-    return -(label * (p + epsilon).log()) - (1 - label) * (1 - p + epsilon).log()
+    given = builder.optional("prior_dist") is not None
+    return smoothed(x, builder.value("prior_dist") if given else None, builder.number("epsilon"))
 
 
 def _in_shard(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
@@ -350,12 +350,8 @@ def _in_shard(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
 
 
 def _gated(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
-    """x * sigmoid(x) * y; without y, x is both halves."""
-    if builder.optional("y") is not None:
-        return x * apply(core.SigmoidOp, x) * builder.wide("y")
-    half, axis = x.dims[-1] // 2, len(x.dims) - 1
-    x, y = (TensorValue(builder, v) for v in builder.split(x.value, axis, [half, half]))
-    return x * apply(core.SigmoidOp, x) * y
+    """Without y, x is both halves."""
+    return swiglu(x, None if builder.optional("y") is None else builder.wide("y"))
 
 
 def _largest_of_groups(builder: PaddleLegalizer, x: TensorValue) -> TensorValue:
@@ -373,8 +369,8 @@ def _chosen(builder: PaddleLegalizer, condition: TensorValue) -> TensorValue:
 Formula: TypeAlias = "Callable[[PaddleLegalizer, TensorValue], TensorValue]"
 
 _OF_FLOATS: Mapping[str, Formula] = {
-    "clip_by_norm": _by_norm,
-    "log_loss": _log_loss,
+    "clip_by_norm": lambda b, x: clip_by_norm(x, b.number("max_norm")),
+    "log_loss": lambda b, x: log_loss(x, b.wide("label"), b.number("epsilon")),
     "swiglu": _gated,
     "rrelu": _rrelu,
     "prelu": lambda b, x: x.gt(0).where(x, x * _slopes(b, x)),

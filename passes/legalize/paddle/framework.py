@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.paddle.ops import PaddleOp
+from lowerdeck.dialects.paddle.ranks import ranks
 from lowerdeck.passes.legalize.common.walk import TableWalk
 from lowerdeck.passes.legalize.paddle.arrays import CreateArrayOp
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
@@ -21,6 +22,7 @@ class PaddleWalk(TableWalk):
     kind = PaddleOp
     table = legalizes
     next_step = next_step
+    ranks = ranks()
 
     def is_transient(self, op: Operation) -> bool:
         return isinstance(op, CreateArrayOp)

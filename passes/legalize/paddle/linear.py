@@ -111,7 +111,7 @@ def legalize_deformable(builder: PaddleLegalizer) -> Results:
         builder.input("filter"),
         builder.value("offset"),
         None if builder.optional("mask") is None else builder.value("mask"),
-        [builder.ints_of(name) for name in ("strides", "paddings", "dilations")],
+        [builder.ints_of(name, 2) for name in ("strides", "paddings", "dilations")],
         groups=builder.integer("groups"),
         parts=builder.integer("deformable_groups"),
     )

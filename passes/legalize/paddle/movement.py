@@ -92,6 +92,8 @@ def legalize_flatten(builder: PaddleLegalizer) -> Results:
 def legalize_expand(builder: PaddleLegalizer) -> Results:
     """Dimensions of one repeated; -1 stands for the old size."""
     x, sizes = builder.input("x"), builder.exprs_of("shape")
+    if len(sizes) < rank_of(x):
+        builder.refuse(f"{len(sizes)} sizes for {rank_of(x)} dimensions", "as many or more")
     old = [_ONE] * (len(sizes) - rank_of(x)) + list(dims_of(x))
     dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
     return builder.broadcast(x, dims)
