@@ -40,15 +40,18 @@ _TABLE = """
     lookup_table: w=2
     lrn: x=4
     matrix_nms: bboxes=3 scores=3
-    multiclass_nms multiclass_nms3: bboxes=3 scores=2-3
+    multiclass_nms: bboxes=3 scores=2-3
+    multiclass_nms3: bboxes=3 scores=2-3 rois_num=1
     mv: x=2 vec=1
     nms: x=2
     psroi_pool roi_align roi_pool: x=4 boxes=2 boxes_num=1
     rnn: x=3 pre_state=3 sequence_length=1
     split split_with_num: x=1+
     trilinear_interp: x=5
+    unbind: input=1+
     unpool: x=4 indices=4
     unpool3d: x=5 indices=5
+    unstack: x=1+
     viterbi_decode: potentials=3 transition_params=2 lengths=1
     yolo_box: x=4 img_size=2
 """

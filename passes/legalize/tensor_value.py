@@ -275,6 +275,7 @@ class TensorValue:
         """A vector as a tensor of `rank` dimensions that extends along `axis`."""
         dims: list[ExprLike] = [1] * rank
         require(len(self.dims) == 1, f"expected a vector, got {len(self.dims)} dimensions")
+        require(-rank <= axis < rank, f"axis {axis} of {rank} dimensions")
         dims[axis] = self.dims[0]
         return self.reshape(dims)
 
