@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TypeAlias
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
@@ -19,6 +20,7 @@ from lowerdeck.dialects.core.types import (
     is_unsigned,
 )
 from lowerdeck.dialects.dims import product
+from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.common.activation import (
     gelu,
     log_sigmoid,
@@ -315,11 +317,14 @@ def legalize_activation(builder: PaddleLegalizer) -> Results:
 # Scales, bounds, types
 
 
-_BLIND = frozenset(["func.return"]) | frozenset(
-    f"paddle.{name}"
-    for name in "add conv2d conv3d depthwise_conv2d exp layer_norm matmul scale softmax".split()
-)
-"""What reads 0 and -0 alike: whoever calls the model, too, and sums, of which few are of zeros."""
+_BLIND = frozenset("add conv2d conv3d depthwise_conv2d exp layer_norm matmul scale softmax".split())
+"""What reads 0 and -0 alike; sums, too, of which few are of zeros."""
+
+
+def _is_blind(reader: Operation) -> bool:
+    """True if an op reads 0 and -0 alike; so does whoever calls the model."""
+    is_known = isinstance(reader, PaddleOp) and reader.schema.target in _BLIND
+    return is_known or isinstance(reader, ReturnOp)
 
 
 @legalizes("scale")
@@ -331,8 +336,8 @@ def legalize_scale(builder: PaddleLegalizer) -> Results:
     late = builder.flag("bias_after_scale")
     y = y if late or bias.is_all(0) else y + bias
     y = y if scale.is_all(1) else y * scale
-    readers = {use.operation.name for use in builder.op.results[0].uses}
-    if not bias.is_all(0) or (is_float(x.element) and not readers <= _BLIND):
+    is_told = not all(_is_blind(use.operation) for use in builder.op.results[0].uses)
+    if not bias.is_all(0) or (is_float(x.element) and is_told):
         y = y + bias if late else y
     return builder.narrow(y)
 
