@@ -2,12 +2,17 @@
 Networks of PyTorch's world as cases of the corpus: programs of torch.export, and traces.
 
     python -m models.torch_exports FOLDER [--filter REGEX] [--forms training,core,open,trace]
+                                   [--list] [--check PYTHON [--through interpret|compile]]
     python -m models.corpus pt2 --corpus FOLDER
 
 The first runs in a Python that has PyTorch, torchvision, transformers and timm, and needs nothing
 of this project. A case is written once for each form: the program as `export` leaves it, that of
 `run_decompositions()`, one with open sizes, and a trace of TorchScript. The exit status is 1 if
 one cannot be written, which is told; the others are.
+
+With `--check`, PYTHON, which has this project, runs the cases of each network when they are
+written. What became of them is kept in `FOLDER/outcomes.json`, and files are kept only of those
+that did not pass, so that a campaign that is called again goes on where it stopped.
 """
 
 # PyTorch is not installed where types are checked.
@@ -19,10 +24,12 @@ import argparse
 import json
 import re
 import shutil
+import subprocess
 import sys
-import traceback
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +42,8 @@ from models.torch_networks import Network, networks
 FORMS = "training", "core", "open", "trace"
 SEED = 20240101
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-4}
+LIMIT = 1800
+"""Seconds for the cases of one network."""
 
 
 def arrays(tensors: Any) -> list[np.ndarray]:
@@ -198,31 +207,88 @@ def write(network: Network, form: str, folder: Path) -> None:
         raise
 
 
+@dataclass
+class Campaign:
+    """Cases that are written, and what became of them, by name."""
+
+    folder: Path
+    python: str | None
+    through: str
+    outcomes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> Path:
+        """The file of the outcomes."""
+        return self.folder / "outcomes.json"
+
+    def run(self, network: Network, forms: Sequence[str]) -> None:
+        """Write the cases of a network that have not passed, and check them."""
+        names: list[str] = []
+        for form in forms:
+            name = f"{network.name}_{form}"
+            if self.outcomes.get(name) == "pass":
+                continue
+            try:
+                write(network, form, self.folder)
+                self.outcomes[name] = "made"
+                names.append(name)
+            except Exception as error:  # whatever PyTorch refuses, the others are written
+                text = str(error).strip().splitlines() or [""]
+                self.outcomes[name] = f"unwritten: {type(error).__name__}: {text[0][:300]}"
+        if self.python and names:
+            self.check(names)
+        for name in (f"{network.name}_{form}" for form in forms):
+            print(f"{name}: {self.outcomes[name]}", flush=True)
+        if self.python:
+            self.kept.write_text(json.dumps(self.outcomes, indent=1))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Run cases in the other Python, and remove those that pass."""
+        command = [str(self.python), "-m", "models.corpus", "pt2", "--corpus", str(self.folder)]
+        command += ["--filter", f"^({'|'.join(names)})$", "--jobs", "1"]
+        command += ["--interpret"] if self.through == "interpret" else []
+        try:
+            made = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+            printed = made.stdout
+        except subprocess.TimeoutExpired as error:
+            printed = bytes(error.stdout or b"").decode()
+        lines = [line.split(maxsplit=2) for line in printed.splitlines() if line[:1].strip()]
+        found = {words[1]: " ".join(words[:1] + words[2:]) for words in lines if len(words) > 1}
+        for name in names:
+            self.outcomes[name] = found.get(name, f"error: no answer within {LIMIT} s")
+            if self.outcomes[name].split()[0] == "pass":
+                self.outcomes[name] = "pass"
+                shutil.rmtree(self.folder / "pt2" / name)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--forms", default=",".join(FORMS))
+    parser.add_argument("--list", action="store_true", help="only print the names of the cases")
+    parser.add_argument("--check", metavar="PYTHON", help="run the cases in it")
+    parser.add_argument("--through", choices=("interpret", "compile"), default="interpret")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    status = 0
+    campaign = Campaign(options.folder, options.check, options.through)
+    if campaign.python and campaign.kept.exists():
+        campaign.outcomes = json.loads(campaign.kept.read_text())
     for network in networks():
-        for form in options.forms.split(","):
-            name = f"{network.name}_{form}"
-            if not re.search(options.filter, name) or form not in network.forms:
-                continue
-            try:
-                write(network, form, options.folder)
-                print(f"{name}: made", flush=True)
-            except Exception as error:  # whatever PyTorch refuses, the others are written
-                text = str(error).strip().splitlines() or [""]
-                print(f"{name}: {type(error).__name__}: {text[0][:300]}", flush=True)
-                if len(options.filter) > 4:
-                    traceback.print_exc(limit=-3)
-                status = 1
-    return status
+        forms = [
+            form
+            for form in options.forms.split(",")
+            if form in network.forms and re.search(options.filter, f"{network.name}_{form}")
+        ]
+        if options.list:
+            print("\n".join(f"{network.name}_{form}" for form in forms), end="\n" * bool(forms))
+        elif forms:
+            campaign.run(network, forms)
+    counts = Counter(outcome.split()[0].strip(":") for outcome in campaign.outcomes.values())
+    print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+    return int(any(kind not in ("pass", "made") for kind in counts))
 
 
 if __name__ == "__main__":

@@ -209,7 +209,7 @@ class _Importer(Flow):
         op = self.archive.constant("constants", made, f"constant {path.strip('.')}")
         self.add(op)
         found = self.tensor(op.result, in_order=True)
-        if op.array.ndim == 0 and op.array.dtype.name in ("float64", "int64", "bool"):
+        if op.array.ndim == 0 and op.array.dtype.kind != "c":
             found.number = op.array.item()
         return found
 

@@ -60,12 +60,8 @@ _OUT_OF_ORDER = frozenset(
 )
 """Views whose elements lie apart, or in another order."""
 
-_PROMOTING = frozenset(
-    "add sub mul div rsub true_divide floor_divide remainder fmod pow eq ne lt le gt ge maximum "
-    "minimum max min bitwise_and bitwise_or bitwise_xor __and__ __or__ __xor__ multiply subtract "
-    "divide greater greater_equal less less_equal not_equal where".split()
-)
-"""Operators whose result has the type that their operands have together."""
+_BY_A_NUMBER = frozenset("add sub mul div multiply subtract divide true_divide".split())
+"""Operators that PyTorch runs by a plain number where the second operand is a constant number."""
 
 _PLAIN_TYPES: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
@@ -246,10 +242,10 @@ class Operators:
             for key, value in values.items()
             if (found := self._given(formals[key], value)) is not None
         }
-        if base in _PROMOTING and len([v for v in values.values() if isinstance(v, Tensor)]) > 1:
-            for key, value in [*values.items()][1:]:
-                if isinstance(value, Tensor) and value.number is not None:
-                    given[key] = plain_attribute(value.number)
+        other = values.get("other")
+        if base in _BY_A_NUMBER and isinstance(other, Tensor) and "rounding_mode" not in given:
+            if other.number is not None:
+                given["other"] = plain_attribute(other.number)
         results = results_of(target)
         count = len(results)
         if results == ["Tensor[]"]:

@@ -93,7 +93,7 @@ class Tensor(Alias):
     """True if its elements are known to lie in the order of their indices."""
     requires_grad: bool = False
     number: int | float | bool | None = None
-    """The number that a constant of a trace stands for, which decides types as plain ones do."""
+    """The number that a constant without dimensions is, as which some operators take it."""
 
 
 Slot: TypeAlias = "tuple[Any, Any]"

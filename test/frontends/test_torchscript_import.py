@@ -117,6 +117,25 @@ def test_numbers_of_a_trace_do_not_decide_types(tmp_path: Path) -> None:
     assert _run(path).dtype == np.float32
 
 
+def test_rounded_quotients_have_the_type_of_both_constants(tmp_path: Path) -> None:
+    """PyTorch takes constants as numbers in sums, products and true quotients alone."""
+    code = method(
+        'return torch.div(torch.mul(x, CONSTANTS.c0), CONSTANTS.c0, rounding_mode="trunc")'
+    )
+    path = write(tmp_path / "m.pt", code, constants=(np.array(2),))
+    module = load_model(path, input_shapes={"x": []}, input_type=["x=i32"])
+    found = Calls(module)({"x": np.array(-7, np.int32)})["output"]
+    assert (np.asarray(found).dtype, found) == (np.int64, -7)
+
+
+def test_running_sums_of_exponentials_keep_infinities(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.pt", method("return torch.logcumsumexp(x, 1)"))
+    rows = np.array([[1, np.inf, np.inf, -np.inf], [-np.inf, -np.inf, 0, np.nan]], np.float32)
+    found = Calls(load_model(path, input_shapes={"x": [2, 4]}))({"x": rows})["output"]
+    expected = np.array([[1, np.inf, np.inf, np.inf], [-np.inf, -np.inf, 0, np.nan]])
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
 def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
     code = method(
         "return torch.mul(x, torch.add(torch.pow(n, 2), torch.round(2.5)))", "x: Tensor, n: int"

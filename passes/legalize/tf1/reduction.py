@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import MulOp, SqrtOp
@@ -15,7 +14,6 @@ from lowerdeck.dialects.core.types import (
     element_type,
     i64,
     is_float,
-    numpy_dtype,
     rank_of,
 )
 from lowerdeck.passes.legalize.common.reduction import DynamicAxes, ReducedAxes, Reduction, combined
@@ -116,10 +114,9 @@ def legalize_cumulative_log_sum_exp(builder: Tf1Legalizer) -> Results:
     if reverse:
         row, column = column, row
     belongs = column.lt(row) if exclusive else column.le(row)
-    # Of nothing but minus infinity, a finite maximum leaves minus infinity.
-    lowest = float(np.finfo(numpy_dtype(x.element)).min)
     parts = belongs.where(elements, TensorValue.number(builder, -math.inf, x.element))
-    top = parts.reduce("max", [axis + 1], keep_dims=True).maximum(lowest)
+    top = parts.reduce("max", [axis + 1], keep_dims=True)
+    top = top.abs().eq(math.inf).where(0, top)  # infinities have no differences
     total = (parts - top).exp().reduce("sum", [axis + 1], keep_dims=True)
     return narrowed(builder, (total.log() + top).reshape(dims))
 
