@@ -116,7 +116,7 @@ def legalize_cumulative_log_sum_exp(builder: Tf1Legalizer) -> Results:
     belongs = column.lt(row) if exclusive else column.le(row)
     parts = belongs.where(elements, TensorValue.number(builder, -math.inf, x.element))
     top = parts.reduce("max", [axis + 1], keep_dims=True)
-    top = top.abs().eq(math.inf).where(0, top)  # infinities have no differences
+    top = top.abs().ne(math.inf).where(top, 0)  # infinities have no differences
     total = (parts - top).exp().reduce("sum", [axis + 1], keep_dims=True)
     return narrowed(builder, (total.log() + top).reshape(dims))
 
