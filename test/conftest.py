@@ -14,6 +14,7 @@ import pytest
 
 from lowerdeck.engines import Engine
 from lowerdeck.plugins import temporarily
+from lowerdeck.tools import peak
 from models.corpus import PATH_VARIABLE, corpus_folder, load_cases
 
 # Random programs are the same in every run; the first failure is printed as a blob that
@@ -36,6 +37,12 @@ def fast_c_compiler() -> None:
     optimization. `optimized_c` is for tests that are about the product's own flags.
     """
     os.environ.setdefault("CFLAGS", "-O0")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_measurements() -> None:
+    """What the machine can do is printed beside results; no test asks for the right figure."""
+    peak.LASTING = 0.02
 
 
 @pytest.fixture

@@ -32,6 +32,9 @@ _READ_BYTES = 1 << 28
 _PAGES = 1 << 16
 """Bytes of some pages."""
 
+LASTING = 0.5
+"""Seconds for all measurements of one figure."""
+
 _STARTING = 10
 """How many times longer several threads are measured, of which the last is awake late."""
 
@@ -109,17 +112,17 @@ class MultiplyAdds:
         self._read.restype = ctypes.c_float
         self._lanes: int = library.fma_lanes()
 
-    def peak_flops(self, threads: int, seconds: float = 0.5) -> float:
+    def peak_flops(self, threads: int, seconds: float | None = None) -> float:
         """
         Floating-point operations a second on this many threads: the best of what is measured in
-        about so many seconds.
+        about so many seconds, `LASTING` if none are given.
         """
         least = _SECONDS * (_STARTING if threads > 1 else 1)
         count = 1 << 12
         while self._seconds_of(count, 1) < least:
             count *= 2
         best = self._seconds_of(count, threads)
-        end = time.perf_counter() + seconds
+        end = time.perf_counter() + (LASTING if seconds is None else seconds)
         while time.perf_counter() < end:
             best = min(best, self._seconds_of(count, threads))
         return 2 * CHAINS * self._lanes * count * threads / best
@@ -130,10 +133,10 @@ class MultiplyAdds:
         per_cycle = 2 * native.lanes * native.machine.multiply_adds_per_cycle
         return self.peak_flops(1) / per_cycle
 
-    def bandwidth(self, threads: int, seconds: float = 0.5) -> float:
+    def bandwidth(self, threads: int, seconds: float | None = None) -> float:
         """
         Bytes a second that this many threads read from memory, each its own part: the best of what
-        is measured in about so many seconds.
+        is measured in about so many seconds, `LASTING` if none are given.
         """
         count = _READ_BYTES // threads // _PAGES * _PAGES
         with mmap(-1, count * threads) as memory:
@@ -146,7 +149,7 @@ class MultiplyAdds:
                 self._read(address + thread * count, count // 4)
 
             best = _seconds(read, threads)
-            end = time.perf_counter() + seconds
+            end = time.perf_counter() + (LASTING if seconds is None else seconds)
             while time.perf_counter() < end:
                 best = min(best, _seconds(read, threads))
         return count * threads / best
