@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -35,10 +34,6 @@ class Quantization:
     def zero(self) -> int:
         """The first zero point."""
         return self.zeros[0]
-
-    def all_scales(self, count: int) -> NDArray[np.float64]:
-        """A scale for each of `count` parts."""
-        return np.broadcast_to(np.array(self.scales, np.float64), (count,))
 
 
 @irdl_attr_definition

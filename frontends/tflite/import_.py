@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,8 @@ from lowerdeck.frontends.tflite.model import Model, Node, Subgraph, TensorInfo
 CONTROL_FLOW = frozenset(
     "WHILE IF CALL_ONCE CALL STABLEHLO_WHILE STABLEHLO_CASE STABLEHLO_COMPOSITE".split()
 )
+_CHOOSING = frozenset({"IF", "STABLEHLO_CASE"})
+"""Operators whose first input chooses among subgraphs, which have the others."""
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 _DEEPEST = 64
@@ -265,20 +267,43 @@ class _Importer:
 
     def _find_states(self, graph: Subgraph) -> None:
         """The variables that a graph, and what it calls, reads or writes."""
+        handles = self._find_handles(graph)
+        assigned: set[_Key] = set()
         for each in self._reached(graph):
-            handles = {
-                node.outputs[0]: _key(node)
-                for node in each.nodes
-                if node.builtin == "VAR_HANDLE" and node.outputs
-            }
+            own = handles[each.index]
             for node in each.nodes:
                 if node.builtin == "READ_VARIABLE" and len(node.inputs) == len(node.outputs) == 1:
-                    self._add_state(each, node, handles.get(node.inputs[0]), node.outputs[0])
+                    self._add_states(each, node, own.get(node.inputs[0], ()), node.outputs[0])
                 elif node.builtin == "ASSIGN_VARIABLE" and len(node.inputs) == 2:
-                    self._add_state(each, node, handles.get(node.inputs[0]), node.inputs[1])
+                    assigned.update(keys := own.get(node.inputs[0], ()))
+                    self._add_states(each, node, keys, node.inputs[1])
                 for index in self._own_states(each, node):
-                    info = each.tensors[index]
-                    self._add_state(each, node, _Key("", info.name, each.index, index), index)
+                    assigned.add(key := _Key("", each.tensors[index].name, each.index, index))
+                    self._add_states(each, node, [key], index)
+        for key in self.states.keys() - assigned:
+            self._report(key.name, "READ_VARIABLE", "the variable is read, but nothing assigns it")
+
+    def _find_handles(self, graph: Subgraph) -> dict[int, dict[int, dict[_Key, None]]]:
+        """The variables that tensors of each reached graph may be handles of."""
+        reached = self._reached(graph)
+        found = {each.index: dict[int, dict[_Key, None]]() for each in reached}
+        for each in reached:
+            for node in each.nodes:
+                if node.builtin == "VAR_HANDLE" and node.outputs:
+                    found[each.index][node.outputs[0]] = {_key(node): None}
+        pending = reached
+        while pending:
+            each = pending.pop()
+            for node in each.nodes:
+                given = node.inputs[1:] if node.builtin in _CHOOSING else node.inputs
+                for called in map(self.model.subgraph, called_by(node)):
+                    for index, argument in zip(called.inputs, given, strict=False):
+                        keys = found[each.index].get(argument, {})
+                        known = found[called.index].setdefault(index, {})
+                        if keys.keys() - known.keys():
+                            known.update(keys)
+                            pending.append(called)
+        return found
 
     def _own_states(self, graph: Subgraph, node: Node) -> Iterator[int]:
         """The variable tensors that an operator reads and writes."""
@@ -286,10 +311,13 @@ class _Importer:
             if index >= 0 and graph.tensors[index].is_variable and index not in graph.written:
                 yield index
 
-    def _add_state(self, graph: Subgraph, node: Node, key: _Key | None, index: int) -> None:
+    def _add_states(self, graph: Subgraph, node: Node, keys: Iterable[_Key], index: int) -> None:
+        for key in keys:
+            if key not in self.states:
+                self._add_state(graph, node, key, index)
+
+    def _add_state(self, graph: Subgraph, node: Node, key: _Key, index: int) -> None:
         info = graph.tensors[index]
-        if key is None or key in self.states:
-            return
         if info.element is None or any(size < 0 for size in info.signature):
             self._report(
                 node_name(graph, node), node.op_type, f"a variable of type {info.type} of open size"

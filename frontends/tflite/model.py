@@ -197,8 +197,14 @@ class Subgraph:
         return Node(index, builtin, code, inputs, outputs, inner, table)
 
 
+_MOST_DIMENSIONS = 64
+"""Those of numpy's arrays; kernels take eight."""
+
+
 def _tensor(table: Table) -> TensorInfo:
     shape = tuple(numbers(table["shape"]))
+    if len(shape) > _MOST_DIMENSIONS:
+        raise FlatbufferError(f"tensor '{table['name'] or ''}' of {len(shape)} dimensions")
     signature = tuple(numbers(table["shape_signature"]))
     return TensorInfo(
         table["name"] or "",

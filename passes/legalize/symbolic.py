@@ -223,9 +223,10 @@ def _small_shape(value: SSAValue) -> tuple[int, ...] | None:
         element, shape = element_type(value), static_shape(value)
     except VerifyException:
         return None
-    if shape is None or math.prod(shape) > SMALL or not (is_integer(element) or element == i1):
+    # numpy's limit holds for the other sizes of an empty array, too.
+    if shape is None or math.prod(size or 1 for size in shape) > SMALL:
         return None
-    return shape
+    return shape if is_integer(element) or element == i1 else None
 
 
 def _is_nonnegative(bound: int | None) -> bool:

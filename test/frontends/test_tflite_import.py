@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuzz.tflite_writer import flatbuffer
 from lowerdeck.dialects.core.names import STATES
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.interpret import find_function
@@ -45,6 +46,74 @@ def test_any_tensor_is_an_output() -> None:
     assert np.asarray(found["fc"]).tolist() == [[5, 1]]
     with pytest.raises(FrontendError, match="no tensor is named 'y'; the outputs are 'sum'"):
         load_model(COUNTER, outputs=["y"])
+
+
+def _adding(*, assigns: bool) -> bytes:
+    """
+    A variable of one f32 that a loop, which has a handle of it, adds x to as long as it is below 5;
+    or reads only.
+    """
+    names = ["VAR_HANDLE", "WHILE", "READ_VARIABLE", "ADD", "ASSIGN_VARIABLE", "LESS"]
+    handle = {"type": "RESOURCE", "name": "handle"}
+    number, truth = {"type": "FLOAT32", "shape": [1]}, {"type": "BOOL", "shape": [1]}
+
+    def operator(name: str, inputs: list[int], outputs: list[int], **more: Any) -> dict[str, Any]:
+        return {"opcode_index": names.index(name), "inputs": inputs, "outputs": outputs, **more}
+
+    loops = ("WhileOptions", {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    total = ("VarHandleOptions", {"shared_name": "total"})
+    graphs = [
+        (
+            [{**number, "name": "x"}, handle, number, handle, {**number, "name": "y"}],
+            ([0], [4]),
+            [
+                operator("VAR_HANDLE", [], [1], builtin_options=total),
+                operator("WHILE", [0, 1], [2, 3], builtin_options=loops),
+                operator("READ_VARIABLE", [3], [4]),
+            ],
+        ),
+        (
+            [number, handle, number, {**number, "buffer": 1}, truth],
+            ([0, 1], [4]),
+            [operator("READ_VARIABLE", [1], [2]), operator("LESS", [2, 3], [4])],
+        ),
+        (
+            [number, handle, number, number],
+            ([0, 1], [0, 1]),
+            [
+                operator("READ_VARIABLE", [1], [2]),
+                operator("ADD", [0, 2], [3]),
+                *([operator("ASSIGN_VARIABLE", [1, 3], [])] if assigns else []),
+            ],
+        ),
+    ]
+    fields = {
+        "version": 3,
+        "operator_codes": [{"builtin_code": name} for name in names],
+        "subgraphs": [
+            {"tensors": tensors, "inputs": ends[0], "outputs": ends[1], "operators": operators}
+            for tensors, ends, operators in graphs
+        ],
+        "buffers": [{}, {"data": np.array([5], np.float32).tobytes()}],
+    }
+    return flatbuffer("Model", fields)
+
+
+def test_a_loop_has_handles_of_variables(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(_adding(assigns=True))
+    calls = Calls(load_model(path))
+    found = [float(np.asarray(calls({"x": np.array([x], np.float32)})["y"])[0]) for x in (2, 1, 7)]
+    assert found == [6, 6, 6]
+    calls.reset()
+    assert np.asarray(calls({"x": np.array([4], np.float32)})["y"]).tolist() == [8]
+
+
+def test_a_variable_that_nothing_assigns(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(_adding(assigns=False))
+    with pytest.raises(FrontendError, match=r"'total'.*nothing assigns it"):
+        load_model(path)
 
 
 def damaged() -> Iterator[bytes]:

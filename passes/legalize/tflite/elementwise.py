@@ -126,8 +126,7 @@ def legalize_squared_difference(builder: TfliteLegalizer) -> Results:
 
 @legalizes("MAXIMUM", "MINIMUM")
 def legalize_extremum(builder: TfliteLegalizer) -> Results:
-    """Of integers as they are stored, which have one scale."""
-    builder.require_equal_scales(0, 1)
+    """Of integers as they are stored."""
     return [plain_binary(builder)]
 
 
@@ -153,7 +152,7 @@ def legalize_quotient(builder: TfliteLegalizer) -> Results:
         return [builder.activated(plain_binary(builder))]
     from lowerdeck.passes.legalize.tflite.quotient import quotient
 
-    require_type(builder, builder.input(0), ui8)
+    require_type(builder, builder.input(0), i8, ui8)
     return [quotient(builder)]
 
 

@@ -24,7 +24,6 @@ def _rules(builder: TfliteLegalizer) -> dict[str, bool]:
 @legalizes("RESIZE_NEAREST_NEIGHBOR")
 def legalize_nearest(builder: TfliteLegalizer) -> Results:
     """The nearest pixel by one of three rules."""
-    builder.require_equal_scales(0)
     operands = (builder.input(0), builder.input(1))
     return applied(builder, "ResizeNearestNeighbor", *operands, **_rules(builder))
 
@@ -36,8 +35,10 @@ def legalize_bilinear(builder: TfliteLegalizer) -> Results:
     x = builder.input(0)
     if is_float(element_type(x)):
         return applied(builder, "ResizeBilinear", x, builder.input(1), **rules)
-    builder.require_equal_scales(0)
     sizes = builder.require_ints(builder.input(1), "the size of the result")
+    builder.require_rank(x, 4, "image")
+    if len(sizes) != 2:
+        builder.refuse(f"{len(sizes)} sizes of the result", "its height and width")
     if element_type(x) == ui8:
         return [_in_floats(builder, x, sizes, **rules)]
     wide: SSAValue = builder.cast(x, i64)

@@ -92,15 +92,15 @@ class TfliteLegalizer(Legalizer):
     def quantization(self, index: int) -> Quantization:
         """How an input stands for real numbers."""
         found = self.op.input_quantization(index)
-        if found is None:
-            self.refuse(f"input {index} of integers without a scale", "quantized ones")
+        if found is None or not is_integer(element_type(self.input(index))):
+            self.refuse(f"input {index} that is not quantized", "integers with a scale")
         return found
 
     def result_quantization(self, index: int = 0) -> Quantization:
         """How a result stands for real numbers."""
         found = self.op.result_quantization(index)
-        if found is None:
-            self.refuse(f"result {index} of integers without a scale", "quantized ones")
+        if found is None or not is_integer(self.element(index)):
+            self.refuse(f"result {index} that is not quantized", "integers with a scale")
         return found
 
     def is_quantized(self, index: int = 0) -> bool:

@@ -34,7 +34,7 @@ from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
-from lowerdeck.passes.legalize.tflite.ranges import as_f32, to_result
+from lowerdeck.passes.legalize.tflite.ranges import as_f32, channel_scales, to_result
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
 
@@ -99,11 +99,10 @@ def product_factors(builder: TfliteLegalizer, x: int, weights: int, count: int) 
     """What sums of products are multiplied by to have the scale of the result."""
     qx, qw, qy = builder.quantization(x), builder.quantization(weights), None
     qy = builder.result_quantization()
-    if qw.is_per_channel and len(qw.scales) != count:
-        builder.refuse(f"{len(qw.scales)} scales of {count} channels", "one for each")
+    scales = channel_scales(builder, weights, count)
     if element_type(builder.input(x)) == ui8 and builder.op_type != "FULLY_CONNECTED":
         return [as_f32(as_f32(qx.scale) * as_f32(qw.scale)) / qy.scale]
-    return [qx.scale * scale / qy.scale for scale in qw.all_scales(count)]
+    return [qx.scale * scale / qy.scale for scale in scales]
 
 
 # Convolutions
@@ -388,7 +387,9 @@ def _hybrid_conv(
     integers, scale, zero = quantized_rows(builder, x, [1, 2, 3], asymmetric)
     zeros = [zero.value, builder.scalar(0, weights)] if asymmetric else []
     sums = convolution(builder, integers, weights, None, window, groups, zeros, i32)
-    scales = builder.tensor(q.all_scales(count).astype(np.float32).reshape(count, 1, 1))
+    scales = builder.tensor(
+        np.array(channel_scales(builder, 1, count), np.float32).reshape(count, 1, 1)
+    )
     y = TensorValue(builder, sums).cast(f32) * TensorValue(builder, scales) * scale
     if bias is not None:
         y = y + TensorValue(builder, builder.reshape(bias, [count, 1, 1]))

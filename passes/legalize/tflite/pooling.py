@@ -23,9 +23,8 @@ def _window(builder: TfliteLegalizer, x: SSAValue) -> Window:
 
 @legalizes("MAX_POOL_2D")
 def legalize_max_pool(builder: TfliteLegalizer) -> Results:
-    """The largest element of each window."""
+    """The largest element of each window; integers as they are stored."""
     builder.require_rank(builder.input(0), 4, "input")
-    builder.require_equal_scales(0)
     x = to_channels_first(builder, builder.input(0))
     y = to_channels_last(builder, pool(builder, "max", x, _window(builder, x)))
     return [_limited(builder, y)]
@@ -48,7 +47,6 @@ def legalize_average_pool(builder: TfliteLegalizer) -> Results:
     away from zero.
     """
     builder.require_rank(builder.input(0), 4, "input")
-    builder.require_equal_scales(0)
     x = to_channels_first(builder, builder.input(0))
     window = _window(builder, x)
     if is_float(element_type(x)):

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import i32, i64
-from lowerdeck.passes.legalize.common.requantize import looked_up, multiplier_of
+from lowerdeck.passes.legalize.common.requantize import looked_up, multiplier_of, type_range
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite import fixed_point as fixed
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
@@ -20,7 +20,8 @@ def quotient(builder: TfliteLegalizer) -> SSAValue:
     The dividend, shifted left as far as it goes, by the reciprocal of the divisor; then by the
     ratio of scales, with all shifts at once.
     """
-    divisors = np.arange(256, dtype=np.int64) - builder.quantization(1).zero
+    least, most = type_range(builder.element())
+    divisors = np.arange(least, most + 1) - builder.quantization(1).zero
     inverses, shifts = zip(*(_reciprocal(abs(int(d))) for d in divisors), strict=True)
     y = builder.input(1)
     inverse = TensorValue(builder, looked_up(builder, y, np.array(inverses, np.int32)))

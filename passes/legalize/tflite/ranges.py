@@ -55,6 +55,14 @@ def without_zero(builder: TfliteLegalizer, index: int) -> TensorValue:
     return x - zero if zero else x
 
 
+def channel_scales(builder: TfliteLegalizer, index: int, count: int) -> list[float]:
+    """The scales of an input for its `count` channels."""
+    scales = builder.quantization(index).scales
+    if len(scales) not in (1, count):
+        builder.refuse(f"{len(scales)} scales of {count} channels", "one for each")
+    return [*scales] * (1 if len(scales) == count else count)
+
+
 def to_result(
     builder: TfliteLegalizer,
     x: SSAValue,

@@ -17,6 +17,7 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.linear import hybrid_rows
+from lowerdeck.passes.legalize.tflite.ranges import channel_scales
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
 
@@ -58,7 +59,7 @@ class Weights:
         scales: list[float] = []
         for index, value in zip(indices, values, strict=True):
             units = value.dims[0].value or 0
-            scales += builder.quantization(index).all_scales(units).tolist()
+            scales += channel_scales(builder, index, units)
         return Weights(matrix, tuple(scales), asymmetric)
 
     def times(self, builder: TfliteLegalizer, rows: TensorValue) -> TensorValue:

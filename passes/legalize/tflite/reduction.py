@@ -19,7 +19,6 @@ _MOST_FACTORS = 256
 @legalizes(*(name for name in REDUCTIONS if name not in ("MEAN", "SUM", "REDUCE_PROD")))
 def legalize_reduction(builder: TfliteLegalizer) -> Results:
     """Extrema and truth values; integers as they are stored."""
-    builder.require_equal_scales(0)
     return [plain_reduction(builder)]
 
 

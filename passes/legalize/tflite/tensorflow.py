@@ -50,11 +50,15 @@ _MOVES: Mapping[str, tuple[str, Attributes]] = {
 }
 
 
+_EQUAL = {"BATCH_TO_SPACE_ND": (0,), "EXPAND_DIMS": (0,), "PADV2": (2,)}
+"""Inputs that the kernels want to have the scale of the result."""
+
+
 @legalizes(*_MOVES)
 def legalize_move(builder: TfliteLegalizer) -> Results:
-    """All inputs in order; those that move have the scale of the result."""
+    """All inputs in order; integers as they are stored."""
     name, attributes = _MOVES[builder.op_type]
-    builder.require_equal_scales(0)
+    builder.require_equal_scales(*_EQUAL.get(builder.op_type, ()))
     operands = [builder.input(k) for k in range(len(builder.inputs))]
     return applied(builder, name, *operands, **attributes(builder))
 
@@ -62,9 +66,8 @@ def legalize_move(builder: TfliteLegalizer) -> Results:
 @legalizes("PAD")
 def legalize_pad(builder: TfliteLegalizer) -> Results:
     """What is added stands for zero."""
-    builder.require_equal_scales(0)
     x = builder.input(0)
-    zero = builder.quantization(0).zero if builder.is_quantized() else 0
+    zero = builder.result_quantization().zero if builder.is_quantized() else 0
     return applied(builder, "PadV2", x, builder.input(1), builder.scalar(zero, x))
 
 
@@ -90,7 +93,6 @@ def legalize_strided_slice(builder: TfliteLegalizer) -> Results:
     With `offset` an end counts from the beginning. An entry that takes one position, and has no
     beginning, takes the first, which it does not in TensorFlow.
     """
-    builder.require_equal_scales(0)
     x, begin, end, strides = (builder.input(k) for k in range(4))
     if builder.flag("offset"):
         end = (TensorValue.of(builder, begin) + TensorValue.of(builder, end)).value
@@ -110,7 +112,6 @@ def legalize_strided_slice(builder: TfliteLegalizer) -> Results:
 @legalizes("GATHER")
 def legalize_gather(builder: TfliteLegalizer) -> Results:
     """The axis counts the dimensions of the input, and so does the number of batch dimensions."""
-    builder.require_equal_scales(0)
     x, indices = builder.input(0), builder.input(1)
     batch = builder.option("batch_dims")
     axis = builder.tensor(np.array(builder.axis(builder.option("axis"), rank_of(x)), np.int32))
@@ -170,7 +171,7 @@ def legalize_concatenation(builder: TfliteLegalizer) -> Results:
     operands = [builder.input(k) for k in range(len(builder.inputs))]
     if builder.is_quantized():
         operands = [_rescaled(builder, k) for k in range(len(operands))]
-    axis = builder.axis(builder.option("axis"), rank_of(operands[0]))
+    axis = builder.axis(builder.option("axis"), rank_of(builder.input(0)))
     return applied(builder, "ConcatV2", operands, builder.tensor(np.array(axis, np.int32)))
 
 
@@ -192,7 +193,6 @@ def _rescaled(builder: TfliteLegalizer, index: int) -> SSAValue:
 @legalizes("SELECT", "SELECT_V2")
 def legalize_select(builder: TfliteLegalizer) -> Results:
     """A vector as condition of SELECT picks rows; SELECT_V2 broadcasts."""
-    builder.require_equal_scales(1, 2)
     name = "Select" if builder.op_type == "SELECT" else "SelectV2"
     return applied(builder, name, *(builder.input(k) for k in range(3)))
 
@@ -200,7 +200,6 @@ def legalize_select(builder: TfliteLegalizer) -> Results:
 @legalizes("DYNAMIC_UPDATE_SLICE")
 def legalize_update_slice(builder: TfliteLegalizer) -> Results:
     """The update replaces a part that begins where it fits, nearest to the given place."""
-    builder.require_equal_scales(0, 1)
     x, update, start = builder.value(0), builder.value(1), builder.value(2).cast(i64)
     places = start.maximum(0)
     firsts = [
@@ -282,7 +281,6 @@ def legalize_unique(builder: TfliteLegalizer) -> Results:
 @legalizes("TOPK_V2")
 def legalize_top_k(builder: TfliteLegalizer) -> Results:
     """The largest elements of the last dimension, and where they are."""
-    builder.require_equal_scales(0)
     x, k = builder.input(0), builder.cast(builder.input(1), i32)
     return applied(builder, "TopKV2", x, k, index_type=builder.element(1))
 

@@ -119,6 +119,41 @@ func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
         np.array([127, -119], np.int8),
     ),
     Answer(
+        "quotients_of_signed_bytes",
+        """
+func.func @main(%x : tensor<3xi8> {core.name = "x"}) -> tensor<*xi8> {
+  %d = core.constant dense<[3, -5, -128]> : tensor<3xi8>
+  %y = "tflite.DIV"(%x, %d) <{quantization = [
+    #tflite.q<0.5 : -28>, #tflite.q<0.25 : 2>, #tflite.q<1.0 : 1>]}>
+    : (tensor<3xi8>, tensor<3xi8>) -> tensor<*xi8>
+  func.return %y : tensor<*xi8>
+}""",
+        np.array([-8, 127, 102], np.int8),
+        np.array([41, -43, -1], np.int8),
+    ),
+    Answer(
+        # The kernels look at no scales here: what is added is the zero point of the result.
+        "bytes_that_move_keep_their_values",
+        """
+func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
+  %axis = core.constant dense<[0]> : tensor<1xi32>
+  %pads = core.constant dense<[[1, 0]]> : tensor<1x2xi32>
+  %least = core.constant dense<[9]> : tensor<1xi8>
+  %a = "tflite.REVERSE_V2"(%x, %axis) <{quantization = [
+    #tflite.q<0.5 : -7>, unit, #tflite.q<0.25 : -7>]}>
+    : (tensor<2xi8>, tensor<1xi32>) -> tensor<*xi8>
+  %b = "tflite.PAD"(%a, %pads) <{quantization = [
+    #tflite.q<0.25 : -7>, unit, #tflite.q<0.25 : 12>]}>
+    : (tensor<*xi8>, tensor<1x2xi32>) -> tensor<*xi8>
+  %c = "tflite.MAXIMUM"(%b, %least) <{quantization = [
+    #tflite.q<0.25 : 12>, #tflite.q<2.0 : 0>, #tflite.q<0.5 : 3>]}>
+    : (tensor<*xi8>, tensor<1xi8>) -> tensor<*xi8>
+  func.return %c : tensor<*xi8>
+}""",
+        np.array([1, 20], np.int8),
+        np.array([12, 20, 9], np.int8),
+    ),
+    Answer(
         # One scale is no scale a channel, though there is one channel: the bytes have no zero.
         "hybrid_convolution_of_one_channel",
         """

@@ -1,0 +1,16 @@
+// RUN: opt-tool %s --verify-diagnostics --pass-pipeline=legalize-tflite | filecheck %s
+
+// Parts that do not belong together.
+// CHECK-DAG: op 'tflite.PRELU': found result 0 that is not quantized, expected integers with a scale
+// CHECK-DAG: op 'tflite.RESIZE_BILINEAR': found 3 sizes of the result, expected its height and width
+// CHECK-DAG: op 'tflite.CONCATENATION': found no input 0, expected it to be given
+// CHECK-DAG: op 'tflite.FULLY_CONNECTED': found 3 scales of 2 channels, expected one for each
+func.func @apart(%q : tensor<1x2xi8>, %i : tensor<1x2x2x1xi8>) -> (tensor<*xf32>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>) {
+  %a = "tflite.PRELU"(%q, %q) <{quantization = [#tflite.q<0.5 : 0>, #tflite.q<0.5 : 0>, #tflite.q<0.5 : 0>]}> : (tensor<1x2xi8>, tensor<1x2xi8>) -> tensor<*xf32>
+  %s = core.constant dense<[4, 4, 4]> : tensor<3xi32>
+  %b = "tflite.RESIZE_BILINEAR"(%i, %s) <{quantization = [#tflite.q<0.5 : 0>, unit, #tflite.q<0.5 : 0>]}> : (tensor<1x2x2x1xi8>, tensor<3xi32>) -> tensor<*xi8>
+  %c = "tflite.CONCATENATION"() : () -> tensor<*xf32>
+  %w = core.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>
+  %d = "tflite.FULLY_CONNECTED"(%q, %w) <{quantization = [#tflite.q<0.5 : 0>, #tflite.q<[0.5 : 0, 0.25 : 0, 0.5 : 0] along 0>, #tflite.q<0.5 : 0>]}> : (tensor<1x2xi8>, tensor<2x2xi8>) -> tensor<*xi8>
+  func.return %a, %b, %c, %d : tensor<*xf32>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>
+}
