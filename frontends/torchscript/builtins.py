@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from lowerdeck.dialects.pt2.schema import functional, overloads
-from lowerdeck.frontends.torchscript.functions import ALSO_OPERATORS, FUNCTIONS, LONGEST, Caller
+from lowerdeck.frontends.torchscript.functions import (
+    ALSO_OPERATORS,
+    FUNCTIONS,
+    KNOWS_ROWS,
+    LONGEST,
+    Caller,
+    counts_in_a_run,
+    joined_rows,
+)
 from lowerdeck.frontends.torchscript.operators import describe
 from lowerdeck.frontends.torchscript.values import (
     Number,
@@ -158,6 +166,12 @@ class Builtins(Caller):
         short = short or space
         if space == "ops":
             space, _, short = short.partition(".")
+        if any(map(counts_in_a_run, (*args, *keywords.values()))):
+            if short not in KNOWS_ROWS:
+                raise ScriptError("a list whose length depends on data")
+            if short in ("stack", "cat", "concat"):
+                self.located(short)
+                return joined_rows(self, short, *args, *keywords.values())
         if space in ("torch", "aten", "prim", short):
             if short in FUNCTIONS and _is_plain(short, args):
                 try:

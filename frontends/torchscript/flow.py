@@ -16,8 +16,10 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.types import Tensor as TensorTypeOf
-from lowerdeck.dialects.core.types import element_type, i1, i64, tensor
+from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64, tensor
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.frontends.pt2.aliases import Storage
+from lowerdeck.frontends.torchscript.functions import CODES
 from lowerdeck.frontends.torchscript.operators import KINDS, describe
 from lowerdeck.frontends.torchscript.run import Env, Program
 from lowerdeck.frontends.torchscript.values import (
@@ -25,6 +27,7 @@ from lowerdeck.frontends.torchscript.values import (
     Nothing,
     Number,
     RaisedError,
+    Rows,
     ScriptError,
     Slot,
     Tensor,
@@ -34,6 +37,7 @@ from lowerdeck.frontends.torchscript.values import (
     held,
     kind_of,
     leaves,
+    lists_in,
     rebuilt,
     same_form,
 )
@@ -165,7 +169,8 @@ class Flow(Program):
             self.made += 1
             into.value, into.version = value, self.made
         elif isinstance(into, list):
-            self.journal.list(cast("list[Any]", into))[:] = value
+            items = cast("list[Any]", value) if isinstance(value, list) else [value]
+            self.journal.list(cast("list[Any]", into))[:] = items
         else:
             self.journal.set(cast("dict[Any, Any]", into), key, value)
 
@@ -187,7 +192,7 @@ class Flow(Program):
             return
         since, marks = len(self.journal.entries), len(self.problems)
         try:
-            self._rolled(node.body, count, name, None, env)
+            self._rolled(node.body, count, name, None, env, grows=True)
         except LoopFormError as error:
             self.journal.undo(since)
             if len(self.problems) == marks:
@@ -199,7 +204,7 @@ class Flow(Program):
             since, marks, made = len(self.journal.entries), len(self.problems), self.made
             last = self.block.last_op
             try:
-                self._rolled(node.body, count, name, None, env)
+                self._rolled(node.body, count, name, None, env, grows=count > _MOST_ITERATIONS)
                 return
             except LoopFormError:
                 self.journal.undo(since)
@@ -245,13 +250,15 @@ class Flow(Program):
         counter: str | None,
         test: ast.expr | None,
         env: Env,
+        *,
+        grows: bool = False,
     ) -> None:
         """
         A `core.loop`: as long as `test` holds, or `going` times with `counter` as the number.
 
-        LoopFormError if what it changes cannot be carried.
+        LoopFormError if what it changes cannot be carried; lists may become longer if it `grows`.
         """
-        carried = _Carried(self, self.made)
+        carried = _Carried(self, self.made, env, going if grows else None)
         line = self._line
         for _ in range(_TRIALS):
             self._line = line
@@ -273,7 +280,7 @@ class Flow(Program):
                 if isinstance(going_on, Unknown):
                     raise LoopFormError("a condition that is not known")
                 last = [self.value_of(going_on)]
-                return [*last, *carried.leave()]
+                return [*last, *carried.leave(), *carried.append(block.args[0])]
 
             since = len(self.journal.entries)
             self.blocks.append(block)
@@ -291,7 +298,7 @@ class Flow(Program):
             if len(self.problems) > marks:
                 raise LoopFormError("what is refused")
             del slots
-            if carried.take(more) or carried.widen(yielded[1:]):
+            if carried.take(more) or carried.widen(yielded[1:]) or carried.grow():
                 continue
             self.blocks.append(block)
             block.add_op(YieldOp(yielded))
@@ -428,15 +435,33 @@ class _Merge:
         return self._program.value_of(found)
 
 
+@dataclass
+class _Grown:
+    """A list to which each iteration adds one item: rows of a tensor, written in order."""
+
+    item: Tensor
+    """What the last trial added."""
+    value: SSAValue
+    """Its value at the end of an iteration."""
+    type: TensorTypeOf
+    rows: SSAValue | None = None
+    """The tensor before the loop; None until it is known what the items are."""
+    argument: SSAValue | None = None
+
+
 class _Carried:
     """What a loop carries from iteration to iteration."""
 
-    def __init__(self, program: Flow, born: int) -> None:
+    def __init__(self, program: Flow, born: int, env: Env, count: Any) -> None:
         self._program = program
         self._born = born
+        self._lists = {id(one) for one in lists_in(env)}
+        self._count = count
+        """How many iterations there are; None where lists have to keep their length."""
         self._slots: Slots = {}
         self._types: dict[tuple[tuple[int, Any], int], TensorTypeOf] = {}
         self._forms: dict[tuple[int, Any], Any] = {}
+        self._grown: dict[tuple[int, Any], _Grown] = {}
 
     def _leaves(self) -> Iterator[tuple[tuple[int, Any], int, Any]]:
         """The carried tensors and numbers: place, number in it, and value before the loop."""
@@ -451,9 +476,7 @@ class _Carried:
         program = self._program
         made: dict[tuple[tuple[int, Any], int], Any] = {}
         for key, index, leaf in list(self._leaves()):
-            type_ = self._type(key, index, leaf)
-            argument = block.insert_arg(UnrankedTensorType(element_type_of(type_)), len(block.args))
-            program.follower.declare(argument, type_)
+            argument = self._argument(block, self._type(key, index, leaf))
             made[key, index] = self._held(leaf, argument)
         for key, slot in self._slots.items():
             value = held(slot)
@@ -461,8 +484,21 @@ class _Carried:
                 program.put(slot, made.get((key, 0), value))
             else:
                 items = [made.get((key, k), leaf) for k, leaf in enumerate(leaves(value))]
-                program.put(slot, rebuilt(value, iter(items)))
+                now = rebuilt(value, iter(items))
+                program.put(slot, [*now, Rows()] if self._has_rows(key) else now)
             self._forms[key] = held(slot)
+        for grown in self._grown.values():
+            if grown.rows is not None:
+                grown.argument = self._argument(block, program.follower.type_of(grown.rows))
+
+    def _has_rows(self, key: tuple[int, Any]) -> bool:
+        return key in self._grown and self._grown[key].rows is not None
+
+    def _argument(self, block: Block, type_: TensorTypeOf) -> SSAValue:
+        unranked = UnrankedTensorType(element_type_of(type_))
+        found = block.insert_arg(unranked, len(block.args))
+        self._program.follower.declare(found, type_)
+        return found
 
     def _held(self, leaf: Any, value: SSAValue) -> Any:
         """What stands for a carried value where its place is read."""
@@ -492,6 +528,9 @@ class _Carried:
         found: list[SSAValue] = []
         for key, slot in self._slots.items():
             before, now = self._forms[key], held(slot)
+            if self._count is not None and _is_longer(before, now):
+                self._add(key, now[-1])
+                now = now[:-1]
             if not same_form(before, now):
                 raise LoopFormError(
                     "a list that changes its length" if isinstance(now, list) else "other values"
@@ -504,6 +543,59 @@ class _Carried:
                 elif old is not new and not (_is_plain(new) and old == new):
                     raise LoopFormError(f"{describe(old)} that becomes {describe(new)}")
         return found
+
+    def _add(self, key: tuple[int, Any], item: Any) -> None:
+        """Take note of what an iteration adds to a list."""
+        program = self._program
+        if not isinstance(item, Tensor):
+            raise LoopFormError(f"a list that gets {describe(item)}")
+        if any(into is item.storage for into, _ in self._slots.values()):
+            raise LoopFormError("a list that gets a tensor into which it writes")
+        value = program.value_of(item)
+        if not program.follower.knows(value):
+            raise UnknownError
+        type_ = program.follower.type_of(value)
+        known = self._grown.get(key)
+        is_same = known is not None and known.type == type_
+        self._grown[key] = _Grown(
+            item, value, type_, *((known.rows, known.argument) if known and is_same else ())
+        )
+
+    def append(self, number: SSAValue) -> list[SSAValue]:
+        """The rows of lists with those of this iteration."""
+        program, found = self._program, list[SSAValue]()
+        for grown in self._grown.values():
+            if grown.argument is not None:
+                program.located("append")
+                into, row = program.tensor(grown.argument), program.tensor(grown.value)
+                place = Number(number, int)
+                made = program.call("aten.select_scatter", [into, row, 0, place], {})
+                found.append(program.value_of(made))
+        return found
+
+    def grow(self) -> bool:
+        """Make rows for lists of which it is now known what they get; False if there are none."""
+        program = self._program
+        new = [grown for grown in self._grown.values() if grown.rows is None]
+        for grown in new:
+            program.located("append")
+            sizes = [self._size(dim) for dim in dims_of(grown.type)]
+            code = CODES[element_type_of(grown.type)]
+            zeros = program.call("aten.zeros", [[self._count, *sizes]], {"dtype": code})
+            grown.rows = program.value_of(zeros)
+        return bool(new)
+
+    def _size(self, dim: Expr) -> Any:
+        """A dimension as a number before the loop."""
+        if dim.value is not None:
+            return dim.value
+        program = self._program
+        for value in program.follower.values():
+            owner = value.owner if isinstance(value.owner, Block) else value.owner.parent
+            dims = program.follower.dims(value)
+            if dim in dims and any(owner is block for block in program.blocks):
+                return program.size(program.tensor(value), dims.index(dim))
+        raise LoopFormError(f"a list of tensors of a size {dim} that only its iterations know")
 
     def _left(self, old: Any, new: Any) -> SSAValue:
         if isinstance(new, SSAValue):
@@ -524,18 +616,20 @@ class _Carried:
 
     def take(self, more: Slots) -> bool:
         """Carry more, as far as it was there before; False if there is no more."""
-        found = {
-            key: slot
-            for key, slot in more.items()
-            if has(slot) and not (isinstance(slot[0], Cell) and slot[0].born > self._born)
-        }
+        found = {key: slot for key, slot in more.items() if has(slot) and self._was_there(slot[0])}
         self._slots.update(found)
         return bool(found)
+
+    def _was_there(self, into: Any) -> bool:
+        """True for what is older than an iteration."""
+        if isinstance(into, list):
+            return id(cast("Any", into)) in self._lists
+        return not (isinstance(into, Cell) and into.born > self._born)
 
     def widen(self, yielded: Sequence[SSAValue]) -> bool:
         """Let dimensions that an iteration changes be open; False if there are none."""
         follower, changed = self._program.follower, False
-        for (key, index, _), value in zip(list(self._leaves()), yielded, strict=True):
+        for (key, index, _), value in zip(list(self._leaves()), yielded, strict=False):
             before = self._types[key, index]
             if not follower.knows(value):
                 raise LoopFormError("values that are not known")
@@ -552,33 +646,48 @@ class _Carried:
     def inits(self) -> list[SSAValue]:
         """The carried values before the loop."""
         program = self._program
-        return [
-            leaf if isinstance(leaf, SSAValue) else program.value_of(leaf)
-            for _, _, leaf in list(self._leaves())
-        ]
+        values = [program.value_of(leaf) for _, _, leaf in list(self._leaves())]
+        return [*values, *(cast(SSAValue, grown.rows) for grown in self._grown.values())]
 
     def finish(self, results: Sequence[SSAValue]) -> None:
         """Let the places hold what the loop gives."""
         program = self._program
         made: dict[tuple[tuple[int, Any], int], Any] = {}
-        for (key, index, leaf), result in zip(list(self._leaves()), results, strict=True):
+        carried = list(self._leaves())
+        for (key, index, leaf), result in zip(carried, results, strict=False):
             program.follower.declare(result, self._types[key, index])
             made[key, index] = self._held(leaf, result)
             if isinstance(leaf, Tensor):
                 program.journal.storage(leaf.storage)
                 leaf.storage.unclear = True
+        rows: dict[tuple[int, Any], Rows] = {}
+        for (key, grown), result in zip(self._grown.items(), results[len(carried) :], strict=True):
+            program.follower.declare(result, program.follower.type_of(cast(SSAValue, grown.rows)))
+            rows[key] = Rows(program.tensor(result, in_order=True))
+            # A write to what the list has would change it, too.
+            program.journal.storage(grown.item.storage)
+            grown.item.storage.unclear = True
         for key, slot in list(self._slots.items()):
             value = held(slot)
             if _is_leaf(value):
                 program.put(slot, made.get((key, 0), value))
             else:
                 items = [made.get((key, k), leaf) for k, leaf in enumerate(leaves(value))]
-                program.put(slot, rebuilt(value, iter(items)))
+                now = rebuilt(value, iter(items))
+                program.put(slot, [*now, rows[key]] if key in rows else now)
 
 
 def element_type_of(type_: TensorTypeOf) -> Attribute:
     """The element type of a type."""
     return type_.element_type
+
+
+def _is_longer(before: Any, now: Any) -> bool:
+    """True for a list that has got one item more."""
+    if not isinstance(before, list) or not isinstance(now, list):
+        return False
+    old, new = cast("list[Any]", before), cast("list[Any]", now)
+    return len(new) == len(old) + 1 and same_form(old, new[:-1])
 
 
 def _is_leaf(value: Any) -> bool:

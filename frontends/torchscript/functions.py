@@ -21,6 +21,7 @@ from lowerdeck.frontends.torchscript.values import (
     Nothing,
     Number,
     RaisedError,
+    Rows,
     ScriptError,
     Tensor,
     UnknownError,
@@ -30,7 +31,8 @@ from lowerdeck.frontends.torchscript.values import (
 LONGEST = 100_000
 """Items of a list, characters of a text."""
 
-_CODES = {element: number for number, element in ELEMENTS.items()}
+CODES = {element: number for number, element in ELEMENTS.items()}
+"""The numbers that programs have for types of elements."""
 
 _MOST_ROWS = 4096
 """Numbers of a tensor that becomes a list."""
@@ -89,12 +91,19 @@ def _numel(caller: Caller, x: Tensor) -> Any:
 
 @_function("len")
 def _len(caller: Caller, x: Any) -> Any:
-    return caller.size(x, 0) if isinstance(x, Tensor) else len(x)
+    if isinstance(x, Tensor):
+        return caller.size(x, 0)
+    found: Any = sum(not isinstance(item, Rows) for item in x)
+    for item in x:
+        if isinstance(item, Rows):
+            count = caller.size(rows_of(item), 0)
+            found = count if found == 0 else caller.builtin("torch.add", [found, count], {})
+    return found
 
 
 @_function("dtype")
 def _dtype(caller: Caller, x: Tensor) -> int:
-    return _CODES[caller.element(x)]
+    return CODES[caller.element(x)]
 
 
 @_function("is_floating_point")
@@ -292,7 +301,7 @@ def _tensor(
     made = _stacked(caller, data)
     if element is None and is_float(caller.element(made)):
         element = f32
-    return made if element is None else caller.call("aten.to", [made, _CODES[element]], {})
+    return made if element is None else caller.call("aten.to", [made, CODES[element]], {})
 
 
 def _stacked(caller: Caller, data: Any) -> Tensor:
@@ -371,6 +380,56 @@ def _extend(caller: Caller, x: Any, items: Any) -> Any:
     return x
 
 
+# Lists of a length that only a run knows
+
+KNOWS_ROWS = frozenset("append add_ extend len __getitem__ stack cat concat clear".split())
+"""Functions that take lists of a length that only a run knows."""
+
+
+def counts_in_a_run(value: Any) -> bool:
+    """True for a list of a length that only a run knows."""
+    is_list = isinstance(value, list | tuple)
+    return is_list and any(isinstance(item, Rows) for item in cast("Sequence[Any]", value))
+
+
+def rows_of(item: Rows) -> Tensor:
+    """The tensor of all of them; ScriptError in the loop that adds them."""
+    if item.tensor is None:
+        raise ScriptError("a question about a list in the loop that makes it longer")
+    return item.tensor
+
+
+def joined_rows(caller: Caller, name: str, items: Sequence[Any], axis: Any = 0) -> Any:
+    """The stack or concatenation of lists, one of which has rows: `cat` or `stack`."""
+    is_stack = name == "stack"
+    one = next(rows_of(item) for item in items if isinstance(item, Rows))
+    rank = len(caller.dims(one)) - (not is_stack)
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise ScriptError(f"dimension {axis} of {rank}")
+    axis %= rank
+    parts: list[Any] = []
+    for item in items:
+        if not isinstance(item, Rows):
+            parts.append(caller.call("aten.unsqueeze", [item, axis], {}) if is_stack else item)
+            continue
+        part = caller.call("aten.movedim", [rows_of(item), 0, axis], {}) if axis else item.tensor
+        parts.append(part if is_stack else caller.call("aten.flatten", [part, axis, axis + 1], {}))
+    if len(parts) == 1:
+        return caller.call("aten.clone", parts, {})
+    return caller.call("aten.cat", [parts, axis], {})
+
+
+@_function("unbind")
+def _unbound(caller: Caller, x: Any, axis: int = 0) -> list[Any]:
+    """Views of the parts of a tensor, or the items of a list."""
+    if not isinstance(x, Tensor):
+        return [*cast("Sequence[Any]", x)]
+    caller.located("unbind")
+    if isinstance(caller.size(x, axis), Number):
+        return [Rows(caller.call("aten.movedim", [x, axis, 0], {}))]
+    return caller.call("aten.unbind", [x, axis], {})
+
+
 @_function("insert")
 def _insert(caller: Caller, x: Any, place: int, item: Any) -> None:
     _changed(caller, x).insert(place, item)
@@ -425,7 +484,7 @@ def _clear(caller: Caller, x: Any) -> None:
         _changed(caller, x).clear()
 
 
-@_function("copy", "list", "unbind")
+@_function("copy", "list")
 def _copied(caller: Caller, x: Any, *_: Any) -> Any:
     del caller
     if isinstance(x, dict):
@@ -465,6 +524,10 @@ def _contains(caller: Caller, x: Any, item: Any) -> bool:
 def _get_item(caller: Caller, x: Any, key: Any) -> Any:
     if isinstance(x, Tensor):
         return caller.call("aten.select", [x, 0, key], {})
+    if counts_in_a_run(x):
+        if len(x) != 1:
+            raise ScriptError("an item of a list whose length depends on data")
+        return caller.call("aten.select", [rows_of(x[0]), 0, key], {})
     if isinstance(key, Number):
         items = [item for item in x if isinstance(item, Tensor)]
         if len(items) != len(x) or not items:
@@ -606,7 +669,7 @@ FUNCTIONS.update(
 )
 
 ALSO_OPERATORS = frozenset(
-    "add_ sum any all unbind sort slice index split range copy count real clear remove tensor "
+    "add_ sum any all sort slice index split range copy count real clear remove tensor "
     "pop insert".split()
 )
 """Functions of lists or texts that have the name of an operator on tensors."""

@@ -45,6 +45,7 @@ from lowerdeck.frontends.torchscript.values import (
     Named,
     Number,
     RaisedError,
+    Rows,
     ScriptError,
     Tensor,
     Unknown,
@@ -508,7 +509,7 @@ class _Importer(Flow):
             case list() | tuple():
                 items = list(enumerate(cast("Sequence[Any]", value)))
                 parts = [(f"{'' if name else 'output_'}{key}", item) for key, item in items]
-            case Unknown() | Instance():
+            case Unknown() | Instance() | Rows():
                 self._problem(f"found an output '{name or 'output'}' that is {describe(value)}")
             case _:
                 pass  # what is no tensor is the same for every input

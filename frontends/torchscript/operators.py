@@ -37,6 +37,7 @@ from lowerdeck.frontends.torchscript.values import (
     Device,
     Journal,
     Number,
+    Rows,
     ScriptError,
     Tensor,
     Unknown,
@@ -484,6 +485,8 @@ def describe(value: Any) -> str:
             return "a tensor"
         case Number():
             return f"a number of kind {value.kind.__name__} that depends on data"
+        case Rows():
+            return "items of a list whose length depends on data"
         case Unknown():
             return value.reason or "an unknown value"
         case list():

@@ -20,6 +20,7 @@ from lowerdeck.frontends.errors import Problem
 from lowerdeck.frontends.torchscript.archive import ScriptArchive
 from lowerdeck.frontends.torchscript.builtins import Builtins
 from lowerdeck.frontends.torchscript.code import Definition, dotted
+from lowerdeck.frontends.torchscript.functions import counts_in_a_run
 from lowerdeck.frontends.torchscript.values import (
     Device,
     Function,
@@ -176,6 +177,9 @@ class Program(Builtins, ABC):
     def _items(self, value: Any, count: int) -> Sequence[Any]:
         if isinstance(value, Instance):
             value = tuple(value.attributes.values())
+        if counts_in_a_run(value):
+            self.report("unpack", "found a list whose length depends on data")
+            return [Unknown()] * count
         if isinstance(value, list | tuple) and len(cast("list[Any]", value)) == count:
             return cast("list[Any]", value)
         if not isinstance(value, Unknown):

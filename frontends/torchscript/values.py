@@ -42,6 +42,14 @@ class Number:
 
 
 @dataclass(eq=False)
+class Rows:
+    """Items of a list, as many as only a run knows: the rows of a tensor."""
+
+    tensor: Tensor | None = None
+    """None while a loop adds them, of which the next iteration sees nothing."""
+
+
+@dataclass(eq=False)
 class Unknown:
     """A value of which nothing is known, since what makes it was refused, or why it is none."""
 
@@ -136,12 +144,17 @@ class Journal:
             _restore(into, key, old)
 
     def changed(self, since: int) -> dict[tuple[int, Any], Slot]:
-        """The places that were written, in order."""
-        found: dict[tuple[int, Any], Slot] = {}
-        for into, key, _ in self.entries[since:]:
+        """The places that were written and hold something else now, in order."""
+        first: dict[tuple[int, Any], tuple[Any, Any, Any]] = {}
+        for into, key, old in self.entries[since:]:
             if not isinstance(into, Alias):
-                found.setdefault((id(into), key), (into, key))
-        return found
+                first.setdefault((id(into), key), (into, key, old))
+        return {
+            place: (into, key)
+            for place, (into, key, old) in first.items()
+            if not isinstance(into, dict)
+            or cast("dict[Any, Any]", into).get(key, _MISSING) is not old
+        }
 
 
 class _Missing:
@@ -198,6 +211,23 @@ def leaves(value: Any) -> Iterator[Any]:
         if len(open_) > _DEEPEST:
             break
     raise ScriptError("lists that are too long, or too deep inside of one another")
+
+
+def lists_in(value: Any) -> Iterator[list[Any]]:
+    """The lists in tuples, lists, dictionaries and objects, each once."""
+    seen: set[int] = set()
+    open_: list[Any] = [value]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, Instance):
+            item = item.attributes
+        if id(item) in seen or not isinstance(item, list | tuple | dict):
+            continue
+        seen.add(id(cast("Any", item)))
+        if isinstance(item, list):
+            yield cast("list[Any]", item)
+        items = cast("Any", item)
+        open_ += items.values() if isinstance(item, dict) else items
 
 
 def rebuilt(value: Any, items: Iterator[Any]) -> Any:

@@ -96,6 +96,53 @@ return y
     assert (_run(path) == X + 499500).all()
 
 
+def test_a_list_grows_as_often_as_a_size_says(tmp_path: Path) -> None:
+    """Items of views of unknown number, in a list that has another name, too."""
+    code = method("""
+rows = torch.unbind(x)
+found = annotate(List[Tensor], [])
+found0 = found
+last = torch.zeros([torch.size(x, 1)])
+for i in range(torch.len(rows)):
+  row = torch.add(rows[i], last)
+  part = annotate(List[Tensor], [])
+  _0 = torch.append(part, row)
+  found0, last = torch.add_(found0, [torch.cat(part)]), row
+return (torch.stack(found, -1), torch.cat(found0), torch.mul(found[0], torch.len(found)))
+""")
+    path = write(tmp_path / "m.pt", code)
+    call = Calls(load_model(path, input_type=["x=nx2xf32"]))
+    for x in (X, np.arange(6, dtype=np.float32).reshape(3, 2)):
+        sums = np.cumsum(x, 0)
+        expected = sums.T, sums.reshape(-1), sums[0] * len(x)
+        for one, other in zip(call({"x": x}).values(), expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("_0 = torch.append(a, y)\n  _1 = torch.add_(y, 1)", "into which it writes"),
+        (
+            "_0 = torch.add_(y, 1)\n  y = torch.add(y, 1)\n  _1 = torch.append(a, y)",
+            "another tensor may have a copy",
+        ),
+        ("_0 = torch.append(a, y)\n  _1 = torch.append(a, y)", "changes its length"),
+        (
+            "if bool(torch.gt(x[i][0], 0)):\n    _0 = torch.append(a, y)\n  else:\n    pass",
+            "a list of",
+        ),
+        ("_0 = torch.append(a, y)\n  n = torch.len(a)", "in the loop that makes it longer"),
+        ("_0 = torch.append(a, torch.slice(x, 0, 0, i))", "that only its iterations know"),
+    ],
+)
+def test_lists_that_no_rows_are_are_refused(tmp_path: Path, body: str, message: str) -> None:
+    start = "a = annotate(List[Tensor], [])\ny = torch.clone(x)\nfor i in range(torch.size(x, 0)):"
+    path = write(tmp_path / "m.pt", method(f"{start}\n  {body}\nreturn torch.cat(a)"))
+    with pytest.raises(FrontendError, match=message):
+        load_model(path, input_type=["x=nx2xf32"])
+
+
 def test_a_write_in_a_branch_is_seen_through_other_views(tmp_path: Path) -> None:
     code = method("""
 y = torch.clone(x)

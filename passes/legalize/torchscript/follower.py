@@ -8,6 +8,7 @@ of each op, in a function of its own, and says what is known of the results.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType, UnrankedTensorType
@@ -54,6 +55,10 @@ class Follower:
     def knows(self, value: SSAValue) -> bool:
         """True if the type of a value was found."""
         return value in self._values
+
+    def values(self) -> Sequence[SSAValue]:
+        """All values whose types are known, in their order."""
+        return list(self._values)
 
     def type_of(self, value: SSAValue) -> Tensor:
         """The exact type of a value."""
