@@ -295,6 +295,26 @@ class DotQuadsOp(_DotOp):
 
 
 @irdl_op_definition
+class DotSmallQuadsOp(_DotOp):
+    """
+    `buffer.dot_quads` where 16 bits with a sign hold the sum of the first two products, and that of
+    the last two. What others give is up to the machine.
+
+    Constraints:
+
+    - (C1) elements are i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.dot_small_quads %x, %y, %total : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.dot_small_quads"
+
+
+@irdl_op_definition
 class DotHalvesOp(IRDLOperation):
     """
     total + low(lhs) * low(rhs) + high(lhs) * high(rhs) in f32: each i32 holds two numbers of bf16.

@@ -105,12 +105,14 @@ class Packing(StrEnum):
     """
     The terms of sums that an element of i32 holds, the lowest bits first: two of 16 bits with
     signs, or four bytes, which have signs in the right factor only or in the left one only; or two
-    of bf16, which are added up in f32.
+    of bf16, which are added up in f32. Of four bytes in a left factor that is split, neighbors are
+    small, and what they lack stands behind the rows.
     """
 
     PAIRS = "pairs"
     UNSIGNED_LEFT = "unsigned_left"
     UNSIGNED_RIGHT = "unsigned_right"
+    SPLIT_LEFT = "split_left"
     HALVES = "halves"
 
     @property

@@ -411,14 +411,18 @@ class MatmulOp(ContractionOp):
     elements in the type of the result before these are multiplied. Elements that are `packed` hold
     several terms each: `pairs` two signed numbers of half their bits, `unsigned_left` and
     `unsigned_right` four bytes, which have signs in the other factor. Each is multiplied by the one
-    in its place.
+    in its place. `split_left` is `unsigned_right` for processors that add up two products of bytes
+    in 16 bits: in the first K columns of lhs the first two bytes of each element have a sum of
+    -128 .. 128, and the last two. Pairs of columns behind them hold a row of rhs and four bytes by
+    which it is multiplied, too.
 
     Constraints:
 
     - (C1) without accumulator, the factors have the same element type; with one, they are integers
       of at most its bits, or floats of one type that is the accumulator or narrower.
     - (C2) each factor has at least two dimensions.
-    - (C3) both factors agree in K, where both sizes are known.
+    - (C3) both factors agree in K, where both sizes are known; of `split_left` both are, and pairs of
+      columns may follow in lhs.
     - (C4) the batch dimensions broadcast.
     - (C5) there are no zero points or two, integers of the type of their factor or of the
       accumulator, which broadcast to the factor.
@@ -478,12 +482,32 @@ class MatmulOp(ContractionOp):
         lhs, rhs = dims_of(self.lhs), dims_of(self.rhs)
         require(min(len(lhs), len(rhs)) >= 2, "a matrix has at least two dimensions", "C2")
         require(
-            None in (lhs[-1].value, rhs[-2].value) or lhs[-1] == rhs[-2],
+            self.rests is not None
+            if self.is_split
+            else None in (lhs[-1].value, rhs[-2].value) or lhs[-1] == rhs[-2],
             f"cannot multiply rows of {lhs[-1]} with columns of {rhs[-2]}",
             "C3",
         )
         batch = require_broadcast([lhs[:-2], rhs[:-2]], "C4")
         return [tensor(element, [*batch, lhs[-2], rhs[-1]])]
+
+    @property
+    def is_split(self) -> bool:
+        """True if lhs has more columns than rhs has rows."""
+        return self.packing is not None and self.packing.data is Packing.SPLIT_LEFT
+
+    @property
+    def depth(self) -> Expr:
+        """K, the columns of lhs that meet the rows of rhs one after the other."""
+        return dims_of(self.rhs)[-2] if self.is_split else dims_of(self.lhs)[-1]
+
+    @property
+    def rests(self) -> int | None:
+        """How many rows of rhs each row of a split lhs names; None if the sizes are no such."""
+        columns, depth = dims_of(self.lhs)[-1].value, self.depth.value
+        if columns is None or depth is None or columns < depth or (columns - depth) % 2:
+            return None
+        return (columns - depth) // 2
 
     @property
     def _packed_elements_are_known(self) -> bool:

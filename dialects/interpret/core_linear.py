@@ -104,6 +104,16 @@ def _terms(x: Array, packing: Packing, *, is_unsigned: bool) -> Iterator[Array]:
         yield (x >> x.dtype.type(bits * number)).astype(part).astype(np.int32)
 
 
+def _joined(x: Array, depth: int) -> Iterator[Array]:
+    """The terms of a factor that is split, with those that stand behind its rows."""
+    places, words = x[..., depth::2], x[..., depth + 1 :: 2]
+    rows = np.indices(places.shape)[:-1]
+    parts = (_terms(part, Packing.SPLIT_LEFT, is_unsigned=False) for part in (x[..., :depth], words))
+    for whole, rest in zip(*parts, strict=True):
+        np.add.at(whole, (*rows, places), rest)
+        yield whole
+
+
 def _halves(x: Array) -> Iterator[Array]:
     """The two numbers of bf16 that each element holds."""
     for shift in (0, 16):
@@ -119,11 +129,11 @@ def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Arr
             parts = zip(*(_halves(x) for x in args), strict=True)
             total = sum(matrix_product(lhs, rhs) for lhs, rhs in parts)
             return rounded(np.asarray(total), _result_dtype(op))
-        terms = zip(
-            _terms(args[0], packing, is_unsigned=packing is Packing.UNSIGNED_LEFT),
-            _terms(args[1], packing, is_unsigned=packing is Packing.UNSIGNED_RIGHT),
-            strict=True,
-        )
+        left = _terms(args[0], packing, is_unsigned=packing is Packing.UNSIGNED_LEFT)
+        if packing is Packing.SPLIT_LEFT:
+            left = _joined(args[0], args[1].shape[-2])
+        is_unsigned = packing in (Packing.UNSIGNED_RIGHT, Packing.SPLIT_LEFT)
+        terms = zip(left, _terms(args[1], packing, is_unsigned=is_unsigned), strict=True)
         products = [matrix_product(lhs, rhs) for lhs, rhs in terms]
         return np.asarray(sum(products[1:], products[0]))
     return rounded(matrix_product(*_factors(op, args)), _result_dtype(op))

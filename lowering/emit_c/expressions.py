@@ -402,6 +402,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ReduceOp: _vector_function,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.DotSmallQuadsOp: _dot_quads,
     vector.DotHalvesOp: _dot_halves,
     vector.WidenPairsOp: _widen_pairs,
     vector.MultiplyHighOp: _multiply_high,

@@ -105,18 +105,30 @@ def dot_pairs(name: str, lanes: int, isa: Isa) -> VectorFunction:
 
 def dot_quads(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products of the four bytes of each lane, those of `a` without signs, and a total."""
+    builtin = isa.quads.get(lanes)
+    own = [] if builtin is None else [f"  return {builtin.call.format('a', 'b', name)};"]
+    lines = guarded(builtin, own, _sum_of_bytes(name, lanes))
+    return VectorFunction(name, ((name, "a"), (name, "b"), (name, "c")), lines)
+
+
+def dot_small_quads(name: str, lanes: int, isa: Isa) -> VectorFunction:
+    """The same of bytes such that 16 bits hold sums of two products."""
+    lines, builtin = _sum_of_bytes(name, lanes), isa.small_quads.get(lanes)
+    if builtin is not None:
+        own = [f"  const {name} ones = ({name}){{0}} + 0x00010001;", f"  {name} r;"]
+        own += [f"  {builtin.call};", "  return c + r;"]
+        lines = [f"#if {builtin.condition}", *own, "#else", *lines, "#endif"]
+    return VectorFunction(name, ((name, "a"), (name, "b"), (name, "c")), lines)
+
+
+def _sum_of_bytes(name: str, lanes: int) -> list[str]:
     unsigned = f"lowerdeck_u32x{lanes}"
     terms = [
         f"({name})(({unsigned})a << {left} >> 24) * (({name})(({unsigned})b << {left}) >> 24)"
         for left in (24, 16, 8, 0)
     ]
-    plain = [f"  {name} r = c + {terms[0]};", *(f"  r += {term};" for term in terms[1:])]
-    plain.append("  return r;")
-    builtin = isa.quads.get(lanes)
-    own = [] if builtin is None else [f"  return {builtin.call.format('a', 'b', name)};"]
-    return VectorFunction(
-        name, ((name, "a"), (name, "b"), (name, "c")), guarded(builtin, own, plain)
-    )
+    lines = [f"  {name} r = c + {terms[0]};", *(f"  r += {term};" for term in terms[1:])]
+    return [*lines, "  return r;"]
 
 
 def dot_halves(name: str, lanes: int, isa: Isa) -> VectorFunction:

@@ -26,6 +26,7 @@ from lowerdeck.dialects.buffer.vector import (
     DotHalvesOp,
     DotPairsOp,
     DotQuadsOp,
+    DotSmallQuadsOp,
     MaxfOp,
     MinfOp,
     MultiplyHighOp,
@@ -48,6 +49,7 @@ from lowerdeck.lowering.emit_c.vector_arithmetic import (
     dot_halves,
     dot_pairs,
     dot_quads,
+    dot_small_quads,
     float_extremum,
     integer_extrema,
     multiply_high,
@@ -101,6 +103,7 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     MinfOp: "min",
     DotPairsOp: "dot_pairs",
     DotQuadsOp: "dot_quads",
+    DotSmallQuadsOp: "dot_small_quads",
     DotHalvesOp: "dot_halves",
     WidenPairsOp: "widen_pairs",
     MultiplyHighOp: "multiply_high",
@@ -315,6 +318,7 @@ def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Fu
     if scalar == IntegerType(32):
         found[f"{name}_dot_pairs"] = dot_pairs(name, lanes, isa)
         found[f"{name}_dot_quads"] = dot_quads(name, lanes, isa)
+        found[f"{name}_dot_small_quads"] = dot_small_quads(name, lanes, isa)
         found[f"{name}_widen_pairs"] = widen_pairs(name, lanes, isa)
         found[f"{name}_multiply_high"] = multiply_high(name, lanes, isa)
         found[f"{name}_divide_by_power"] = divide_by_power(name, lanes)

@@ -56,6 +56,12 @@ Array = NDArray[Any]
 _EXACT = 1 << 24
 """All integers up to this one are f32."""
 
+_MOST_OF_TWO = 128
+"""The largest sum of two weights: of their products with bytes 16 bits hold the sum."""
+
+_SHARE_OF_RESTS = 5
+"""At most one element in so many of a row may lack something: more take too long."""
+
 _LARGEST_BYTE = 255
 """No byte is larger without its zero point, or less than its negative."""
 
@@ -134,6 +140,30 @@ def _packed(values: Array, terms: int) -> Array:
         part[..., :known] = 0
         words |= part << np.uint32(bits * number)
     return words.view(np.int32)
+
+
+def _split(words: Array, depth: int) -> Array | None:
+    """
+    Rows of four bytes in the form of `split_left`; None for rows that have too many elements with
+    large neighbors.
+    """
+    terms = np.ascontiguousarray(words).view(np.int8).reshape(*words.shape, 2, 2).astype(np.int32)
+    sums = terms.sum(-1)
+    over = sums - np.clip(sums, -_MOST_OF_TWO, _MOST_OF_TWO)
+    terms[..., 1] -= over
+    named = over.any(-1)
+    most = int(named.sum(-1).max())
+    if most * _SHARE_OF_RESTS > depth:
+        return None
+    rests = np.zeros_like(terms)
+    rests[..., 1] = over
+    # Those that lack something first, by place; behind them zeros.
+    places = np.argsort(~named, axis=-1, kind="stable")[..., :most].astype(np.int32)
+    whole, rest = (part.astype(np.int8).reshape(*words.shape, 4) for part in (terms, rests))
+    rest = np.take_along_axis(rest, places[..., None], axis=-2)
+    behind = np.stack([places, rest.view(np.int32)[..., 0]], axis=-1)
+    behind = behind.reshape(*words.shape[:-1], 2 * most)
+    return np.concatenate([whole.view(np.int32)[..., 0], behind], axis=-1)
 
 
 class Factor:
@@ -326,7 +356,20 @@ def _constant_conv(op: ConvOp) -> _Maps | None:
     return None if weights is None else _Maps(weights, tuple(_followers(op)))
 
 
-class PackConv(Pattern[_Maps]):
+@dataclass(frozen=True)
+class _Rows:
+    """The packed weights of a convolution as a left factor, in groups if there are several."""
+
+    maps: _Maps
+    words: Array
+    packing: Packing | None
+
+    @property
+    def terms(self) -> int:
+        return self.packing.terms if self.packing is not None else 1
+
+
+class PackConv(Pattern[_Rows]):
     """conv(x, w) of bytes -> matmul(packed(w), packed(windows(x)))"""
 
     name = "pack-conv"
@@ -335,39 +378,52 @@ class PackConv(Pattern[_Maps]):
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def match(self, op: ConvOp) -> Match[_Maps] | None:
+    def match(self, op: ConvOp) -> Match[_Rows] | None:
         if (maps := _constant_conv(op)) is None:
             return None
-        number, terms = prod(maps.weights.shape[1:]), self._terms(op, maps.weights)
-        return Match((op, *maps.followers), f"{number} products, {terms} at a time", maps)
+        data, number = self._rows(op, maps), prod(maps.weights.shape[1:])
+        consumed = (op, *maps.followers)
+        return Match(consumed, f"{number} products, {data.terms} at a time", data)
 
-    def _terms(self, op: ConvOp, weights: Array) -> int:
+    def _rows(self, op: ConvOp, maps: _Maps) -> _Rows:
         """Bytes keep their zero point, which is what padding is, only if it is one."""
-        return _terms(self._target, weights if _is_one(op, 0) else None)
+        weights, isa, groups = maps.weights, self._target.isa, op.groups.data
+        # [filters, taps, channels], then terms of several channels.
+        rows = weights.reshape(*weights.shape[:2], -1).swapaxes(1, 2)
+        bytes_ = _are_signed_bytes(weights) and _is_one(op, 0)
+        ways = [
+            (Packing.UNSIGNED_RIGHT, bytes_ and bool(isa.quads)),
+            (Packing.SPLIT_LEFT, bytes_ and bool(isa.small_quads)),
+            (Packing.PAIRS, bool(isa.pairs)),
+        ]
+        for packing in (packing for packing, is_possible in ways if is_possible):
+            words: Array | None = _packed(np.ascontiguousarray(rows), packing.terms)
+            words = words.reshape(groups, weights.shape[0] // groups, -1)
+            if packing is Packing.SPLIT_LEFT:
+                words = _split(words, words.shape[-1])
+            if words is not None:
+                return _Rows(maps, words, packing)
+        words = rows.reshape(groups, weights.shape[0] // groups, -1)
+        return _Rows(maps, words, None)
 
-    def rewrite(self, match: Match[_Maps], rewriter: Rewriter) -> None:
-        op, weights = match.root, match.data.weights
+    def rewrite(self, match: Match[_Rows], rewriter: Rewriter) -> None:
+        op, maps, words = match.root, match.data.maps, match.data.words
         assert isinstance(op, ConvOp)
-        terms, groups = self._terms(op, weights), op.groups.data
+        terms, groups, weights = match.data.terms, op.groups.data, maps.weights
         x = op.input
         if groups > 1:
             batch, channels, *space = dims_of(x)
             dims = [batch, groups, channels // groups, *space]
             x = rewriter.add(ReshapeOp(x, dims)).result
         factor = Factor(rewriter, x, _zero_of_images(op, rewriter, rank_of(x)), terms)
-        # [filters, taps, channels], then terms of several channels.
-        rows = weights.reshape(*weights.shape[:2], -1).swapaxes(1, 2)
-        rows = _packed(np.ascontiguousarray(rows), terms)
-        rows = rows.reshape(groups, weights.shape[0] // groups, -1)
-        left = factor.add(ConstantOp.of(np.ascontiguousarray(rows if groups > 1 else rows[0])))
-        packing = {1: None, 2: Packing.PAIRS, 4: Packing.UNSIGNED_RIGHT}[terms]
+        left = factor.add(ConstantOp.of(np.ascontiguousarray(words if groups > 1 else words[0])))
         windows = _windows(op, factor)
         dims, size = dims_of(op.result), dims_of(windows)[-1]
-        total = factor.add(MatmulOp(left, windows, packing=packing))
+        total = factor.add(MatmulOp(left, windows, packing=match.data.packing))
         if groups > 1:
             total = factor.add(ReshapeOp(total, [*dims[:2], size]))
         total = _completed(op, total, factor, weights, rewriter)
-        total, last = _followed(op, total, match.data.followers, rewriter)
+        total, last = _followed(op, total, maps.followers, rewriter)
         if size != product(dims[2:]):
             sizes = [*dims[:2], product(dims[2:])]
             total = rewriter.insert_before(last, SliceOp(total, [0, 0, 0], sizes)).result

@@ -47,6 +47,7 @@ PLAIN: frozenset[type[Operation]] = frozenset(
         math.RoundEvenOp,
         vector.DotPairsOp,
         vector.DotQuadsOp,
+        vector.DotSmallQuadsOp,
         vector.DotHalvesOp,
         vector.MultiplyHighOp,
         vector.DivideByPowerOp,

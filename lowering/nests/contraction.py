@@ -8,11 +8,18 @@ are narrower than the accumulator are widened, and zero points subtracted, where
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.vector import DotHalvesOp, DotPairsOp, DotQuadsOp, WidenPairsOp
+from lowerdeck.dialects.buffer.vector import (
+    DotHalvesOp,
+    DotPairsOp,
+    DotQuadsOp,
+    DotSmallQuadsOp,
+    WidenPairsOp,
+)
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
@@ -53,7 +60,29 @@ def add_product(
                 return k.builder.add(DotHalvesOp(lhs, rhs, total))
             case Packing.UNSIGNED_RIGHT:
                 return k.builder.add(DotQuadsOp(rhs, lhs, total))
+            case Packing.SPLIT_LEFT:
+                return k.builder.add(DotSmallQuadsOp(rhs, lhs, total))
     return scalars.multiply_add(k.builder, lhs, rhs, total)
+
+
+def add_rests(
+    k: KernelLowering,
+    op: MatmulOp,
+    total: SSAValue,
+    left: Index,
+    right: Callable[[Expr], SSAValue],
+) -> SSAValue:
+    """The total with what stands behind a row of a split lhs: `right` gives elements by row."""
+    if not op.is_split or not (count := op.rests):
+        return total
+    depth, b = op.depth, k.builder
+
+    def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        place, word = (k.element(op.lhs, [*left, depth + i * 2 + n]) for n in range(2))
+        row = b.from_integer(scalars.cast(b, place, i32, i64))
+        return [add_product(k, op, word, right(row), values[0])]
+
+    return b.carry(count, [total], add_one)[0]
 
 
 def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAValue:
@@ -239,9 +268,9 @@ def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None
 def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
     """One row of the result at a time: rows of the right matrix, weighted by the left row."""
     dims = dims_of(op.result)
-    batch, inner = dims[:-2], dims_of(op.lhs)[-1]
+    batch, inner = dims[:-2], op.depth
     own = element_type(op.result)
-    if not accumulates_in_place(own) or element_type(k.roots[0]) != own:
+    if op.is_split or not accumulates_in_place(own) or element_type(k.roots[0]) != own:
         _matmul_by_element(k, op)
         return
     b, out = k.builder, k.outputs[0]
@@ -274,19 +303,20 @@ def _add_to(
 def _matmul_by_element(k: KernelLowering, op: MatmulOp) -> None:
     dims = dims_of(op.result)
     with k.builder.nest(dims, parallel=True) as at:
-        left = broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2])
+        left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
         right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
-
-        def add_product(
-            i: Expr,
-            values: Sequence[SSAValue],
-            rows: tuple[Index, Index] = ([*left, at[-2]], [*right]),
-            column: Expr = at[-1],
-        ) -> Sequence[SSAValue]:
-            scale = factor_element(k, op, 0, [*rows[0], i])
-            value = factor_element(k, op, 1, [*rows[1], i, column])
-            return [_add_to(k, op, values[0], scale, value)]
-
-        zero = scalars.constant(k.builder, 0, element_type(op.result))
-        total = k.builder.carry(dims_of(op.lhs)[-1], [zero], add_product)[0]
+        total = _sum_at(k, op, left, [*right], at[-1])
         k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.result)))
+
+
+def _sum_at(k: KernelLowering, op: MatmulOp, left: Index, right: Index, column: Expr) -> SSAValue:
+    """The sum for a row of lhs and a column of a matrix of rhs."""
+
+    def value(i: Expr) -> SSAValue:
+        return factor_element(k, op, 1, [*right, i, column])
+
+    def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [_add_to(k, op, values[0], factor_element(k, op, 0, [*left, i]), value(i))]
+
+    zero = scalars.constant(k.builder, 0, element_type(op.result))
+    return add_rests(k, op, k.builder.carry(op.depth, [zero], add_one)[0], left, value)

@@ -32,6 +32,9 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 SHARED = "shared"
 """The parameter of a schedule whose blocks threads may share: 1."""
 
+_PACKINGS = (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES)
+"""Those that tiles have."""
+
 
 class MatrixTiles(Strategy):
     """
@@ -46,7 +49,7 @@ class MatrixTiles(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
-        if target.isa.tiles is None or op.packing is None or op.packing.data is Packing.PAIRS:
+        if target.isa.tiles is None or op.packing is None or op.packing.data not in _PACKINGS:
             return
         values = (op.lhs, op.rhs)
         if any(position_of(kernel, value) is None for value in values):

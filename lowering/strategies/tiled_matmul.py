@@ -29,7 +29,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.contraction import add_product, factor_element
+from lowerdeck.lowering.nests.contraction import add_product, add_rests, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.maps import code_of, scale_of, zero_of
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
@@ -120,10 +120,11 @@ class TiledMatmul(Strategy):
             return
         axis = tiled_axis(op)
         dims = dims_of(op.result)
-        rows, columns, depth = map(assumed_size, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
+        rows, columns, depth = map(assumed_size, (dims[axis], dims[-1], op.depth))
         labels = row_labels(len(dims))
         row = labels.pop(axis)
         rows_first, columns_first = (*labels, row, COLUMN), (*labels, COLUMN, row)
+        depth += op.rests or 0
         orders = [rows_first, columns_first]
         if _size(op.rhs) > _size(op.lhs) and not _is_mostly_result(op, target):
             orders.reverse()
@@ -207,7 +208,7 @@ class TiledMatmul(Strategy):
 
 def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
     """Panel after panel of columns: its weights as f32, then all rows."""
-    b, dims, depth = k.builder, dims_of(op.result), dims_of(op.lhs)[-1].value or 0
+    b, dims, depth = k.builder, dims_of(op.result), op.depth.value or 0
     lanes = schedule.vector(COLUMN)
     width, columns = lanes * schedule.tile(COLUMN), dims[-1].value or 0
     rows = list(zip(row_labels(len(dims)), dims[:-1], strict=True))
@@ -485,19 +486,20 @@ def _sum(
     element = element_type(op.result)
     zero = scalars.constant(b, 0, element)
 
-    def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    def value(i: Expr) -> SSAValue:
         if panel is not None:
-            rhs = b.load(panel[0], [i, panel[1]])
-        else:
-            rhs = factor_element(k, op, 1, [*right, i, at[-1]])
-        return [add_product(k, op, factor_element(k, op, 0, [*left, i]), rhs, values[0])]
+            return b.load(panel[0], [i, panel[1]])
+        return factor_element(k, op, 1, [*right, i, at[-1]])
 
-    depth = dims_of(op.lhs)[-1]
+    def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [add_product(k, op, factor_element(k, op, 0, [*left, i]), value(i), values[0])]
+
+    depth = op.depth
     blocks = in_blocks(op.rhs) if panel is None else None
     if blocks is not None and blocks.axis.data == len(right):
         return _sum_of_blocks(k, op, blocks, (left, right, at[-1]))
     if depth.value is None or is_integer(element):
-        return b.carry(depth, [zero], add_one)[0]
+        return add_rests(k, op, b.carry(depth, [zero], add_one)[0], left, value)
     return sum_in_parts(
         b,
         depth.value,

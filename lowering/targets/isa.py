@@ -90,6 +90,12 @@ class Isa:
     """By lanes of i32, the products in 64 bits of every second lane of vectors {0} and {1}."""
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """The same for four bytes, of `a` without signs and of `b` with signs."""
+    small_quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """
+    By lanes of i32, statements that make `r` the sums of products of four bytes, of `a` without
+    signs and of `b` with signs, where sums of two have 16 bits; every half of `ones` is one. Where
+    there are no `quads`, they make more products than `pairs`.
+    """
     halves: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """
     By lanes of f32, statements that add to the vector `c` the products of the two numbers of bf16

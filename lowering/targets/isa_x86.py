@@ -170,6 +170,20 @@ _WIDE_PRODUCTS = {
     8: Builtin("__AVX2__", "__builtin_ia32_pmuldq256({0}, {1})"),
     4: Builtin("__SSE4_1__", "__builtin_ia32_pmuldq128({0}, {1})"),
 }
+def _small_quad_sums() -> Iterator[tuple[int, Builtin]]:
+    """Instructions, which clang does not find, either."""
+    for lanes, macro in ((16, "__AVX512BW__"), (8, "__AVX2__"), (4, "__AVX__")):
+        kind = "v" if lanes == 16 else "x"
+        yield (
+            lanes,
+            Builtin(
+                macro,
+                f'__asm__("vpmaddubsw %2, %1, %0" : "={kind}"(r) : "{kind}"(a), "{kind}m"(b)); '
+                f'__asm__("vpmaddwd %2, %1, %0" : "={kind}"(r) : "{kind}"(r), "{kind}m"(ones))',
+            ),
+        )
+
+
 _QUAD_SUMS = {
     16: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v16si(c, a, b)"),
     8: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v8si(c, a, b)"),
@@ -294,6 +308,9 @@ X86 = Isa(
     wide_products=_WIDE_PRODUCTS,
 )
 """Those of all levels: macros tell which of them a compiler may use."""
+
+X86_AVX2 = replace(X86, small_quads=dict(_small_quad_sums()))
+"""With sums of small products of bytes."""
 
 X86_VNNI = replace(X86, quads=_QUAD_SUMS)
 """With sums of products of bytes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lowerdeck.lowering.targets.base import Costs, Limits, Target, lanes_for
-from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_BF16, X86_VNNI
+from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_AVX2, X86_BF16, X86_VNNI
 from lowerdeck.lowering.targets.machine import machine_named
 
 _MACHINES = ("x86_64", "AMD64")
@@ -18,7 +18,7 @@ X86_64_V4 = Target(
     lanes_by_element=lanes_for(64),
     flags=("-march=x86-64-v4", "-mprefer-vector-width=512"),
     architectures=_MACHINES,
-    isa=X86,
+    isa=X86_AVX2,
     features=_AVX2 | _AVX512,
 )
 """AVX-512."""
@@ -60,7 +60,7 @@ X86_64_V3 = Target(
     lanes_by_element=lanes_for(32),
     flags=("-march=x86-64-v3",),
     architectures=_MACHINES,
-    isa=X86,
+    isa=X86_AVX2,
     features=_AVX2,
     limits=Limits(position_bytes=32 << 10),
     costs=Costs(

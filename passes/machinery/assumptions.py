@@ -118,7 +118,7 @@ def _all(op: Operation) -> Iterator[Assumption]:
             yield from _concat(op)
         case MatmulOp():
             lhs, rhs = dims_of(op.lhs), dims_of(op.rhs)
-            yield lhs[-1], Requirement.EQ, rhs[-2]
+            yield op.depth, Requirement.EQ, rhs[-2]
             for dims in (lhs, rhs):
                 yield from _broadcast(dims[:-2], dims_of(op.result)[:-2])
             yield from _zero_points(op)

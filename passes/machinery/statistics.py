@@ -68,7 +68,7 @@ def multiply_adds(op: Operation) -> Expr:
         case ConvTransposeOp():
             return product([*dims_of(op.input), *dims_of(op.weight)[1:]])
         case MatmulOp():
-            return product([*dims_of(op.result), dims_of(op.lhs)[-1]])
+            return product([*dims_of(op.result), op.depth])
         case AttentionOp():
             depth, keys = dims_of(op.query)[-1], op.score_dims[-1]
             return product(op.score_dims) * depth + product(dims_of(op.result)) * keys
