@@ -49,6 +49,16 @@ class Value:
         return self.scale * 64
 
 
+def some_weights(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Bytes of any size, or as those of trained networks: most of them small."""
+    info = np.iinfo(dtype)
+    middle = (info.min + info.max + 1) // 2
+    if rng.random() < 0.5:
+        return rng.integers(info.min, info.max + 1, shape).astype(dtype)
+    numbers = np.rint(rng.standard_normal(shape) * rng.choice([10, 40])) + middle
+    return np.clip(numbers, info.min, info.max).astype(dtype)
+
+
 @dataclass
 class Graph:
     """What is there of a graph."""
@@ -108,7 +118,7 @@ class Graph:
         is_signed = self.random.random() < 0.8
         dtype = np.int8 if is_signed else np.uint8
         info = np.iinfo(dtype)
-        integers = rng.integers(info.min, info.max + 1, shape).astype(dtype)
+        integers = some_weights(rng, shape, dtype)
         if self.random.random() < 0.2:
             integers = np.full(shape, self.random.choice((info.min, info.max)), dtype)
         is_each = self.random.random() < 0.6
@@ -277,7 +287,7 @@ def _dynamic(g: Graph, x: Value) -> object:
     floats, names = g.floats(x), [f"d{len(g.nodes)}_{k}" for k in range(3)]
     g.nodes.append(helper.make_node("DynamicQuantizeLinear", [floats], names))
     shape = (5, x.shape[1], 1, 1) if kind == "ConvInteger" else (x.shape[-1], 7)
-    weights = g.constant(g.numbers.integers(-128, 128, shape).astype(np.int8))
+    weights = g.constant(some_weights(g.numbers, shape, np.int8))
     sums = g.node(kind, names[0], weights, names[2])
     y = g.node("Cast", sums, to=TensorProto.FLOAT)
     depth = shape[1] if kind == "ConvInteger" else shape[0]

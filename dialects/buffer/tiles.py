@@ -112,7 +112,11 @@ class DotTilesOp(IRDLOperation):
         packing = self.packing.data
         sums = f32 if packing is Packing.HALVES else i32
         are_words = [type_.element for type_ in types] == [i32, i32, sums]
-        require(are_words and packing is not Packing.PAIRS, "factors are no such words", "C1")
+        require(
+            are_words and packing not in (Packing.PAIRS, Packing.SPLIT_LEFT),
+            "factors are no such words",
+            "C1",
+        )
         ranks = [len(type_.dims.data) for type_ in types]
         fits = min(ranks[:2]) >= 2 and len(self.map.data) == ranks[0] + ranks[1] + 3
         require(fits, f"{len(self.map.data)} numbers for matrices of ranks {ranks[:2]}", "C2")

@@ -421,8 +421,8 @@ class MatmulOp(ContractionOp):
     - (C1) without accumulator, the factors have the same element type; with one, they are integers
       of at most its bits, or floats of one type that is the accumulator or narrower.
     - (C2) each factor has at least two dimensions.
-    - (C3) both factors agree in K, where both sizes are known; of `split_left` both are, and pairs of
-      columns may follow in lhs.
+    - (C3) both factors agree in K, where both sizes are known; of `split_left` both are, and pairs
+      of columns may follow in lhs.
     - (C4) the batch dimensions broadcast.
     - (C5) there are no zero points or two, integers of the type of their factor or of the
       accumulator, which broadcast to the factor.

@@ -108,7 +108,9 @@ def _joined(x: Array, depth: int) -> Iterator[Array]:
     """The terms of a factor that is split, with those that stand behind its rows."""
     places, words = x[..., depth::2], x[..., depth + 1 :: 2]
     rows = np.indices(places.shape)[:-1]
-    parts = (_terms(part, Packing.SPLIT_LEFT, is_unsigned=False) for part in (x[..., :depth], words))
+    parts = (
+        _terms(part, Packing.SPLIT_LEFT, is_unsigned=False) for part in (x[..., :depth], words)
+    )
     for whole, rest in zip(*parts, strict=True):
         np.add.at(whole, (*rows, places), rest)
         yield whole

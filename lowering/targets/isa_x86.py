@@ -170,6 +170,8 @@ _WIDE_PRODUCTS = {
     8: Builtin("__AVX2__", "__builtin_ia32_pmuldq256({0}, {1})"),
     4: Builtin("__SSE4_1__", "__builtin_ia32_pmuldq128({0}, {1})"),
 }
+
+
 def _small_quad_sums() -> Iterator[tuple[int, Builtin]]:
     """Instructions, which clang does not find, either."""
     for lanes, macro in ((16, "__AVX512BW__"), (8, "__AVX2__"), (4, "__AVX__")):

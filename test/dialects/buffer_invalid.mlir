@@ -888,6 +888,16 @@ buffer.func @dot_pairs_c1 {
 
 // -----
 
+// CHECK: op 'buffer.dot_small_quads': parts of f32 (C1)
+buffer.func @dot_small_quads_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %b = buffer.dot_small_quads %a, %a, %a : vector<8xf32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.dot_quads': parts of f32 (C1)
 buffer.func @dot_quads_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):

@@ -64,6 +64,7 @@ buffer.func @lanes {
 // CHECK-NEXT:    %c = buffer.convert %a : vector<8xi8> -> vector<8xi32>
 // CHECK-NEXT:    %d = buffer.dot_pairs %b, %c, %b : vector<8xi32>
 // CHECK-NEXT:    %q = buffer.dot_quads %b, %c, %d : vector<8xi32>
+// CHECK-NEXT:    %r = buffer.dot_small_quads %b, %c, %d : vector<8xi32>
 // CHECK-NEXT:    %e = buffer.convert %q : vector<8xi32> -> vector<8xf32>
 // CHECK-NEXT:    %g = buffer.dot_halves %b, %c, %e : vector<8xi32>, vector<8xf32>
 // CHECK-NEXT:    %h = buffer.multiply_high %q, %c : vector<8xi32>
@@ -77,6 +78,7 @@ buffer.func @widened {
   %c = buffer.convert %a : vector<8xi8> -> vector<8xi32>
   %d = buffer.dot_pairs %b, %c, %b : vector<8xi32>
   %q = buffer.dot_quads %b, %c, %d : vector<8xi32>
+  %r = buffer.dot_small_quads %b, %c, %d : vector<8xi32>
   %e = buffer.convert %q : vector<8xi32> -> vector<8xf32>
   %g = buffer.dot_halves %b, %c, %e : vector<8xi32>, vector<8xf32>
   %h = buffer.multiply_high %q, %c : vector<8xi32>

@@ -496,6 +496,14 @@ func.func @matmul_c2_rank(%x : tensor<3xf32>, %y : tensor<3x4xf32>) {
 
 // -----
 
+// CHECK: op 'core.matmul': cannot multiply rows of 6 with columns of 3 (C3)
+func.func @matmul_split_c3(%x : tensor<2x6xi32>, %y : tensor<3x4xi32>) -> tensor<2x4xi32> {
+  %r = core.matmul %x, %y packed split_left : (tensor<2x6xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
+  func.return %r : tensor<2x4xi32>
+}
+
+// -----
+
 // CHECK: op 'core.matmul': cannot multiply rows of 3 with columns of 4 (C3)
 func.func @matmul_c3_inner(%x : tensor<2x3xf32>, %y : tensor<4x5xf32>) {
   %r = core.matmul %x, %y : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>

@@ -94,7 +94,8 @@ class Network:
 
     def conv(self, x: Bytes, filters: int, size: int, groups: int = 1, act: str = "") -> Bytes:
         depth = x.shape[1] // groups
-        w = self.random.integers(-127, 128, (filters, depth, size, size))
+        w = self.random.standard_normal((filters, depth, size, size)) * 40
+        w = np.clip(np.rint(w), -128, 127).astype(np.int64)
         scales = self.random.uniform(0.001, 0.02, filters).astype(np.float32)
         both = np.float64(x.scale) * scales
         bias = self.random.integers(-3000, 3000, filters)

@@ -118,19 +118,45 @@ func.func @columns(%x: tensor<8x3xui8>, %v: tensor<8x3xi16>, %zero: tensor<3xui8
 // QUADS:         %[[ZERO:.+]] = core.constant dense<117901063>
 // QUADS-NEXT:    core.pad constant %{{.*}}, %[[ZERO]] [0, 0, 1] [0, 0, 0] : (tensor<1x1x5xi32>, tensor<i32>) -> tensor<1x1x6xi32>
 // QUADS:         core.matmul %{{.*}}, %{{.*}} packed unsigned_right : (tensor<4x2xi32>, tensor<1x2x8xi32>) -> tensor<1x4x8xi32>
-// QUADS-NEXT:    core.constant dense<{{.*}}84{{.*}}> : tensor<4x1xi32>
+// QUADS-NEXT:    core.constant dense<{{.*}}4200{{.*}}> : tensor<4x1xi32>
 // QUADS-NEXT:    core.sub
 // PLAIN-LABEL: @convolution
 // PLAIN:         core.matmul %{{.*}}, %{{.*}} : (tensor<4x6xi32>, tensor<1x6x8xi32>) -> tensor<1x4x8xi32>
 // NONE-LABEL:  @convolution
 // NONE:          core.conv
 func.func @convolution(%x: tensor<1x3x5xui8>) -> tensor<1x4x5xi32> {
-  %w = core.constant dense<2> : tensor<4x3x2xi8>
+  %w = core.constant dense<100> : tensor<4x3x2xi8>
   %zero = core.constant dense<7> : tensor<ui8>
   %none = core.constant dense<0> : tensor<i8>
   %y = core.conv %x, %w, %zero, %none strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x3x5xui8>, tensor<4x3x2xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x5xi32>
   %z = core.neg %y : (tensor<1x4x5xi32>) -> tensor<1x4x5xi32>
   func.return %z : tensor<1x4x5xi32>
+}
+
+// -----
+
+// Channels 2 and 7 of the first filter, and 14 and 19 of the second one, are beside each other: what
+// is more than 128, or less than -128, stands behind the row, after its place. Where each of few
+// elements would lack something, pairs are faster.
+// CHECK-LABEL: @split
+// CHECK:         core.constant dense<{{\[}}[16843009, 16843009, 16843135, 16843009, 16843009, 2, 32256], [16843009, 16843009, 16843009, 16843009, 8388865, 4, -2147483648]]> : tensor<2x7xi32>
+// CHECK:         core.matmul %{{.*}}, %{{.*}} packed split_left : (tensor<2x7xi32>, tensor<1x5x8xi32>) -> tensor<1x2x8xi32>
+// CHECK-LABEL: @unsplit
+// CHECK:         packed pairs
+func.func @split(%x: tensor<1x20x8xui8>) -> tensor<1x2x8xi32> {
+  %w = core.constant dense<[[[1], [1], [127], [1], [1], [1], [1], [127], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1]], [[1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [-128], [1], [1], [1], [1], [-128]]]> : tensor<2x20x1xi8>
+  %none = core.constant dense<0> : tensor<i8>
+  %zero = core.constant dense<0> : tensor<ui8>
+  %y = core.conv %x, %w, %zero, %none strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x20x8xui8>, tensor<2x20x1xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x2x8xi32>
+  func.return %y : tensor<1x2x8xi32>
+}
+
+func.func @unsplit(%x: tensor<1x8x8xui8>) -> tensor<1x2x8xi32> {
+  %w = core.constant dense<[[[127], [1], [127], [1], [1], [1], [1], [1]], [[1], [1], [1], [1], [1], [1], [1], [1]]]> : tensor<2x8x1xi8>
+  %none = core.constant dense<0> : tensor<i8>
+  %zero = core.constant dense<0> : tensor<ui8>
+  %y = core.conv %x, %w, %zero, %none strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x8x8xui8>, tensor<2x8x1xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x2x8xi32>
+  func.return %y : tensor<1x2x8xi32>
 }
 
 // -----
@@ -145,7 +171,7 @@ func.func @convolution(%x: tensor<1x3x5xui8>) -> tensor<1x4x5xi32> {
 // CHECK-LABEL: @strided
 // CHECK:         core.conv {{.+}} groups 2 : (tensor<1x4x3x5xf32>, tensor<4x2x1x2xf32>)
 // CHECK-LABEL: @depthwise_long
-// CHECK:         core.matmul %{{.*}} packed pairs
+// CHECK:         core.matmul %{{.*}} packed split_left
 func.func @depthwise(%x: tensor<1x4x3x5xui8>) -> tensor<1x4x3x5xi32> {
   %w = core.constant dense<2> : tensor<4x1x2x2xi8>
   %zero = core.constant dense<7> : tensor<ui8>
