@@ -655,6 +655,8 @@ class PackProductsPass(ModulePass):
     Of sums in i32, on targets with vectors. Packed are four bytes, where the target multiplies
     bytes without signs by bytes with signs and the weights without zero points are such: the zero
     points of x are kept, padding is one of them, and what they add is subtracted from the sums.
+    So are weights of convolutions where the target adds up two products of bytes in 16 bits: of two
+    neighbors with a sum beyond 128 a part stands behind the row, in few elements (`split_left`).
     Else pairs of 16 bits, where the target multiplies those, without zero points; where fewer than
     4 rows read the weights, these are pairs of bytes. Else single terms. An i32 holds terms that
     are a part of the channels, or of the columns of x, apart, so that what is read for several of
