@@ -236,13 +236,19 @@ def test_numbers_that_do_not_fit_are_told(tmp_path: Path) -> None:
         variable("weights", __shape__="(40,)"),
         variable("before", __shape__="(1, 1, 2)"),
         node("RNN", "deep", 7, 8, 9, mode="gru", state_size="2", num_layers="2147483647"),
+        node("_arange", "range", start="0", stop="4", repeat="2147483647"),
+        node("_arange", "back", start="4", stop="0", repeat="-1"),
+        node("_contrib_arange_like", "like", 0, repeat="0"),
     ]
-    heads = [[number, 0, 0] for number in (*range(3, 7), 10)]
+    heads = [[number, 0, 0] for number in (*range(3, 7), *range(10, 14))]
     with pytest.raises(LegalizationError) as error:
         _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
     told = str(error.value)
-    assert len(told.splitlines()) == 5
+    assert len(told.splitlines()) == 8
     for message in (
+        "8589934588 numbers",
+        "found -1 numbers",
+        "0 repetitions",
         "2147483647 layers",
         "found 0 shifts",
         "2147483647 parts",

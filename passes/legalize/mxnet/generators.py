@@ -48,9 +48,10 @@ def legalize_range(builder: MxnetLegalizer) -> Results:
     first, last = (0.0, start) if stop is None else (start, float(stop))
     if not np.isfinite([first, last, step]).all() or not step or abs((last - first) / step) > LIMIT:
         builder.refuse(f"numbers from {first} to {last} by {step}", f"at most {LIMIT}")
-    count = max(int(np.ceil((last - first) / step)), 0)
+    count, repeat = max(int(np.ceil((last - first) / step)), 0), builder.integer("repeat")
+    _counted(builder, max(count, 1) * repeat)
     array = first + step * np.arange(count, dtype=np.float64)
-    return _numbers(builder, np.repeat(array, builder.integer("repeat")))
+    return _numbers(builder, np.repeat(array, repeat))
 
 
 @legalizes("_contrib_arange_like")
@@ -63,6 +64,8 @@ def legalize_arange_like(builder: MxnetLegalizer) -> Results:
     element = element_type(x)
     places = TensorValue.iota(builder, count)
     if (repeat := builder.integer("repeat")) != 1:
+        if repeat < 1:
+            builder.refuse(f"{repeat} repetitions", "one or more")
         places = places // repeat
     wide = places.cast(f64) * builder.number("step") + builder.number("start")
     found = wide.cast(element)
