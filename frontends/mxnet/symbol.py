@@ -88,7 +88,7 @@ class Symbol:
     def _fact(self, name: str, default: int) -> int:
         found = self.facts.get(name)
         if isinstance(found, list):
-            found = cast("list[Any]", found)[-1]
+            found = next(reversed(cast("list[Any]", found)), None)
         return found if isinstance(found, int) else default
 
 

@@ -207,6 +207,12 @@ def test_a_broken_symbol_is_told(tmp_path: Path, change: dict[str, Any]) -> None
         load_model(path)
 
 
+def test_a_version_of_no_number_is_the_first(tmp_path: Path) -> None:
+    nodes = [variable("x", **SHAPE), node("relu", "y", 0)]
+    path = write_symbol(tmp_path, nodes, attrs={"mxnet_version": []})
+    assert _results(path, {"x": X})["y_output"].shape == X.shape
+
+
 def test_inputs_of_another_rank_are_told(tmp_path: Path) -> None:
     nodes = [
         variable("x", **SHAPE),
@@ -239,13 +245,16 @@ def test_numbers_that_do_not_fit_are_told(tmp_path: Path) -> None:
         node("_arange", "range", start="0", stop="4", repeat="2147483647"),
         node("_arange", "back", start="4", stop="0", repeat="-1"),
         node("_contrib_arange_like", "like", 0, repeat="0"),
+        variable("rois", __shape__="(3, 5)"),
+        node("ROIPooling", "bins", 1, 14, pooled_size="(2147483647, 2)", spatial_scale="1"),
     ]
-    heads = [[number, 0, 0] for number in (*range(3, 7), *range(10, 14))]
+    heads = [[number, 0, 0] for number in (*range(3, 7), *range(10, 14), 15)]
     with pytest.raises(LegalizationError) as error:
         _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
     told = str(error.value)
-    assert len(told.splitlines()) == 8
+    assert len(told.splitlines()) == 9
     for message in (
+        "2147483647 bins",
         "8589934588 numbers",
         "found -1 numbers",
         "0 repetitions",

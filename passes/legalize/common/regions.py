@@ -15,7 +15,8 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, tenso
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.special import rounded
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.legalize.tensor_value import LIMIT, TensorValue
 
 
 def largest_of_bins(
@@ -84,6 +85,8 @@ def _bins(
 
     Where regions start at `whole` places, these are added after the edges are rounded.
     """
+    if not 0 < count <= LIMIT:
+        refuse(f"{count} bins", f"1 to {LIMIT}")
     builder, regions = start.builder, start.dims[0]
     step = (extent / float(count)).reshape([regions, 1])
     origin = start.reshape([regions, 1])
