@@ -9,11 +9,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, rank_of
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.common.normalization import (
-    deviation,
-    local_response,
-    moments,
-)
+from lowerdeck.passes.legalize.common.normalization import deviation, local_response, moments
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue

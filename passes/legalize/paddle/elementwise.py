@@ -11,14 +11,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
-from lowerdeck.dialects.core.types import (
-    dims_of,
-    f16,
-    f64,
-    i1,
-    is_float,
-    is_unsigned,
-)
+from lowerdeck.dialects.core.types import dims_of, f16, f64, i1, is_float, is_unsigned
 from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.common.activation import (

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import (
-    GatherNdOp,
-    GatherOp,
-    ScatterNdOp,
-)
+from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.order import rows_by_segment
