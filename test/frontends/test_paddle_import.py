@@ -642,3 +642,21 @@ def test_cells_over_rows_and_the_likeliest_path(tmp_path: Path) -> None:
             np.testing.assert_allclose(np.asarray(found[name]), value, 1e-5, 1e-6, err_msg=name)
         labels_found = np.asarray(found["path"]).reshape(-1).tolist()
         assert labels_found == _path(given["e"], weights["t"])
+
+
+def test_weights_over_their_largest_singular_value(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    shapes: dict[str, list[int]] = {"w": [2, 3, 4], "u": [3], "v": [8]}
+    given = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    cube = type_of("float32", shapes["w"])
+    nodes = [
+        *(
+            node("1.data", [], {k: type_of("float32", s)}, name=n, shape=s, dtype="float32")
+            for k, (n, s) in enumerate(shapes.items(), 1)
+        ),
+        node("1.spectral_norm", [1, 2, 3], {4: cube}, dim=1, power_iters=40, eps=1e-12),
+        node("1.fetch", [4], {5: cube}, name="y", col=0),
+    ]
+    found = _results(write_pir(tmp_path / "m.json", nodes), given)["y"]
+    largest = np.linalg.svd(given["w"].transpose(1, 0, 2).reshape(3, 8))[1][0]
+    np.testing.assert_allclose(found, given["w"] / largest, 1e-4)

@@ -12,6 +12,9 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def wide_element(value: SSAValue) -> Attribute:
@@ -72,3 +75,30 @@ def by_neighbors(
     scaled = builder.add(MulOp(total, builder.scalar(alpha, x)))
     base = builder.add(AddOp(scaled, builder.scalar(bias, x)))
     return builder.add(DivOp(x, builder.add(PowOp(base, builder.scalar(beta, x)))))
+
+
+_MOST_STEPS = 100
+
+
+def spectral_norm(
+    weight: TensorValue, axis: int, u: TensorValue, v: TensorValue, steps: int, least: float
+) -> TensorValue:
+    """
+    Weights over the largest singular value of their matrix, whose rows are along an axis. `steps`
+    of the power iteration find it from u and v (Miyato et al., spectral normalization); `least` is
+    added to norms.
+    """
+    if not 0 <= steps <= _MOST_STEPS:
+        refuse(f"{steps} power iterations", f"up to {_MOST_STEPS}")
+    rest = [k for k in range(len(weight.dims)) if k != axis]
+    size, length = weight.dims[axis], product(weight.dims[k] for k in rest)
+    table = weight.transpose([axis, *rest]).reshape([size, length])
+    u, v = u.reshape([size, 1]), v.reshape([1, length])
+
+    def unit(x: TensorValue) -> TensorValue:
+        return x / (apply(SqrtOp, (x * x).reduce("sum", [0, 1])) + least)
+
+    for _ in range(steps):
+        v = unit((table * u).reduce("sum", [0], keep_dims=True))
+        u = unit((table * v).reduce("sum", [1], keep_dims=True))
+    return weight / (table * u * v).reduce("sum", [0, 1])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64
@@ -18,6 +19,7 @@ from lowerdeck.passes.legalize.common.recurrent import (
     run_steps,
     times,
 )
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -42,6 +44,14 @@ def over_rows(
 
 
 Function = Callable[[TensorValue], TensorValue]
+
+FUNCTIONS: Mapping[str, Function] = {
+    "sigmoid": lambda x: apply(SigmoidOp, x),
+    "tanh": lambda x: apply(TanhOp, x),
+    "relu": lambda x: x.maximum(0),
+    "identity": lambda x: x,
+}
+"""What cells apply."""
 
 
 def gru_over_rows(
@@ -137,3 +147,48 @@ def likeliest_path(
 
     _, (path,) = run_steps(builder, length, [builder.cast(end, i64)], backward)
     return reversed_steps(builder, path)
+
+
+def likeliest_paths(
+    builder: Legalizer,
+    scores: TensorValue,
+    lengths: TensorValue,
+    first: TensorValue | None,
+    last: TensorValue | None,
+    moves: TensorValue,
+) -> tuple[TensorValue, TensorValue]:
+    """
+    The largest sums [batch] of paths through scores [batch, time, states], and the states i64
+    [batch, time] of these, zero behind the lengths [batch]. `first` and `last` are scores of the
+    states at both ends; of equal sums it is that of lower numbers (Viterbi).
+    """
+    batch, time, count = scores.dims
+    rows, ends = scores.transpose([1, 0, 2]), lengths.reshape([batch, 1])
+    states = TensorValue.iota(builder, count).reshape([1, count])
+
+    def forward(inner: CoreBuilder, number: Expr, before: State) -> tuple[State, State]:
+        row = inner.add(GatherOp(rows.value, inner.dims([number], []), 0, inside=True))
+        ways = before[0].reshape([batch, count, 1]) + TensorValue(inner, moves.value)
+        place = TensorValue(inner, inner.add(ArgReduceOp("max", ways.value, 1)))
+        now = TensorValue.dim(inner, number)
+        is_first, is_inside = now.eq(0), now.lt(TensorValue(inner, ends.value))
+        best = is_first.where(before[0], ways.reduce("max", [1])) + TensorValue(inner, row)
+        own = TensorValue(inner, states.value).broadcast([batch, count])
+        return (is_inside.where(best, before[0]),), (is_inside.where(place, own),)
+
+    begin = TensorValue.number(builder, 0, scores.element) if first is None else first
+    begins = begin.broadcast([batch, count]).value
+    (total,), (places,) = run_steps(builder, time, [begins], forward)
+    sums = TensorValue(builder, total) if last is None else TensorValue(builder, total) + last
+    end = builder.add(ArgReduceOp("max", sums.value, 1))
+
+    def backward(inner: CoreBuilder, number: Expr, before: State) -> tuple[State, State]:
+        place = inner.dims([time - 1 - number], [])
+        row = TensorValue(inner, inner.add(GatherOp(places, place, 0, inside=True)))
+        is_here = TensorValue(inner, states.value).eq(before[0].reshape([batch, 1]))
+        return (is_here.where(row, 0).reduce("sum", [1]),), (before[0],)
+
+    _, (path,) = run_steps(builder, time, [builder.cast(end, i64)], backward)
+    found = TensorValue(builder, reversed_steps(builder, path)).transpose([1, 0])
+    steps = TensorValue.iota(builder, time).reshape([1, time])
+    return sums.reduce("max", [1]), steps.lt(ends).where(found, 0)

@@ -72,11 +72,12 @@ class PaddleLegalizer(ArgumentsLegalizer):
 
     def require_element(self, index: int, value: SSAValue) -> None:
         """
-        Refuse a result of another type than the file states. Where nobody found the type, above all
-        of indices, the file states f32.
+        Refuse a result of another type than the file states, which says f32 where nobody found the
+        type, i64 of the scores of `viterbi_decode`, and so of what keeps a type in a ProgramDesc.
         """
         found, stated = element_type(value), self.element(index)
-        if stated == f32 and not is_float(found):
+        is_kept = self.is_old and self.op.operands and found == element_type(self.op.operands[0])
+        if (stated == f32 and not is_float(found)) or is_kept or self.name == "viterbi_decode":
             return
         if found != stated and self.op.results[index].first_use:
             self.refuse(f"result {index} of {element_type(value)}", f"{self.element(index)}")
@@ -162,7 +163,9 @@ class PaddleLegalizer(ArgumentsLegalizer):
             self.refuse("no operands", "one or more")
         stated = self.element()
         own = reduce(promoted_elements, map(element_type, values))
-        return own if self.is_old and stated == f32 and not is_float(own) else stated
+        return (
+            own if self.is_old and stated != f64 and is_float(own) != is_float(stated) else stated
+        )
 
     def narrow(self, x: TensorValue) -> SSAValue:
         """A value computed from the first operand, in the type of the result."""

@@ -13,6 +13,7 @@ from lowerdeck.passes.legalize.common.normalization import (
     deviation,
     local_response,
     moments,
+    spectral_norm,
     wide_element,
 )
 from lowerdeck.passes.legalize.common.reduction import mean
@@ -101,6 +102,14 @@ def legalize_rms_norm(builder: PaddleLegalizer) -> Results:
     size = TensorValue(builder, deviation(builder, squares, builder.number("epsilon")))
     y = _affine(builder, x / size, [x.dims[axis] for axis in axes])
     return builder.results(y=builder.narrow(y))
+
+
+@legalizes("spectral_norm")
+def legalize_spectral_norm(builder: PaddleLegalizer) -> Results:
+    """By the largest singular value of the weights as a matrix."""
+    weight, u, v = (builder.value(name) for name in ("weight", "u", "v"))
+    axis, steps = builder.along(weight.value, "dim"), builder.integer("power_iters")
+    return spectral_norm(weight, axis, u, v, steps, builder.real("eps"))
 
 
 @legalizes("lrn")

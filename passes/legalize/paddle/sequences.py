@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
 from lowerdeck.dialects.core.types import dims_of, i64
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.recurrent import parts
 from lowerdeck.passes.legalize.common.sequences import (
+    FUNCTIONS,
     Function,
     gru_over_rows,
     likeliest_path,
+    likeliest_paths,
     lstm_over_rows,
 )
-from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
+from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-
-_FUNCTIONS: dict[str, Function] = {
-    "sigmoid": partial(apply, SigmoidOp),
-    "tanh": partial(apply, TanhOp),
-    "relu": lambda x: x.maximum(0),
-    "identity": lambda x: x,
-}
 
 
 def _function(builder: PaddleLegalizer, name: str) -> Function:
-    return _FUNCTIONS[builder.choice(f"{name}activation", *_FUNCTIONS)]
+    return FUNCTIONS[builder.choice(f"{name}activation", *FUNCTIONS)]
 
 
 @legalizes("gru", "lstm")
@@ -68,6 +61,18 @@ def _likeliest(builder: PaddleLegalizer) -> Results:
     found = TensorValue(builder, path).reshape([scores.dims[0], 1])
     label = builder.optional("label")
     return found if label is None else found.eq(builder.value("label").cast(i64)).cast(i64)
+
+
+@legalizes("viterbi_decode")
+def legalize_viterbi(builder: PaddleLegalizer) -> Results:
+    """The likeliest labels up to the longest length; the last two rows may be those of the ends."""
+    scores, moves = builder.value("potentials"), builder.value("transition_params")
+    lengths, is_tagged = builder.value("lengths").cast(i64), builder.flag("include_bos_eos_tag")
+    first, last = (moves.pick(0, moves.dims[0] - k) if is_tagged else None for k in (1, 2))
+    best, path = likeliest_paths(builder, scores, lengths, first, last, moves)
+    (longest,) = sizes_of(builder, lengths.reduce("max", [0]).value, "the longest length")
+    path = builder.slice(path.value, [Expr.const(0)] * 2, [scores.dims[0], longest])
+    return builder.results(scores=best.value, path=path)
 
 
 legalizes.rows({"crf_decoding": _likeliest, "lod_reset": lambda b: b.input("x")})

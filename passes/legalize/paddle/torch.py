@@ -18,6 +18,7 @@ _OPERATORS = """
     diagonal: diagonal.default self=x offset dim1=axis1 dim2=axis2
     fill_diagonal_tensor: diagonal_scatter.default self=x src=y offset dim1 dim2
     flip: flip.default self=x dims=axis
+    i0e: special_i0e.default self=x
     index_add: index_add.default self=x dim=axis index source=add_value
     index_put: index_put.default self=x indices values=value accumulate
     index_sample: gather.default self=x index dim:1
