@@ -131,7 +131,7 @@ def exported(network: Network, form: str, folder: Path) -> None:
         if form == "core":
             program = program.run_decompositions()
         torch.export.save(program, case.model)
-        runner = program.module()
+        runner = program.module(check_guards=False)
         signature = program.graph_signature
         changed = sorted(buffers_that_change(program))
         for args, kwargs in calls:
@@ -152,30 +152,40 @@ def buffers_that_change(program: Any) -> set[str]:
     return set(program.run_decompositions({}).graph_signature.buffers_to_mutate.values())
 
 
+class Positional(torch.nn.Module):
+    """A module whose last arguments, which have names, are given by their places."""
+
+    def __init__(self, module: torch.nn.Module, names: Sequence[str]) -> None:
+        super().__init__()
+        self.module, self.names = module, list(names)
+
+    def forward(self, *values: Any) -> Any:
+        count = len(values) - len(self.names)
+        return self.module(*values[:count], **dict(zip(self.names, values[count:], strict=True)))
+
+
 def traced(network: Network, folder: Path) -> None:
     """Write a trace of TorchScript, and its own answers."""
     module = network.build().eval()
     calls = network.calls()
-    args, kwargs = calls[0]
+    args, keywords = calls[0]
+    if keywords:
+        module = Positional(module, list(keywords))
     case = Case(folder, "model.pt")
     with torch.no_grad():
-        given = {"example_kwarg_inputs": dict(kwargs)} if kwargs else {"example_inputs": args}
-        made = torch.jit.trace(module, strict=False, check_trace=False, **given)
+        given = (*args, *keywords.values())
+        made = torch.jit.trace(module, given, strict=False, check_trace=False)
         torch.jit.save(made, str(case.model))
         runner = torch.jit.load(str(case.model))
-        names = [i.debugName() for i in runner.graph.inputs()][1:]
-        for args, kwargs in calls:
-            values = [
-                *args,
-                *(kwargs[name.rpartition(".")[0] or name] for name in names[len(args) :]),
-            ]
+        names = [value.debugName().partition(".")[0] for value in runner.graph.inputs()][1:]
+        for args, keywords in calls:
+            values = [*args, *keywords.values()]
             inputs = [
                 pair
                 for name, value in zip(names, values, strict=True)
-                for pair in flat(name.partition(".")[0], value)
+                for pair in flat(name, value)
             ]
-            outputs = list(flat("output", runner(*args, **kwargs)))
-            case.sample(inputs, outputs, [])
+            case.sample(inputs, list(flat("output", runner(*values))), [])
     case.finish()
 
 

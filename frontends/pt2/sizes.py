@@ -44,6 +44,14 @@ _FUNCTIONS: Mapping[str, Callable[..., Expr]] = {
     "Identity": _same,
 }
 
+_OPAQUE = frozenset(
+    "CeilToInt FloorToInt TruncToInt RoundToInt IntTrueDiv FloatTrueDiv ToFloat Float Rational Pow "
+    "PowByNatural FloatPow Where LShift RShift floor ceiling".split()
+)
+"""Functions that sizes have no form for: what they give is equal to nothing but itself."""
+
+_MOST_FACTORS = 8
+
 
 def size_of(size: Any, symbols: Symbols) -> Expr:
     """A size of a tensor."""
@@ -78,5 +86,20 @@ def _value(node: ast.expr, symbols: Symbols) -> Expr:
             return _value(argument, symbols)
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(_value(argument, symbols) for argument in arguments))
+        case ast.Call(func=ast.Name(id="Pow" | "PowByNatural"), args=[base, exponent]) if (
+            count := _count(exponent)
+        ) is not None:
+            return product([_value(base, symbols)] * count)
+        case ast.Call(func=ast.Name(id=name)) if name in _OPAQUE:
+            return symbols.named(ast.unparse(node))
         case _:
             raise ValueError(f"found {type(node).__name__}")
+
+
+def _count(node: ast.expr) -> int | None:
+    """A small exponent."""
+    match node:
+        case ast.Call(func=ast.Name(id="Integer"), args=[ast.Constant(value=int() as number)]):
+            return number if 0 <= number <= _MOST_FACTORS else None
+        case _:
+            return None

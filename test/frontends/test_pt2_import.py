@@ -16,10 +16,14 @@ from xdsl.ir import Attribute
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import bf16, element_type, f16, f32, f64, i1, i8, i16, i64, ui8
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.pt2.aliases import can_view, overlaps
+from lowerdeck.frontends.pt2.archive import ArchiveError
+from lowerdeck.frontends.pt2.sizes import size_of
+from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.passes.legalize.pt2.framework import Pt2Walk
 from lowerdeck.passes.legalize.pt2.promotion import promoted, promoted_elements
 from lowerdeck.passes.legalize.walk import LegalizationError
@@ -60,6 +64,22 @@ def test_sizes_are_multiplied_and_rounded_as_floats() -> None:
         assert wide.tolist() == [[[1, 1, 3, 5], [2, 2, 4, 6]]]
         assert times.tolist() == (x * 9).tolist()
         np.testing.assert_allclose(quotient, x / 1.5)
+
+
+def test_sizes_are_powers_and_what_has_no_form_is_itself() -> None:
+    symbols = Symbols()
+    s, two = "Symbol('s0', positive=True, integer=True)", "Integer(2)"
+    square = f"Pow({s}, {two})"
+    up = f"TruncToInt(Mul(Float('1.5', precision=53), ToFloat({s})))"
+
+    def found(text: str) -> Expr:
+        return size_of({"as_expr": {"expr_str": text}}, symbols)
+
+    assert found(square) == found(f"Mul({s}, {s})")
+    assert found(f"Mul({two}, {up})") == found(up) * 2
+    assert found(up) not in (found(s), found(f"FloorToInt({s})"))
+    with pytest.raises(ArchiveError, match="not understood"):
+        found(f"Evil({s})")
 
 
 @pytest.mark.parametrize(
