@@ -400,13 +400,13 @@ class _Importer:
             value = self._argument(entry["arg"], scope)
             if value is not None:
                 given[name] = value
-        if target.startswith(("aten.as_strided.", "aten.as_strided_scatter.")):
-            meta = scope.graph["tensor_values"][_first_name(node)]
-            if not self._lies_in_order(meta) or meta["storage_offset"] != {"as_int": 0}:
-                self._report(
-                    node_name(node), target, "found other strides of a tensor with strides"
-                )
+        source = self._source(node, scope)
+        if target.startswith("aten.as_strided") and source is not None:
+            if (source := self._in_storage_order(node, source, scope)) is None:
+                text = "found other strides of a tensor whose elements lie apart"
+                self._report(node_name(node), target, text)
                 return
+            given["self"] = source.value
         in_place = functional(target) != target
         names = [*_output_names(node)]
         types = [self._type(kind, name, scope) for kind, name in names]
@@ -417,7 +417,7 @@ class _Importer:
         op = cls(given, types, writes)
         self._add(scope, op, node)
         try:
-            self._bind(node, op, [name for _, name in names], in_place, scope)
+            self._bind(node, op, [name for _, name in names], in_place, source, scope)
         except AliasError as error:
             self._report(node_name(node), target, f"found {error}")
             for (_, name), result in zip(names, op.results, strict=True):
@@ -450,10 +450,15 @@ class _Importer:
             scope.names[name].write(scope.block, result)
 
     def _bind(
-        self, node: Mapping[str, Any], op: Pt2Op, names: list[str], in_place: bool, scope: _Scope
+        self,
+        node: Mapping[str, Any],
+        op: Pt2Op,
+        names: list[str],
+        in_place: bool,
+        source: Alias | None,
+        scope: _Scope,
     ) -> None:
-        """Let names stand for the results of an op."""
-        source = self._source(node, scope)
+        """Let names stand for the results of an op that looks at a source or writes to it."""
         base = op.op_type.split(".")[1] if op.op_type.startswith("aten.") else ""
         for index, name in enumerate(names):
             result = op.results[index]
@@ -535,6 +540,31 @@ class _Importer:
                 return False
             expected = expected * length
         return True
+
+    def _in_storage_order(
+        self, node: Mapping[str, Any], source: Alias, scope: _Scope
+    ) -> Alias | None:
+        """A permutation of a tensor whose elements lie in order; None if there is none."""
+        meta = scope.graph["tensor_values"][_first_name(node)]
+        if meta["storage_offset"] != {"as_int": 0}:
+            return None
+        if self._lies_in_order(meta):
+            return source
+        sizes, strides = (self._numbers(meta[key]) for key in ("sizes", "strides"))
+        if sizes is None or strides is None:
+            return None
+        order = sorted(range(len(sizes)), key=lambda k: (-strides[k], -sizes[k]))
+        step = 1
+        for axis in reversed(order):
+            if sizes[axis] not in (1, 0) and strides[axis] != step:
+                return None
+            step *= sizes[axis]
+        cls = op_class("aten.permute.default")
+        assert cls is not None
+        given: dict[str, Given] = {"self": source.value, "dims": plain_attribute(order)}
+        op = cls(given, [unranked(source.value)])
+        self._add(scope, op, node)
+        return source.view(op, 0)
 
     def _type(self, kind: str, name: str, scope: _Scope) -> Attribute:
         if kind in _SYMBOLIC:

@@ -61,6 +61,12 @@ _OUT_OF_ORDER = frozenset(
 )
 """Views whose elements lie apart, or in another order."""
 
+_ALWAYS_IN_ORDER = frozenset(
+    "linear mm bmm addmm baddbmm embedding layer_norm stack index_select new_zeros new_ones "
+    "new_full new_empty one_hot".split()
+)
+"""Operators whose results lie in the order of their indices, whatever the operands do."""
+
 _BY_A_NUMBER = frozenset("add sub mul div multiply subtract divide true_divide".split())
 """Operators that PyTorch runs by a plain number where the second operand is a constant number."""
 
@@ -279,7 +285,8 @@ class Operators:
             self.write(source, op.results[0])
             return [source]
         other_order = values.get("memory_format") not in _USUAL_ORDER
-        in_order = all(tensor.in_order for tensor in tensors) and not other_order
+        in_order = all(tensor.in_order for tensor in tensors) or base in _ALWAYS_IN_ORDER
+        in_order &= not other_order
         if base not in VIEWS or source is None:
             return [self.tensor(result, in_order=in_order) for result in op.results]
         if self._is_view(op, base, source, other_order):
@@ -291,7 +298,9 @@ class Operators:
                 one = Tensor(source.storage, result, steps, source.storage.version, in_order)
                 found.append(one)
             return found
-        found = [self.tensor(result, in_order=not other_order) for result in op.results]
+        # What is reshaped may still show the operand's elements, in the order in which they lie.
+        in_order = not other_order and (source.in_order or base == "contiguous")
+        found = [self.tensor(result, in_order=in_order) for result in op.results]
         if source.storage.unclear:
             for one in found:
                 one.storage.unclear = True
@@ -307,6 +316,8 @@ class Operators:
 
     def _is_view(self, op: Pt2Op, base: str, source: Tensor, other_order: bool) -> bool:
         """Whether results show the elements of the operand, as PyTorch decides it."""
+        if base == "as_strided" and not (source.in_order and self._begins_at_zero(source)):
+            raise ScriptError("found other strides of a tensor that may have strides")
         if base in ("to", "type_as"):
             is_same = self.follower.element_of(op.results[0]) == self.element(source)
             if not is_same or (base == "to" and op.argument("copy") is True):
@@ -316,6 +327,10 @@ class Operators:
             source.storage.unclear = True
             return False
         return not base.endswith("dropout") or not op.argument("train")
+
+    def _begins_at_zero(self, source: Tensor) -> bool:
+        """True for a tensor whose first element is the first of its storage."""
+        return not any(op.op_type.split(".")[1] in _OUT_OF_ORDER for op, _ in source.steps)
 
     def write(self, into: Tensor, value: SSAValue) -> None:
         """Let the elements of a tensor be those of a value."""

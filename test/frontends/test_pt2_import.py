@@ -350,6 +350,27 @@ def test_as_many_strides_as_sizes(tmp_path: Path) -> None:
         _legal(load_model(path))
 
 
+def test_other_strides_are_those_of_the_storage(tmp_path: Path) -> None:
+    """Of a transposed tensor, what is written through them as well."""
+    transposed = meta("f4", [2, 3]) | {"strides": [{"as_int": 1}, {"as_int": 2}]}
+    places = {"size": {"as_ints": [2, 2]}, "stride": {"as_ints": [1, 4]}}
+    nodes = [
+        node("clone.default", "c", self="x"),
+        node("permute.default", "t", self="c", dims={"as_ints": [1, 0]}),
+        node("as_strided.default", "s", self="t", **places),
+        node("mul_.Scalar", "m", self="s", other={"as_int": 10}),
+    ]
+    tensors = {"x": meta("f4", [3, 2]), "c": meta("f4", [3, 2]), "t": transposed}
+    tensors |= {
+        name: meta("f4", [2, 2]) | {"strides": [{"as_int": 1}, {"as_int": 4}]} for name in "sm"
+    }
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["t", "m"], {})
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    t, m = (np.asarray(value).tolist() for value in Calls(load_model(path))({"x": x}).values())
+    assert t == [[0, 2, 40], [10, 3, 50]]
+    assert m == [[0, 40], [10, 50]]
+
+
 def test_other_archives_are_told_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "m.pt2"
     with zipfile.ZipFile(path, "w") as file:

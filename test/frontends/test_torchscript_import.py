@@ -258,6 +258,13 @@ return torch.add(x, 1)
         load_model(write(tmp_path / "m.pt", code), input_shapes={"x": [2, 2]})
 
 
+@pytest.mark.parametrize("view", ["permute(x, [1, 0])", "select(x, 1, 0)", "reshape(x.T, [4])"])
+def test_other_strides_need_elements_in_order(tmp_path: Path, view: str) -> None:
+    code = method(f"return torch.as_strided(torch.{view}, [2], [1])")
+    with pytest.raises(FrontendError, match="may have strides"):
+        load_model(write(tmp_path / "m.pt", code), input_shapes={"x": [2, 2]})
+
+
 @pytest.mark.parametrize(
     "body",
     [
