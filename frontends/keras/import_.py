@@ -38,14 +38,14 @@ from lowerdeck.dialects.keras.ops import Operand, op_class
 from lowerdeck.dialects.keras.policies import policy_of
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.keras.calls import Tensor, inputs_of, nodes_of, outputs_of, shifted
-from lowerdeck.frontends.keras.layers import CELLS, Layer, leaves, root
+from lowerdeck.frontends.keras.layers import CELLS, WRAPPERS, Layer, leaves, root
 from lowerdeck.frontends.keras.masks import Masks
 from lowerdeck.frontends.keras.storage import Array, Stored, open_model
 from lowerdeck.frontends.keras.variables import Variable, variables_of
 from lowerdeck.frontends.symbols import Symbols
 
 _UNSAFE = frozenset({"Lambda", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer"})
-_WITH_LAYERS = frozenset({"Bidirectional", "TimeDistributed", "RNN", "InputLayer"})
+_WITH_LAYERS = WRAPPERS | {"Bidirectional", "RNN", "InputLayer"}
 _RECURRENT = frozenset("LSTM GRU SimpleRNN ConvLSTM1D ConvLSTM2D ConvLSTM3D RNN".split())
 _MASKED = frozenset({"Softmax", "MultiHeadAttention", "GroupQueryAttention"})
 """Layers whose shares are zero, since Keras 3.10, where a mask leaves out everything."""
@@ -335,6 +335,8 @@ class _Importer:
                 return self._nested(layer, args)
             case "TimeDistributed":
                 return self._time_distributed(layer, args, kwargs)
+            case "SpectralNormalization":
+                return self._normalized(layer, args, kwargs)
             case "Bidirectional":
                 return self._bidirectional(layer, args, kwargs)
             case "RNN":
@@ -476,6 +478,16 @@ class _Importer:
         (result,) = self.add("UnfoldTime", layer.name, [value, args[0]])
         self.masks.set(result, kwargs.get("mask") or self.masks.of(args[0]))
         return result
+
+    def _normalized(self, layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
+        """The layer inside with the kernel that training has left, in the type of the input."""
+        inner = layer.children["layer"]
+        if inner.class_name == "Embedding" or policy_of(inner.config) != policy_of(layer.config):
+            self._report(inner, "normalized in the type of its input, which is another one")
+        self._scope.append(layer.name)
+        value = self.call(inner, args, kwargs)
+        self._scope.pop()
+        return value
 
     def _bidirectional(
         self, layer: Layer, args: Sequence[Any], kwargs: Mapping[str, Any]

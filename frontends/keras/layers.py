@@ -62,6 +62,10 @@ class Layer:
         return self.registered if ">" in self.registered else self.class_name
 
 
+WRAPPERS = frozenset({"SpectralNormalization", "TimeDistributed"})
+"""Layers that have one other layer."""
+
+
 def _is_operation(module: str) -> bool:
     """True for the module of a function of `keras.ops`."""
     return module.split(".")[:3] == ["keras", "src", "ops"]
@@ -93,7 +97,7 @@ def _layer(entry: Mapping[str, Any], path: str, depth: int) -> Layer:
     )
     if layer.is_model:
         _add_layers(layer, settings.get("layers") or [], f"{path}/layers", depth)
-    elif class_name == "TimeDistributed" and "layer" in settings:
+    elif class_name in WRAPPERS and "layer" in settings:
         layer.children["layer"] = _layer(settings["layer"], f"{path}/layer", depth + 1)
     elif class_name == "Bidirectional" and "layer" in settings:
         _add_directions(layer, depth)
@@ -145,10 +149,12 @@ def _snake(name: str) -> str:
 
 
 def leaves(layer: Layer) -> Iterator[Layer]:
-    """All layers that have none inside."""
+    """All layers that have variables of their own."""
     if not layer.children:
         if not layer.is_model:
             yield layer
         return
     for child in layer.children.values():
         yield from leaves(child)
+    if layer.class_name == "SpectralNormalization":
+        yield layer

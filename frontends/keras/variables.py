@@ -113,6 +113,7 @@ _VARIABLES: Mapping[str, Callable[[Config], list[Variable]]] = {
     "Attention": _scaled,
     "AdditiveAttention": _additive,
     "Normalization": _normalization,
+    "SpectralNormalization": lambda config: [Variable("vector_u", False)],
     "STFTSpectrogram": _spectrogram,
 }
 

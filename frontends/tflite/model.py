@@ -222,6 +222,8 @@ def _quantization(table: Table | None) -> Quantization | None:
     scales = None if table is None else table["scale"]
     if table is None or scales is None or not scales.size:
         return None
+    if not np.isfinite(scales).all():
+        raise FlatbufferError("a scale that is no number")
     zeros = numbers(table["zero_point"])
     zeros = zeros * len(scales) if len(zeros) == 1 else zeros or [0] * len(scales)
     if len(zeros) != len(scales):

@@ -440,6 +440,27 @@ def test_functions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(_run(path, x=x)[0], x * x)
 
 
+def test_spectral_normalization(tmp_path: Path) -> None:
+    """The layer inside, with the kernel that is stored; files of rows have the vector, too."""
+    inner = _layer("Dense", name="mix", units=2, use_bias=False, activation="sparsemax")
+    layer = _layer("SpectralNormalization", [_ref("x")], name="n", layer=inner, power_iterations=1)
+    layers = [_input("x", None, 2), layer]
+    config = _functional(layers, ["x"], [["n", 0, 0]])
+    x, w, u = np.array([[1, 0.75], [4, 0]], np.float32), np.eye(2, dtype=np.float32), _values(1, 2)
+    folder = "spectral_normalization"
+    path = _zip(tmp_path / "m.keras", config, {f"{folder}/layer": [w], folder: [u]})
+    # Keras' threshold of the first row is (1 + 1.75 - 1) / 2, that of the paper 0.375.
+    np.testing.assert_array_equal(_run(path, x=x)[0], np.array([[0.125, 0], [1, 0]], np.float32))
+    rows = {"x": {}, "n": {"n/mix/kernel": w, "n/vector_u": u}}
+    config["config"]["layers"][1]["inbound_nodes"] = [[["x", 0, 0, {}]]]
+    path = _old(tmp_path / "m.h5", config, rows)
+    np.testing.assert_array_equal(_run(path, x=x)[0][0], np.array([0.125, 0], np.float32))
+    layer["config"]["layer"]["config"]["dtype"] = "mixed_float16"
+    path = _zip(tmp_path / "m.keras", config, {f"{folder}/layer": [w], folder: [u]})
+    with pytest.raises(FrontendError, match="normalized in the type of its input"):
+        import_model(path)
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     """A link to another file is no variable."""
     layers: list[Any] = [{"class_name": "ReLU", "config": {}}]

@@ -94,7 +94,10 @@ def _sparse_plus(x: TensorValue) -> TensorValue:
 
 
 def sparsemax(x: TensorValue, axis: int = -1) -> TensorValue:
-    """The nearest probabilities: x less a number that leaves a sum of one, at least 0."""
+    """
+    x less a number, at least 0. Keras adds up all running sums of what is kept where arXiv
+    1602.02068 has the last one, so that only a single one that is kept stays a probability.
+    """
     builder, axis = x.builder, axis % len(x.dims)
     values, _ = builder.insert(TopKOp(x.value, x.dims[axis], axis))
     ordered = TensorValue(builder, values)
@@ -102,7 +105,7 @@ def sparsemax(x: TensorValue, axis: int = -1) -> TensorValue:
     rank = index_vector(builder, x.dims[axis], len(x.dims), axis).cast(x.element) + 1
     is_kept = (ordered * rank + 1).gt(sums)
     count = is_kept.cast(x.element).reduce("sum", [axis], True)
-    total = is_kept.where(ordered, 0).reduce("sum", [axis], True)
+    total = is_kept.where(sums, 0).reduce("sum", [axis], True)
     return (x - (total - 1) / count).maximum(0)
 
 

@@ -7,7 +7,10 @@ from lowerdeck.passes.legalize.keras.registry import legalizes
 from lowerdeck.passes.legalize.support import Support
 
 _AT_IMPORT = frozenset(
-    "Bidirectional TimeDistributed RNN StackedRNNCells LSTMCell GRUCell SimpleRNNCell".split()
+    """
+    Bidirectional SpectralNormalization TimeDistributed RNN StackedRNNCells LSTMCell GRUCell
+    SimpleRNNCell
+    """.split()
 )
 
 

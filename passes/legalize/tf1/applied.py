@@ -33,6 +33,8 @@ def applied(
     handler = legalizes.get(op_type)
     assert signature is not None
     assert handler is not None
+    if len(operands) != len(signature.inputs):
+        builder.refuse(f"{len(operands)} inputs", str(len(signature.inputs)))
     found = _types(signature, operands)
     found |= {
         name: _attribute(value, signature.attrs[name].kind) for name, value in attributes.items()

@@ -94,6 +94,8 @@ class TfliteLegalizer(Legalizer):
         found = self.op.input_quantization(index)
         if found is None or not is_integer(element_type(self.input(index))):
             self.refuse(f"input {index} that is not quantized", "integers with a scale")
+        if min(found.scales) < 0:
+            self.refuse(f"input {index} with scale {min(found.scales)}", "a positive one")
         return found
 
     def result_quantization(self, index: int = 0) -> Quantization:
@@ -101,6 +103,8 @@ class TfliteLegalizer(Legalizer):
         found = self.op.result_quantization(index)
         if found is None or not is_integer(self.element(index)):
             self.refuse(f"result {index} that is not quantized", "integers with a scale")
+        if found.scale <= 0:
+            self.refuse(f"result {index} with scale {found.scale}", "a positive one")
         return found
 
     def is_quantized(self, index: int = 0) -> bool:

@@ -72,7 +72,7 @@ def legalize_arithmetic(builder: TfliteLegalizer) -> Results:
     require_plain(builder)
     operands = [builder.input(k) for k in range(len(builder.inputs))]
     name = _BINARY.get(builder.op_type) or _UNARY[builder.op_type]
-    if element_type(operands[0]) == i1:
+    if element_type(builder.input(0)) == i1:
         is_or = builder.op_type in ("STABLEHLO_ADD", "STABLEHLO_MAXIMUM")
         x, y = builder.value(0), builder.value(1)
         return [(x | y if is_or else x & y).value]

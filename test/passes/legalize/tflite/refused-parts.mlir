@@ -5,12 +5,18 @@
 // CHECK-DAG: op 'tflite.RESIZE_BILINEAR': found 3 sizes of the result, expected its height and width
 // CHECK-DAG: op 'tflite.CONCATENATION': found no input 0, expected it to be given
 // CHECK-DAG: op 'tflite.FULLY_CONNECTED': found 3 scales of 2 channels, expected one for each
-func.func @apart(%q : tensor<1x2xi8>, %i : tensor<1x2x2x1xi8>) -> (tensor<*xf32>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>) {
+// CHECK-DAG: op 'tflite.SPACE_TO_DEPTH': found 2 inputs, expected 1
+// CHECK-DAG: op 'tflite.STABLEHLO_MINIMUM': found no input 0, expected it to be given
+// CHECK-DAG: op 'tflite.LOGISTIC': found result 0 with scale 0.0, expected a positive one
+func.func @apart(%q : tensor<1x2xi8>, %i : tensor<1x2x2x1xi8>) -> (tensor<*xf32>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>) {
   %a = "tflite.PRELU"(%q, %q) <{quantization = [#tflite.q<0.5 : 0>, #tflite.q<0.5 : 0>, #tflite.q<0.5 : 0>]}> : (tensor<1x2xi8>, tensor<1x2xi8>) -> tensor<*xf32>
   %s = core.constant dense<[4, 4, 4]> : tensor<3xi32>
   %b = "tflite.RESIZE_BILINEAR"(%i, %s) <{quantization = [#tflite.q<0.5 : 0>, unit, #tflite.q<0.5 : 0>]}> : (tensor<1x2x2x1xi8>, tensor<3xi32>) -> tensor<*xi8>
   %c = "tflite.CONCATENATION"() : () -> tensor<*xf32>
   %w = core.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>
   %d = "tflite.FULLY_CONNECTED"(%q, %w) <{quantization = [#tflite.q<0.5 : 0>, #tflite.q<[0.5 : 0, 0.25 : 0, 0.5 : 0] along 0>, #tflite.q<0.5 : 0>]}> : (tensor<1x2xi8>, tensor<2x2xi8>) -> tensor<*xi8>
-  func.return %a, %b, %c, %d : tensor<*xf32>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>
+  %e = "tflite.SPACE_TO_DEPTH"(%i, %i) <{block_size = 2 : i64}> : (tensor<1x2x2x1xi8>, tensor<1x2x2x1xi8>) -> tensor<*xi8>
+  %f = "tflite.STABLEHLO_MINIMUM"() : () -> tensor<*xf32>
+  %g = "tflite.LOGISTIC"(%q) <{quantization = [#tflite.q<0.5 : 0>, #tflite.q<0.0 : 0>]}> : (tensor<1x2xi8>) -> tensor<*xi8>
+  func.return %a, %b, %c, %d, %e, %f, %g : tensor<*xf32>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>, tensor<*xi8>, tensor<*xf32>, tensor<*xi8>
 }
