@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lowerdeck.lowering.loops.function_pass import FunctionPass
 
 PASSES: dict[str, PassFactory] = {
+    "tabulate-bytes": lazy("lowering.form.tabulate_bytes", "TabulateBytesPass"),
     "merge-narrow": lazy("lowering.form.merge_narrow", "MergeNarrowPass"),
     "pad-columns": lazy("lowering.form.pad_columns", "PadColumnsPass"),
     "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
@@ -120,6 +121,7 @@ what changes no decision: the order of ops; and which functions are the same but
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
+        "tabulate-bytes",
         "merge-narrow",
         "pack-products",
         "widen-half",

@@ -180,6 +180,15 @@ class Network:
 
         return self.quantized(value, (*x.shape[:2], 1, 1), float(99 * x.scale), exact)
 
+    def sigmoid(self, x: Bytes) -> Bytes:
+        """A function of each byte."""
+        value = self.node("Sigmoid", self.floats(x))
+
+        def exact(bytes_: dict[str, Array]) -> Array:
+            return 1 / (1 + np.exp(-self.real(x, bytes_)))
+
+        return self.quantized(value, x.shape, 1.0, exact)
+
     def moved(self, x: Bytes) -> Bytes:
         """The maximum of windows, transposed there and back, with the same scale and zero point."""
         value = self.node("MaxPool", self.floats(x), kernel_shape=[3, 2], pads=[1, 1, 1, 0])
@@ -223,6 +232,7 @@ def network(seed: int) -> Network:
     each = net.conv(deep, 24, 1, groups=24, act="Clip")
     joined = net.concat(deep, each)
     net.moved(joined)
+    net.sigmoid(joined)
     net.conv(net.mean(joined), 10, 1)
     return net
 
@@ -256,10 +266,10 @@ def check_exact(net: Network, bytes_: dict[str, Array]) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_exact(tmp_path: Path, seed: int) -> None:
-    """Nothing but the input is rounded as a float."""
+    """Nothing but the input, and what is no sum of bytes, is rounded as a float."""
     net, x = network(seed), image(seed)
     module = lowered(net, tmp_path, "optimized")
-    assert sum(isinstance(op, RoundOp) for op in module.walk()) == 1
+    assert sum(isinstance(op, RoundOp) for op in module.walk()) == 2
     check_exact(net, {"x": x, **interpreted(module, x)})
 
 
