@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,9 @@ from models.paddle_exports import write_case
 
 FLOATS = ("float32",)
 WHOLE = ("int64", "int32")
+
+_SECONDS = 60
+"""Until a program that is not written is given up."""
 
 Recipe = Callable[["Draw"], Any]
 RECIPES: dict[str, Recipe] = {}
@@ -830,9 +834,10 @@ def main(arguments: list[str] | None = None) -> int:
     made = 0
     for number in range(options.count):
         seed = options.seed * 1_000_000 + number
-        # Some programs end PaddlePaddle.
+        # Some programs end PaddlePaddle, or stop it for good.
         child = os.fork()
         if not child:
+            signal.alarm(_SECONDS)
             name = f"random_{seed}"
             folder = options.folder / "paddle" / name
             os._exit(not make(paddle, folder, name, random.Random(seed)))

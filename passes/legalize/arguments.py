@@ -151,6 +151,14 @@ class ArgumentsLegalizer(Legalizer):
             return [Expr.const(int(number)) for number in array.reshape(-1)]
         return self.require_exprs(value, f"'{name}'")
 
+    def exprs_along(self, axes: Sequence[Any], *names: str) -> list[list[Expr]]:
+        """Lists of integers, as `exprs_of`, with one for each axis."""
+        found = [self.exprs_of(name) for name in names]
+        for name, listed in zip(names, found, strict=True):
+            if len(listed) != len(axes):
+                self.refuse(f"{len(listed)} numbers as '{name}'", f"{len(axes)}")
+        return found
+
     def ints_of(self, name: str, count: int | None = None) -> list[int]:
         """A list of plain integers, `count` of them, for which a single one may stand."""
         found = self.exprs_of(name)

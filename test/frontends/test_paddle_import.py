@@ -486,18 +486,36 @@ _WINDOWS = {
         ("prior_box", [1, 3], {}, "'input' of 2 dimensions"),
         ("expand", [3, 5], {}, "2 sizes for 4 dimensions"),
         ("deformable_conv", [3, 3, 3], {**_WINDOWS, "strides": [1] * 3}, "3 numbers as 'strides'"),
+        (
+            "prior_box",
+            [3, 3],
+            {"min_sizes": [4.0], "max_sizes": [8.0] * 2},
+            "2 largest sizes for 1",
+        ),
+        ("affine_grid", [8, 5], {}, "2 sizes"),
+        (
+            "max_pool2d_with_index",
+            [3],
+            {"adaptive": True, "kernel_size": [2]},
+            "1 numbers of windows",
+        ),
+        ("set_value", [3, 5, 5, 5], {"axes": [0], "values": [1.0]}, "2 numbers as 'starts'"),
+        ("yolo_box", [3, 1], {"anchors": [1, 2, 3]}, "3 numbers as 'anchors'"),
+        ("conv2d_transpose", [3, 3], {**_WINDOWS, "paddings": [0]}, "1 paddings for 2"),
     ],
 )
 def test_operands_that_do_not_fit_are_refused(
     operator: str, inputs: list[int], given: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     empty, image = type_of("float32", [0, 2]), type_of("float32", [1, 1, 4, 4])
+    cube = type_of("float32", [1, 2, 3])
     nodes = [
         node("1.data", [], {1: empty}, name="x", shape=[0, 2], dtype="float32"),
         node("1.full", [], {2: type_of("int64", [1])}, shape=[1], value=0.0, dtype="int64"),
         node("1.data", [], {3: image}, name="y", shape=[1, 1, 4, 4], dtype="float32"),
         node("0.combine", [], {4: image}),
         node("1.full_int_array", [], {5: type_of("int64", [2])}, value=[0, 2], dtype="int64"),
+        node("1.data", [], {8: cube}, name="t", shape=[1, 2, 3], dtype="float32"),
         node(f"1.{operator}", inputs, {6: image}, **given),
         node("1.fetch", [6], {7: image}, name="z", col=0),
     ]

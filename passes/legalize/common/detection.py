@@ -26,7 +26,7 @@ from lowerdeck.passes.legalize.common.order import ordered
 from lowerdeck.passes.legalize.common.selection import nonzero_places
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.suppression import suppressed
-from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tensor_value import concat as joined
 
@@ -67,6 +67,8 @@ def prior_sizes(
     Widths and heights of the boxes of SSD (Liu et al.): the least sizes in each ratio, and squares
     between a least size and the largest one.
     """
+    if len(largest) not in (0, len(least)):
+        refuse(f"{len(largest)} largest sizes for {len(least)} least ones", "as many")
     found = [1.0]
     for ratio in ratios:
         if all(abs(ratio - known) >= 1e-6 for known in found):

@@ -147,6 +147,7 @@ def adaptive(
 def adaptive_pool(builder: CoreBuilder, x: SSAValue, sizes: Sequence[int], kind: str) -> SSAValue:
     """The max or mean of so many windows of nearly equal size as fill [N, C, spatial...]."""
     axes = list(range(2, rank_of(x)))
+    _require_sizes(sizes, len(axes))
     if all(size == 1 for size in sizes):
         is_mean = kind == "mean"
         return mean(builder, x, axes, True) if is_mean else builder.reduce(kind, x, axes, True)
@@ -155,6 +156,11 @@ def adaptive_pool(builder: CoreBuilder, x: SSAValue, sizes: Sequence[int], kind:
         if dims_of(x)[axis] != size:
             x = adaptive(builder, x, axis, dims_of(x)[axis], size, kind)
     return x
+
+
+def _require_sizes(sizes: Sequence[int], rank: int) -> None:
+    if len(sizes) != rank:
+        refuse(f"{len(sizes)} numbers of windows for {rank} dimensions", "as many")
 
 
 def _limit(windows: int) -> None:
@@ -170,6 +176,7 @@ def adaptive_places(
     itself, so the sizes of the planes are known.
     """
     lead, space = dims_of(x)[:2], dims_of(x)[2:]
+    _require_sizes(sizes, len(space))
     if constants(space) is None:
         builder.refuse("places in an adaptive pool of an open size", "a known size")
     _limit(prod(sizes))

@@ -237,11 +237,10 @@ def legalize_affine_grid(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """theta [N, r, r + 1] applied to the places of an image of `size`, [N, C, d...]."""
     theta = builder.operand("theta")
     corners = builder.attrs.flag("align_corners")
-    n, *spatial = [
-        size
-        for k, size in enumerate(sizes_of(builder, builder.operand("size"), "the size"))
-        if k != 1
-    ]
+    size = sizes_of(builder, builder.operand("size"), "the size")
+    if len(size) < 3:
+        builder.refuse(f"{len(size)} sizes", "[N, C, d...]")
+    n, _, *spatial = size
     rank, element = len(spatial), element_type(theta)
     columns = [_axis_places(builder, dim, corners).column(rank, k) for k, dim in enumerate(spatial)]
     ones = TensorValue.number(builder, 1, f64)

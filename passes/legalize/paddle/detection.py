@@ -56,7 +56,7 @@ def legalize_yolo_box(builder: PaddleLegalizer) -> Results:
     """Corners [images, boxes, 4] within the images, and scores by class."""
     x = builder.value("x")
     head = YoloHead(
-        anchors=np.array(builder.numbers("anchors"), np.float32).reshape(-1, 2),
+        anchors=np.array(builder.numbers("anchors", 2), np.float32).reshape(-1, 2),
         classes=builder.integer("class_num"),
         ratio=builder.integer("downsample_ratio"),
         scale=builder.real("scale_x_y"),
@@ -241,7 +241,7 @@ def legalize_roi_align(builder: PaddleLegalizer) -> Results:
     if builder.optional("boxes_num") is None:
         builder.refuse("regions whose images only a LoD tells", "numbers of regions")
     images = images_of(builder, builder.input("boxes_num"), dims_of(boxes)[0])
-    found = roi_align(
+    return roi_align(
         builder,
         builder.input("x"),
         boxes,
@@ -251,7 +251,6 @@ def legalize_roi_align(builder: PaddleLegalizer) -> Results:
         scale=builder.real("spatial_scale"),
         is_aligned=builder.flag("aligned"),
     )
-    return found
 
 
 @legalizes("roi_pool", "psroi_pool")
@@ -295,10 +294,11 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
         columns_of(table.reshape([1, total, 4]))
         for table in (moved, builder.value("anchors"), builder.value("variances"))
     ]
-    most = [builder.integer(f"{name}_nms_top_n") for name in ("pre", "post")]
+    most = (builder.integer(f"{name}_nms_top_n") for name in ("pre", "post"))
+    before, after = (number if number > 0 else -1 for number in most)
     rule = ProposalRule(
-        before=most[0] if most[0] > 0 else -1,
-        after=most[1] if most[1] > 0 else -1,
+        before=before,
+        after=after,
         threshold=builder.real("nms_thresh"),
         least=max(builder.real("min_size"), 1.0),
         border=_border(builder, "pixel_offset", True),
@@ -308,9 +308,7 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
     boxes, likely, number = proposals(
         builder,
         scores.transpose([0, 2, 3, 1]).reshape([1, total]),
-        tables[0],
-        tables[1],
-        tables[2],
+        *tables,
         [sizes.pick(1, 1 - k).reshape([1, 1]) for k in (0, 1)],
         rule,
     )

@@ -214,8 +214,7 @@ def legalize_round(builder: PaddleLegalizer) -> Results:
     x = builder.value("x")
     if not is_float(x.element):
         return x.value
-    decimals = builder.integer("decimals")
-    return (round_away(x) if builder.is_old else round_at(x, decimals)).value
+    return (round_away(x) if builder.is_old else round_at(x, builder.integer("decimals"))).value
 
 
 @legalizes("isclose", "allclose")

@@ -89,12 +89,14 @@ class PaddleLegalizer(ArgumentsLegalizer):
         found = self.get(name)
         return found if isinstance(found, Attribute) else self.element()
 
-    def numbers(self, name: str) -> list[float]:
-        """A list of plain numbers; none if it is left out."""
+    def numbers(self, name: str, group: int = 1) -> list[float]:
+        """A list of plain numbers, so many at a time; none if it is left out."""
         found = self.get(name)
         listed = [] if found is None else cast("list[Any]", found)
         if not isinstance(found, list | None) or any(type(n) not in (int, float) for n in listed):
             self.refuse(f"'{name}' is {found}", "numbers")
+        if len(listed) % group:
+            self.refuse(f"{len(listed)} numbers as '{name}'", f"{group} at a time")
         return listed
 
     def along(self, x: SSAValue, name: str = "axis") -> int:

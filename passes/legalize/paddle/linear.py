@@ -33,6 +33,8 @@ def window_of(
     rank = len(kernel)
     strides = builder.ints_of("strides") if builder.get("strides") else [1] * rank
     amounts = [Expr.const(k) for k in builder.ints_of("paddings")]
+    if len(amounts) not in (rank, 2 * rank):
+        builder.refuse(f"{len(amounts)} paddings for {rank} dimensions", "as many of each")
     none = [Expr.const(0)] * rank
     begin, end = (amounts[::2], amounts[1::2]) if len(amounts) == 2 * rank else (amounts, amounts)
     algorithm = builder.text("padding_algorithm") if builder.has("padding_algorithm") else ""
@@ -81,12 +83,11 @@ def legalize_transposed(builder: PaddleLegalizer) -> Results:
     """Weights are [in, out / groups, ...]; a size that is given adds to the end."""
     x, weight = builder.first(builder.input("x")), builder.input("filter")
     rank = rank_of(weight) - 2
-    dilations = builder.ints_of("dilations")
-    strides = builder.ints_of("strides")
+    dilations, strides = (builder.ints_of(name, rank) for name in ("dilations", "strides"))
     window = window_of(builder, dims_of(weight)[2:], dims_of(x)[2:], dilations)
     extra = builder.ints_of("output_padding") if builder.get("output_padding") else [0] * rank
-    sizes = builder.exprs_of("output_size") if builder.get("output_size") is not None else []
-    if sizes:
+    if builder.get("output_size"):
+        (sizes,) = builder.exprs_along(dims_of(x)[2:], "output_size")
         extra.clear()
         for k, size in enumerate(sizes):
             own = (dims_of(x)[2 + k] - 1) * strides[k] - window.begin[k] - window.end[k]
@@ -105,7 +106,7 @@ def legalize_transposed(builder: PaddleLegalizer) -> Results:
 @legalizes("deformable_conv")
 def legalize_deformable(builder: PaddleLegalizer) -> Results:
     """A convolution whose taps lie elsewhere."""
-    found = deformable(
+    return deformable(
         builder,
         builder.input("x"),
         builder.input("filter"),
@@ -114,8 +115,7 @@ def legalize_deformable(builder: PaddleLegalizer) -> Results:
         [builder.ints_of(name, 2) for name in ("strides", "paddings", "dilations")],
         groups=builder.integer("groups"),
         parts=builder.integer("deformable_groups"),
-    )
-    return found.value
+    ).value
 
 
 # Products

@@ -184,7 +184,7 @@ def legalize_set_value(builder: PaddleLegalizer) -> Results:
     """x with other elements in a slice, to which they are broadcast."""
     x = builder.input("x")
     axes = [builder.axis(axis, rank_of(x)) for axis in builder.ints_of("axes")]
-    starts, ends, steps = (builder.exprs_of(name) for name in ("starts", "ends", "steps"))
+    starts, ends, steps = builder.exprs_along(axes, "starts", "ends", "steps")
     gone = _axes(builder, "decrease_axes", x)
     bounds: list[Bounds | None] = [None] * rank_of(x)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
@@ -219,10 +219,9 @@ def legalize_crop(builder: PaddleLegalizer) -> Results:
     """A part of a size, from a place on; -1 is all that is left."""
     x = builder.input("x")
     starts = builder.exprs_of("offsets") if builder.get("offsets") else [Expr.const(0)] * rank_of(x)
-    sizes = [
-        dim - start if size == -1 else size
-        for dim, start, size in zip(dims_of(x), starts, builder.exprs_of("shape"), strict=True)
-    ]
+    (asked,) = builder.exprs_along(dims_of(x), "shape")
+    pairs = zip(dims_of(x), starts, asked, strict=True)
+    sizes = [dim - start if size == -1 else size for dim, start, size in pairs]
     return builder.slice(x, starts, sizes)
 
 

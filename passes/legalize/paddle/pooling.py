@@ -127,8 +127,7 @@ def legalize_temporal_shift(builder: PaddleLegalizer) -> Results:
     """Some channels from the frame before, some from the one after; outside are zeros."""
     x = builder.first(builder.input("x"))
     ratio = builder.number("shift_ratio")
-    found = shifted_channels(builder, x, builder.integer("seg_num"), ratio)
-    return builder.back(found)
+    return builder.back(shifted_channels(builder, x, builder.integer("seg_num"), ratio))
 
 
 @legalizes("unfold", "fold")

@@ -70,7 +70,7 @@ def legalize_dequantize(builder: PaddleLegalizer) -> Results:
 @legalizes("fake_channel_wise_dequantize_max_abs")
 def legalize_dequantize_channels(builder: PaddleLegalizer) -> Results:
     """x * scale / range of each part along an axis; a second scale is one for all."""
-    x, bits = builder.value("x"), builder.ints_of("quant_bits")
+    x, bits = builder.value("x"), builder.ints_of("quant_bits", len(builder.inputs("scales")))
     first, *others = (TensorValue.of(builder, scale) for scale in builder.inputs("scales"))
     axis = builder.integer("x_num_col_dims") if others else builder.integer("quant_axis")
     found = x.cast(first.element) * by_channel(x, first, axis) / Steps(bits[0], True).count
