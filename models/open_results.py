@@ -91,6 +91,19 @@ def jump(op: PaddleOp, operands: Sequence[Array]) -> bool:
     return bool(near.any())
 
 
+def pole(op: PaddleOp, operands: Sequence[Array]) -> bool:
+    """`digamma` of a computed number next to a pole, where its last bits decide how large it is."""
+    x = operands[0]
+    if op.schema.target != "digamma" or x.dtype.kind != "f":
+        return False
+    source = op.operands[0].owner
+    if not isinstance(source, PaddleOp) or source.schema.target in _EXACT:
+        return False
+    with np.errstate(all="ignore"):
+        far = np.abs(x - np.round(x))
+        return bool(((x < 0.5) & (far > 0) & (far < 1e-3 * np.maximum(1, abs(x)))).any())
+
+
 Kind = Callable[[PaddleOp, Sequence[Array]], bool]
 
 KINDS: Mapping[str, Kind] = {
@@ -98,6 +111,7 @@ KINDS: Mapping[str, Kind] = {
     "a slice behind the end": slice_behind_the_end,
     "a sum of empty tensors": sum_of_nothing,
     "a step between numbers that are equal but for the last bits": jump,
+    "a pole next to a number": pole,
 }
 """By what is said of the output."""
 

@@ -11,7 +11,7 @@ _TABLE = """
     affine_grid: input=3
     anchor_generator: input=4
     batch_norm sync_batch_norm: x=2+ mean=1 variance=1 scale=1 bias=1
-    bicubic_interp bilinear_interp nearest_interp: x=4
+    bicubic_interp bilinear_interp: x=4
     bmm: x=3 y=3
     box_clip: input=2-3 im_info=2
     box_coder: prior_box=2 prior_box_var=1-2 target_box=2-3
@@ -43,6 +43,7 @@ _TABLE = """
     multiclass_nms: bboxes=3 scores=2-3
     multiclass_nms3: bboxes=3 scores=2-3 rois_num=1
     mv: x=2 vec=1
+    nearest_interp: x=3-5
     nms: x=2
     psroi_pool roi_align roi_pool: x=4 boxes=2 boxes_num=1
     rnn: x=3 pre_state=3 sequence_length=1

@@ -678,3 +678,46 @@ def test_weights_over_their_largest_singular_value(tmp_path: Path) -> None:
     found = _results(write_pir(tmp_path / "m.json", nodes), given)["y"]
     largest = np.linalg.svd(given["w"].transpose(1, 0, 2).reshape(3, 8))[1][0]
     np.testing.assert_allclose(found, given["w"] / largest, 1e-4)
+
+
+def test_one_element_of_a_row_is_the_first_or_in_the_middle(tmp_path: Path) -> None:
+    before, after = type_of("float32", [1, 1, 5]), type_of("float32", [1, 1, 1])
+    sizes: dict[str, Any] = {"out_d": -1, "out_h": -1, "out_w": 1, "align_mode": 0}
+    nodes = [
+        node("1.data", [], {1: before}, name="x", shape=[1, 1, 5], dtype="float32"),
+        node("1.linear_interp", [1], {2: after}, align_corners=False, scale=[], **sizes),
+        node("1.fetch", [2], {3: after}, name="y", col=0),
+    ]
+    x = np.arange(5, dtype=np.float32).reshape(1, 1, 5)
+    assert _results(write_pir(tmp_path / "m.json", nodes), {"x": x})["y"] == [[[2]]]
+    variables = [variable("x", "float32", [1, 1, 5]), variable("y", "float32", [1, 1, 1])]
+    resized = call("linear_interp_v2", {"X": "x"}, {"Out": "y"}, align_corners=False, **sizes)
+    path = write_program(
+        tmp_path / "m.pdmodel", (variables, [feed("x", 0), resized, fetch("y", 0)])
+    )
+    assert _results(path, {"x": x})["y"] == [[[0]]]
+
+
+def test_a_volume_is_resized_by_its_nearest_elements(tmp_path: Path) -> None:
+    before, after = type_of("float32", [1, 1, 1, 1, 2]), type_of("float32", [1, 1, 1, 1, 4])
+    sizes: dict[str, Any] = {"out_d": 1, "out_h": 1, "out_w": 4, "scale": []}
+    nodes = [
+        node("1.data", [], {1: before}, name="x", shape=[1, 1, 1, 1, 2], dtype="float32"),
+        node("1.nearest_interp", [1], {2: after}, align_corners=False, align_mode=1, **sizes),
+        node("1.fetch", [2], {3: after}, name="y", col=0),
+    ]
+    found = _results(write_pir(tmp_path / "m.json", nodes), {"x": floats([[[[1, 2]]]])})["y"]
+    assert found.reshape(-1).tolist() == [1, 1, 2, 2]
+
+
+def test_an_empty_size_of_a_transposed_convolution_is_none(tmp_path: Path) -> None:
+    image, large = type_of("float32", [1, 1, 2, 2]), type_of("float32", [1, 1, 3, 3])
+    windows = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1]}
+    nodes = [
+        node("1.data", [], {1: image}, name="x", shape=[1, 1, 2, 2], dtype="float32"),
+        node("1.full_int_array", [], {2: type_of("int64", [0])}, value=[], dtype="int64"),
+        node("1.conv2d_transpose", [1, 1, 2], {3: large}, **windows),
+        node("1.fetch", [3], {4: large}, name="y", col=0),
+    ]
+    found = _results(write_pir(tmp_path / "m.json", nodes), {"x": floats([[[1, 2], [3, 4]]])})["y"]
+    assert found.reshape(3, 3).tolist() == [[1, 4, 4], [6, 20, 16], [9, 24, 16]]

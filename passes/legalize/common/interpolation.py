@@ -72,12 +72,18 @@ def scaled_size(builder: Legalizer, dim: Expr, scale: float) -> Expr:
 
 
 def sampled_places(
-    builder: CoreBuilder, dim: Expr, size: Expr, scale: float | None, origin: str
+    builder: CoreBuilder,
+    dim: Expr,
+    size: Expr,
+    scale: float | None,
+    origin: str,
+    *,
+    from_start: bool = True,
 ) -> TensorValue:
     """
     Where the elements of a resized dimension lie among the old ones, in f32: the first and the last
     ones on each other (`corners`), the middles of elements (`half`), or the first ones. One element
-    is taken from the beginning.
+    is taken from the beginning, or where it lies as one of several would.
     """
     number = TensorValue.iota(builder, size).cast(f32)
     old, new = (TensorValue.dim(builder, each).cast(f32) for each in (dim, size))
@@ -85,7 +91,7 @@ def sampled_places(
         ratio = (old - 1.0) / (new - 1.0).maximum(1.0)
     else:
         ratio = old / new if scale is None else TensorValue.number(builder, 1 / scale, f32)
-    ratio = new.gt(1).where(ratio, 0)
+    ratio = new.gt(1).where(ratio, 0) if from_start else ratio
     return (number + 0.5) * ratio - 0.5 if origin == "half" else number * ratio
 
 

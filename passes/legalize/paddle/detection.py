@@ -290,10 +290,8 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
         builder.refuse("proposals of several images", "one image")
     total = product([rows, columns, count])
     moved = deltas.reshape([count, 4, rows, columns]).transpose([2, 3, 0, 1])
-    tables = [
-        columns_of(table.reshape([1, total, 4]))
-        for table in (moved, builder.value("anchors"), builder.value("variances"))
-    ]
+    tables = (moved, builder.value("anchors"), builder.value("variances"))
+    moves, anchors, factors = (columns_of(table.reshape([1, total, 4])) for table in tables)
     most = (builder.integer(f"{name}_nms_top_n") for name in ("pre", "post"))
     before, after = (number if number > 0 else -1 for number in most)
     rule = ProposalRule(
@@ -304,14 +302,9 @@ def legalize_generate_proposals(builder: PaddleLegalizer) -> Results:
         border=_border(builder, "pixel_offset", True),
         decay=builder.real("eta"),
     )
-    sizes = builder.value("im_shape")
-    boxes, likely, number = proposals(
-        builder,
-        scores.transpose([0, 2, 3, 1]).reshape([1, total]),
-        *tables,
-        [sizes.pick(1, 1 - k).reshape([1, 1]) for k in (0, 1)],
-        rule,
-    )
+    listed = scores.transpose([0, 2, 3, 1]).reshape([1, total])
+    sizes = [builder.value("im_shape").pick(1, 1 - k).reshape([1, 1]) for k in (0, 1)]
+    boxes, likely, number = proposals(builder, listed, moves, anchors, factors, sizes, rule)
     return builder.results(rpn_rois=boxes, rpn_roi_probs=likely, rpn_rois_num=number)
 
 

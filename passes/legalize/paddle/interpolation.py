@@ -75,13 +75,16 @@ def _resized(
     scale: float | None,
     kind: str,
 ) -> SSAValue:
-    """One dimension: where each new element lies among the old ones, in single precision."""
-    corners = builder.flag("align_corners")
+    """
+    One dimension: where each new element lies among the old ones, in single precision. An only one
+    is in the middle in version 3, but for images.
+    """
+    corners, is_middle = builder.flag("align_corners"), kind in ("linear", "trilinear")
     is_half = kind == "bicubic" or (kind != "nearest" and builder.integer("align_mode") == 0)
     is_half = is_half and not corners
-    place = sampled_places(
-        builder, dims_of(x)[axis], size, scale, "corners" if corners else "half" if is_half else ""
-    )
+    origin = "corners" if corners else "half" if is_half else ""
+    dim, from_start = dims_of(x)[axis], builder.is_old or not is_middle
+    place = sampled_places(builder, dim, size, scale, origin, from_start=from_start)
     if kind == "nearest":
         place = place + 0.5 if corners else place
     elif kind != "bicubic" and is_half:

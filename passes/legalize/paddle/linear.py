@@ -86,7 +86,7 @@ def legalize_transposed(builder: PaddleLegalizer) -> Results:
     dilations, strides = (builder.ints_of(name, rank) for name in ("dilations", "strides"))
     window = window_of(builder, dims_of(weight)[2:], dims_of(x)[2:], dilations)
     extra = builder.ints_of("output_padding") if builder.get("output_padding") else [0] * rank
-    if builder.get("output_size"):
+    if builder.get("output_size") and builder.exprs_of("output_size"):
         (sizes,) = builder.exprs_along(dims_of(x)[2:], "output_size")
         extra.clear()
         for k, size in enumerate(sizes):
