@@ -278,15 +278,21 @@ def with_open_dims(options: CompileOptions) -> tuple[CompileOptions, Mapping[str
 def random_inputs(
     args: argparse.Namespace, options: CompileOptions, sizes: Mapping[str, int] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Inputs for a model whose user gave none; `sizes` are those of open dimensions."""
+    """
+    Inputs for a model whose user gave none, but what it remembers; `sizes` are those of open
+    dimensions.
+    """
     from xdsl.utils.exceptions import VerifyException
 
+    from lowerdeck.dialects.core.states import states_of
+    from lowerdeck.dialects.interpret import find_function
     from lowerdeck.passes.machinery.fixed_dims import open_dims, require_dims
     from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
     module = module_at(args, options, "legal")
     require_dims(sizes or {}, open_dims(module))
-    inputs = inputs_of(module)
+    held = {state.before for state in states_of(find_function(module, "main"))}
+    inputs = {name: value for name, value in inputs_of(module).items() if name not in held}
     try:
         return sample_inputs(inputs, sizes)
     except VerifyException as error:

@@ -78,6 +78,13 @@ def test_streams_run_at_once(streams: int) -> None:
     assert ("in 4 streams" in found.text()) == (streams == 4)
 
 
+def test_a_model_that_remembers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its states are no inputs."""
+    model = Path(__file__).parents[1] / "frontends" / "tflite_models" / "counter.tflite"
+    assert main(["bench", str(model), "--seconds", "0.01", "--target", "c99"]) == 0
+    assert "x: float32[1, 4] (random)" in capsys.readouterr().out
+
+
 def test_streams_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = chain(tmp_path / "m.onnx", False), tmp_path / "bench.json"
     command = ["bench", str(path), "--seconds", "0.05"]
