@@ -1,20 +1,21 @@
 """
 Random quantized ONNX graphs, which are to give the same bytes on every target.
 
-    python -m fuzz.fuzz_quantized --graphs 400 --seed S [--targets T ...]
+    python -m fuzz.fuzz_quantized --graphs 400 --seed S [--ways TARGET[:COMPILER[:THREADS]] ...]
         [--jobs N | --ray [ADDRESS]] [--out FOLDER]
 
 Each graph of `quantized_graphs` is run in the interpreter when it is optimized, and compiled to C
-for each target that runs here, of which one run of gcc compiles many. All have to give the same
-integers. Those of the graph as it is imported may differ by one step, for floats there are rounded.
-What differs is written to `--out` as .onnx beside .npz with its input. The exit status is 1 if a
-graph is computed wrong or something crashes.
+for each target that runs here, of which one run of a compiler compiles many. All have to give the
+same integers. Those of the graph as it is imported may differ by one step, for floats there are
+rounded. What differs is written to `--out` as .onnx beside .npz with its input. The exit status is
+1 if a graph is computed wrong or something crashes.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -31,11 +32,9 @@ from fuzz.fuzzing import (
     Mismatch,
     Outcome,
     Tally,
-    Way,
     batches_of,
     build,
     deal,
-    flags_of,
     outcome_of,
 )
 from fuzz.quantized_graphs import Program, random_program
@@ -46,16 +45,43 @@ from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.lowering.targets import obstacle
+from lowerdeck.lowering.targets import GCC_FLAGS, obstacle
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 from models.campaign import add_options, engine_of, main_of
 
-TARGETS = ("x86-64-amx", "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64", "c99")
+WAYS = (
+    "x86-64-amx",
+    "x86-64-vnni:clang:2",
+    "x86-64-v4:gcc:2",
+    "x86-64-v3",
+    "x86-64-v3:clang:2",
+    "x86-64:clang",
+    "c99",
+)
 _STEPS = 1
 """By which integers may differ from those of floats, for each operator on the way."""
 
 Results = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CWay:
+    """What a graph is compiled for, by which compiler, and with how many threads."""
+
+    target: str
+    compiler: str = "gcc"
+    threads: int = 1
+
+    @staticmethod
+    def of(text: str) -> CWay:
+        """As on the command line."""
+        target, *rest = text.split(":")
+        compiler, threads = [*rest, *("gcc", "1")[len(rest) :]]
+        return CWay(target, compiler, int(threads))
+
+    def __str__(self) -> str:
+        return f"{self.target}, {self.compiler}, {self.threads} thread(s)"
 
 
 @dataclass(frozen=True)
@@ -90,31 +116,31 @@ def optimized_results(path: str, feed: Results) -> Results:
         return run_module(module, feed)
 
 
-def _context(target: str) -> LowerdeckContext:
-    context = LowerdeckContext(options=CompileOptions(target=target))
+def _context(target: str, threads: int = 1) -> LowerdeckContext:
+    context = LowerdeckContext(options=CompileOptions(target=target, threads=threads))
     register_dialects(context)
     return context
 
 
-def compiled(item: Ready, target: str, name: str) -> CArtifact:
+def compiled(item: Ready, way: CWay, name: str) -> CArtifact:
     """The C for a target."""
-    module, context = item.module.clone(), _context(target)
+    module, context = item.module.clone(), _context(way.target, way.threads)
     run_to_phase(context, module, "scheduled", after="optimized")
     return emit(context, module, name)
 
 
-def run_c(item: Ready, program: Program, artifact: CArtifact, library: Path) -> None:
+def run_c(item: Ready, program: Program, artifact: CArtifact, library: Path, way: CWay) -> None:
     """Mismatch if the C gives something else."""
-    binding = Binding(str(library.parent), artifact.metadata, str(library), 1)
+    binding = Binding(str(library.parent), artifact.metadata, str(library), way.threads)
     found = binding.run([program.feed[info.name] for info in binding.inputs], None)
     for info, value in zip(binding.outputs, found, strict=True):
         got, want = np.asarray(value), np.asarray(item.want[info.name])
         if got.dtype != want.dtype or got.shape != want.shape or (got != want).any():
             count = int((got != want).sum()) if got.shape == want.shape else -1
-            raise Mismatch(f"{artifact.metadata['target']}: {info.name}: {count} of {want.size}")
+            raise Mismatch(f"{way}: {info.name}: {count} of {want.size}")
 
 
-def check(programs: Mapping[int, Program], targets: Sequence[str]) -> list[Outcome]:
+def check(programs: Mapping[int, Program], ways: Sequence[CWay]) -> list[Outcome]:
     """What becomes of graphs, by seed; one outcome each, the first that is not fine."""
     found: dict[int, Outcome] = {}
     ready: dict[int, Ready] = {}
@@ -125,12 +151,12 @@ def check(programs: Mapping[int, Program], targets: Sequence[str]) -> list[Outco
 
         if (outcome := outcome_of(seed, prepare)) is not None:
             found[seed] = outcome
-    for target in targets:
+    for way in ways:
         artifacts: dict[int, CArtifact] = {}
         for seed, item in ready.items():
 
-            def compile_(seed: int = seed, item: Ready = item) -> None:
-                artifacts[seed] = compiled(item, target, f"g{seed}")
+            def compile_(seed: int = seed, item: Ready = item, way: CWay = way) -> None:
+                artifacts[seed] = compiled(item, way, f"g{seed}")
 
             if (outcome := outcome_of(seed, compile_)) is not None:
                 found.setdefault(seed, outcome)
@@ -138,21 +164,33 @@ def check(programs: Mapping[int, Program], targets: Sequence[str]) -> list[Outco
             continue
         with tempfile.TemporaryDirectory(prefix="fuzz-quantized-") as name:
             all_ = list(artifacts.values())
-            library = build(all_, Path(name), flags_of(all_[0], Way(target, ())))
+            library = build(all_, Path(name), _flags(all_[0], way), way.compiler)
             for seed, artifact in artifacts.items():
 
-                def run(seed: int = seed, artifact: CArtifact = artifact) -> None:
-                    run_c(ready[seed], programs[seed], artifact, library)
+                def run(
+                    seed: int = seed,
+                    artifact: CArtifact = artifact,
+                    library: Path = library,
+                    way: CWay = way,
+                ) -> None:
+                    run_c(ready[seed], programs[seed], artifact, library, way)
 
                 if (outcome := outcome_of(seed, run)) is not None:
                     found.setdefault(seed, outcome)
     return [found.get(seed, Outcome(seed, "ok")) for seed in programs]
 
 
-def _batch(batch: Batch, targets: Sequence[str]) -> list[Outcome]:
+def _flags(artifact: CArtifact, way: CWay) -> list[str]:
+    """The product's own with fewer optimizations, which take longest and are not what is tested."""
+    flags = cast("Sequence[str]", artifact.metadata["cflags"])
+    known = [flag for flag in flags if way.compiler == "gcc" or flag not in GCC_FLAGS]
+    return ["-O1" if flag.startswith("-O") else flag for flag in known]
+
+
+def _batch(batch: Batch, ways: Sequence[CWay]) -> list[Outcome]:
     programs = {seed: random_program(seed) for seed in batch.seeds}
     outcomes: list[Outcome] = []
-    for outcome in check(programs, targets):
+    for outcome in check(programs, ways):
         if outcome.status in ("wrong", "crashed") and outcome.kind not in batch.known:
             program, arrays = programs[outcome.seed], io.BytesIO()
             np.savez(arrays, **cast(Any, program.feed))
@@ -167,14 +205,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--graphs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
-    parser.add_argument("--targets", nargs="+", default=TARGETS)
+    parser.add_argument("--ways", nargs="+", default=WAYS, metavar="TARGET[:COMPILER[:THREADS]]")
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
     add_options(parser)
     options = parser.parse_args(arguments)
-    targets = [target for target in options.targets if obstacle(target) is None]
+    ways = [CWay.of(text) for text in options.ways]
+    ways = [way for way in ways if obstacle(way.target) is None and shutil.which(way.compiler)]
     tally = Tally(out=options.out)
     batches = batches_of(options.seed, options.graphs)
-    deal(engine_of(options), partial(_batch, targets=targets), batches, tally)
+    deal(engine_of(options), partial(_batch, ways=ways), batches, tally)
     return tally.conclude()
 
 

@@ -230,8 +230,13 @@ def outcome_of(seed: int, run: Callable[[], object]) -> Outcome | None:
     return None
 
 
-def build(artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = QUICK_FLAGS) -> Path:
-    """One library with all graphs; RuntimeError with the words of gcc if it fails."""
+def build(
+    artifacts: Sequence[CArtifact],
+    folder: Path,
+    flags: Sequence[str] = QUICK_FLAGS,
+    compiler: str = "gcc",
+) -> Path:
+    """One library with all graphs; RuntimeError with the compiler's words if it fails."""
     lines: list[str] = []
     # Headers that are shared have the same text, whoever ships them.
     sources: dict[str, None] = {"all.c": None, "shim.c": None}
@@ -248,7 +253,7 @@ def build(artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = Q
     library = folder / "all.so"
     libraries = {f"-l{name}" for a in artifacts for name in cast(Any, a.metadata["libraries"])}
     options = [*flags, "-w", "-shared", "-fPIC", f"-I{folder}", "-o", str(library)]
-    command = ["gcc", *options, *(str(folder / name) for name in sources), *sorted(libraries)]
+    command = [compiler, *options, *(str(folder / name) for name in sources), *sorted(libraries)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[:2000])

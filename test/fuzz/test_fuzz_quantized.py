@@ -10,7 +10,7 @@ import pytest
 
 import lowerdeck
 from fuzz import fuzz_quantized
-from fuzz.fuzz_quantized import check, optimized_results, prepared
+from fuzz.fuzz_quantized import CWay, check, optimized_results, prepared
 from fuzz.quantized_graphs import random_program
 
 SEEDS = (3, 8, 13)
@@ -18,7 +18,7 @@ SEEDS = (3, 8, 13)
 
 def test_graphs_of_fixed_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = {seed: random_program(seed) for seed in SEEDS}
-    assert [item.status for item in check(programs, ["c99"])] == ["ok"] * len(SEEDS)
+    assert [item.status for item in check(programs, [CWay("c99")])] == ["ok"] * len(SEEDS)
 
     def other(program: Any) -> fuzz_quantized.Ready:
         found = prepared(program)
@@ -26,7 +26,7 @@ def test_graphs_of_fixed_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
         return fuzz_quantized.Ready(found.module, want)
 
     monkeypatch.setattr(fuzz_quantized, "prepared", other)
-    assert [item.status for item in check({3: programs[3]}, ["c99"])] == ["wrong"]
+    assert [item.status for item in check({3: programs[3]}, [CWay("c99")])] == ["wrong"]
 
 
 def test_graphs_are_what_their_seeds_say() -> None:
