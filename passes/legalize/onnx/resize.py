@@ -88,12 +88,12 @@ class _Ratio:
         """The fraction plus `count` halves."""
         return _Ratio(self.over * 2 + self.under * count, self.under * 2)
 
-    def as_float(self) -> TensorValue:
-        return self.over.cast(f32) / self.under.cast(f32)
+    def as_float(self, element: Attribute = f32) -> TensorValue:
+        return self.over.cast(element) / self.under.cast(element)
 
-    def after(self, base: TensorValue) -> TensorValue:
-        """How far the fraction lies behind an integer near it, as f32."""
-        return _Ratio(self.over - base * self.under, self.under).as_float()
+    def after(self, base: TensorValue, element: Attribute) -> TensorValue:
+        """How far the fraction lies behind an integer near it, in a type of floats."""
+        return _Ratio(self.over - base * self.under, self.under).as_float(element)
 
     def is_below(self, other: _Ratio) -> TensorValue:
         """i1: whether this is less than another one; both have positive denominators."""
@@ -118,8 +118,8 @@ class _Float:
     def as_float(self) -> TensorValue:
         return self.value.cast(f32)
 
-    def after(self, base: TensorValue) -> TensorValue:
-        return (self.value - base.cast(self.value.element)).cast(f32)
+    def after(self, base: TensorValue, element: Attribute) -> TensorValue:
+        return (self.value - base.cast(self.value.element)).cast(element)
 
 
 @dataclass(frozen=True)
@@ -447,25 +447,27 @@ def _interpolated(
     method: _Method,
 ) -> SSAValue:
     """The weighted sum of the elements around each place, which repeat beyond the border."""
+    element = element_type(x)
     if method.antialias:
-        index, weights = _antialiased(builder, places, plan, method)
+        index, weights = _antialiased(builder, places, plan, method, element)
     else:
-        index, weights = _taps(places, method)
+        index, weights = _taps(places, method, element)
     if method.exclude_outside:
         outside = index.lt(0) | index.gt(TensorValue.dim(builder, dim - 1))
-        weights = outside.where(TensorValue.number(builder, 0, f32), weights)
+        weights = outside.where(TensorValue.number(builder, 0, element), weights)
         weights = weights / weights.reduce("sum", [1], keep_dims=True)
     index = _inside(builder, index, dim)
-    weights = weights.cast(element_type(x))
     if method.antialias:
         return _weighted_reduction(builder, x, plan.axis, index, weights)
     return weighted_taps(builder, x, plan.axis, index, weights, inside=True)
 
 
-def _taps(places: _Ratio | _Float, method: _Method) -> tuple[TensorValue, TensorValue]:
-    """Indices (i64) and weights (f32) of the neighbors, both [places, neighbors]."""
+def _taps(
+    places: _Ratio | _Float, method: _Method, element: Attribute
+) -> tuple[TensorValue, TensorValue]:
+    """Indices (i64) and weights (floats like elements) of neighbors, both [places, neighbors]."""
     base = places.floor()
-    after = places.after(base)
+    after = places.after(base, element)
     if method.mode == "linear":
         return stack([base, base + 1], 1), stack([1.0 - after, after], 1)
     weights = cubic_weights(after, method.coefficient)
@@ -473,7 +475,11 @@ def _taps(places: _Ratio | _Float, method: _Method) -> tuple[TensorValue, Tensor
 
 
 def _antialiased(
-    builder: OnnxLegalizer, places: _Ratio | _Float, plan: _Axis, method: _Method
+    builder: OnnxLegalizer,
+    places: _Ratio | _Float,
+    plan: _Axis,
+    method: _Method,
+    element: Attribute,
 ) -> tuple[TensorValue, TensorValue]:
     """The filter widened by 1 / scale when scaling down, its weights normalized."""
     scale = plan.scale.minimum(1.0)
@@ -484,7 +490,9 @@ def _antialiased(
     base = places.ceil() - 1
     offsets = (TensorValue.iota(builder, count) + start).reshape([1, count])
     rows = [plan.size, 1]
-    distance = (offsets.cast(f32) - places.after(base).reshape(rows)) * scale
+    after = places.after(base, element).reshape(rows)
+    exact = plan.scale.cast(element) if plan.ratio is None else plan.ratio.as_float(element)
+    distance = (offsets.cast(element) - after) * exact.minimum(1.0)
     weights = _filter(distance.abs(), method)
     index = base.reshape(rows) + offsets
     return index, weights / weights.reduce("sum", [1], keep_dims=True)

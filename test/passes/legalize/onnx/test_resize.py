@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from xdsl.context import Context
 
@@ -167,3 +167,29 @@ def test_common_scale(coordinates: str, policy: str) -> None:
                 expected = np.asarray(evaluator.run(None, inputs)[0])
             (found,) = _interpreted(model, inputs)
             np.testing.assert_array_equal(found, expected, err_msg=f"{sizes} {rounding}")
+
+
+def _doubles(size: int, x: Array, **attributes: Any) -> tuple[ModelProto, Array]:
+    model, _ = _model([x.size], [np.array([1, size], np.int64)], by_data=False, **attributes)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    return model, _interpreted(model, {"x0": x})[0]
+
+
+@pytest.mark.parametrize("size", [3, 5, 11])
+def test_doubles_have_weights_in_double(size: int) -> None:
+    """The official evaluator has those of cubic interpolation in f32."""
+    x = np.random.default_rng(0).standard_normal((1, 7))
+    model, found = _doubles(size, x, mode="linear", antialias=1)
+    evaluator: Any = ReferenceEvaluator(model)
+    np.testing.assert_allclose(found, evaluator.run(None, {"x0": x})[0], 1e-12, 1e-13)
+
+    places = (np.arange(size) + 0.5) * 7 / size - 0.5
+    index = np.floor(places).astype(int)[:, None] + np.arange(-1, 3)
+    far, a = np.abs(places[:, None] - index), -0.75
+    near = ((a + 2) * far - (a + 3)) * far * far + 1
+    weights = np.where(far <= 1, near, ((a * far - 5 * a) * far + 8 * a) * far - 4 * a)
+    inside = np.where((index < 0) | (index > 6), 0, weights)
+    for outside, used in ((0, weights), (1, inside / inside.sum(1, keepdims=True))):
+        _, found = _doubles(size, x, mode="cubic", cubic_coeff_a=a, exclude_outside=outside)
+        expected = (used * x[0, np.clip(index, 0, 6)]).sum(1)
+        np.testing.assert_allclose(found[0], expected, 1e-12, 1e-13)
