@@ -461,6 +461,12 @@ KNOWN: tuple[Difference, ...] = (
     ),
     Difference(
         UNPROMISED,
+        ("ConvTranspose",),
+        "weights that are no numbers have no effect beside the input, or make it NaN",
+        lambda call: not _is_finite(call.inputs[1]),
+    ),
+    Difference(
+        UNPROMISED,
         tuple(
             f"Reduce{name}" for name in ("L1", "L2", "LogSum", "Mean", "Prod", "Sum", "SumSquare")
         ),
