@@ -58,8 +58,13 @@ class HandlerTable(Generic[H]):
 
     def _load(self) -> None:
         if not self._is_loaded:
+            # Modules may ask for what others have registered before them.
             self._is_loaded = True
-            import_modules(self._package)
+            try:
+                import_modules(self._package)
+            except BaseException:
+                self._is_loaded = False
+                raise
 
 
 def import_modules(package: str) -> None:
