@@ -38,6 +38,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from models.torch_networks import Network, networks
+from models.torch_networks.base import Call
 
 FORMS = "training", "core", "open", "trace"
 SEED = 20240101
@@ -133,7 +134,7 @@ def exported(network: Network, form: str, folder: Path) -> None:
         torch.export.save(program, case.model)
         runner = program.module(check_guards=False)
         signature = program.graph_signature
-        changed = sorted(buffers_that_change(program))
+        changed = sorted(buffers_that_change(program, calls[0]))
         for args, kwargs in calls:
             leaves = [
                 leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
@@ -147,9 +148,17 @@ def exported(network: Network, form: str, folder: Path) -> None:
     case.finish()
 
 
-def buffers_that_change(program: Any) -> set[str]:
-    """The buffers that a functional copy of the program writes."""
-    return set(program.run_decompositions({}).graph_signature.buffers_to_mutate.values())
+def buffers_that_change(program: Any, call: Call) -> list[str]:
+    """The buffers that a call writes; afterwards they are as before."""
+    runner = program.module(check_guards=False)
+    before = {name: buffer.clone() for name, buffer in runner.named_buffers()}
+    runner(*call[0], **call[1])
+    found: list[str] = []
+    for name, buffer in runner.named_buffers():
+        if not buffer.equal(before[name]):
+            found.append(name)
+            buffer.copy_(before[name])  # the program has the same tensors
+    return found
 
 
 class Positional(torch.nn.Module):
