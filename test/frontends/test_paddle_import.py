@@ -721,3 +721,19 @@ def test_an_empty_size_of_a_transposed_convolution_is_none(tmp_path: Path) -> No
     ]
     found = _results(write_pir(tmp_path / "m.json", nodes), {"x": floats([[[1, 2], [3, 4]]])})["y"]
     assert found.reshape(3, 3).tolist() == [[1, 4, 4], [6, 20, 16], [9, 24, 16]]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_what_is_infinite_is_searched_behind_the_end(right: bool, tmp_path: Path) -> None:
+    row, places = type_of("float32", [4]), type_of("int64", [4])
+    nodes = [
+        *(
+            node("1.data", [], {number: row}, name=name, shape=[4], dtype="float32")
+            for number, name in enumerate("sx", 1)
+        ),
+        node("1.searchsorted", [1, 2], {3: places}, out_int32=False, right=right),
+        node("1.fetch", [3], {4: places}, name="y", col=0),
+    ]
+    given = {"s": floats(-1, 0, 0.5, np.inf), "x": floats(-np.inf, np.inf, np.nan, 0.5)}
+    found = _results(write_pir(tmp_path / "m.json", nodes), given)["y"]
+    assert found.tolist() == [4, 4, 4, 2 + right]

@@ -189,10 +189,13 @@ def legalize_median(builder: PaddleLegalizer) -> Results:
 
 @legalizes("searchsorted")
 def legalize_search(builder: PaddleLegalizer) -> Results:
-    """How many of the sorted elements are below, or not above."""
-    borders, x = (value.value for value in builder.pair("sorted_sequence", "values"))
+    """How many of the sorted elements are below, or not above; all where it is infinite or NaN."""
+    borders, x = builder.pair("sorted_sequence", "values")
+    x = x.abs().lt(math.inf).where(x, math.nan) if is_float(x.element) else x
     right = builder.flag("right")
-    return builder.torch("searchsorted.Tensor", sorted_sequence=borders, right=right, self=x)
+    return builder.torch(
+        "searchsorted.Tensor", sorted_sequence=borders.value, right=right, self=x.value
+    )
 
 
 @legalizes("histogram")
