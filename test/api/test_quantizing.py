@@ -23,6 +23,7 @@ from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
 from lowerdeck.observing import METHODS, Histogram, range_of
 from lowerdeck.passes.linear.rounding import as_halves, as_halves_for
+from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
 from lowerdeck.tools.lowerdeck import main
@@ -230,6 +231,12 @@ def test_a_function_may_say_what_is_lost(model: str) -> None:
     precisions = [layer.precision for layer in found.layers]
     assert precisions == ["int8", "f32", "int8", "int8"]
     assert found.metric == "drop"
+
+
+@pytest.mark.filterwarnings("ignore:skip_nodes")
+def test_nodes_to_skip_are_there(model: str) -> None:
+    with pytest.raises(OptionError, match="skip_nodes: no node of the model has 'frist' in its"):
+        quantize(model, images(5), skip_nodes=["^c$", "frist"])
 
 
 def test_an_export_has_integer_operators(model: str, ranges: Ranges, tmp_path: Path) -> None:
