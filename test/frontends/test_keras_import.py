@@ -464,8 +464,7 @@ def test_spectral_normalization(tmp_path: Path) -> None:
 def test_sums_of_functions_in_rows(tmp_path: Path) -> None:
     """Keras 3 writes `keras.ops.add` like the layer Add, but with two arguments."""
     layers = [_input("x", None, 3), _layer("Add", [_ref("x"), 1.0], name="y", module=None)]
-    config = {"class_name": "Functional", "config": _functional(layers, ["x"], [])["config"]}
-    config["config"]["output_layers"] = [["y", 0, 0]]
+    config = _functional(layers, ["x"], [["y", 0, 0]])
     path = tmp_path / "m.h5"
     _old(path, config, {"x": {}, "y": {}})
     with _h5().File(path, "a") as file:
