@@ -35,6 +35,8 @@ def applied(
     assert handler is not None
     if len(operands) != len(signature.inputs):
         builder.refuse(f"{len(operands)} inputs", str(len(signature.inputs)))
+    if any(not isinstance(operand, SSAValue) and not operand for operand in operands):
+        builder.refuse("no inputs", "one or more")
     found = _types(signature, operands)
     found |= {
         name: _attribute(value, signature.attrs[name].kind) for name, value in attributes.items()

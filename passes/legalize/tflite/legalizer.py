@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import element_type, f32, is_float, is_integer
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tflite.ops import TfliteOp, option_defaults
 from lowerdeck.dialects.tflite.quantization import Quantization
 from lowerdeck.passes.legalize.legalizer import Legalizer
@@ -83,8 +84,17 @@ class TfliteLegalizer(Legalizer):
         """An input for arithmetic, known if it is a constant."""
         return TensorValue.of(self, self.input(index))
 
+    def sizes(self, index: int, count: int, name: str) -> list[Expr]:
+        """An input that is `count` numbers."""
+        found = self.require_exprs(self.input(index), name)
+        if len(found) != count:
+            self.refuse(f"{len(found)} numbers as {name}", str(count))
+        return found
+
     def element(self, index: int = 0) -> Attribute:
         """The element type that the file states for a result."""
+        if index >= len(self.op.results):
+            self.refuse(f"{len(self.op.results)} results", f"{index + 1} or more")
         return element_type(self.op.results[index])
 
     # Quantization

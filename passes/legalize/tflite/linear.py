@@ -225,11 +225,9 @@ def legalize_transposed_conv(builder: TfliteLegalizer) -> Results:
     Each input adds its weights, [M, height, width, C], to the result. The size of that is the first
     input; its padding is that of a convolution from this size.
     """
-    sizes, weights, x, bias = (builder.optional(k) for k in range(4))
-    assert sizes is not None
-    assert weights is not None
-    assert x is not None
-    _, rows, columns, _ = builder.require_exprs(sizes, "the size of the result")
+    weights, x, bias = builder.input(1), builder.input(2), builder.optional(3)
+    builder.require_rank(x, 4, "image")
+    _, rows, columns, _ = builder.sizes(0, 4, "the size of the result")
     w = builder.transpose(weights, [3, 0, 1, 2])
     image = to_channels_first(builder, x)
     window = window_of(builder, [rows, columns], dims_of(w)[2:], dilated=False)

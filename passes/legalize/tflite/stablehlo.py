@@ -192,7 +192,8 @@ def legalize_concatenation(builder: TfliteLegalizer) -> Results:
     """Inputs along a dimension."""
     require_one_scale(builder)
     parts = [builder.value(k) for k in range(len(builder.inputs))]
-    return [concat(parts, builder.axis(builder.option("dimension"), len(parts[0].dims))).value]
+    axis = builder.axis(builder.option("dimension"), rank_of(builder.input(0)))
+    return [concat(parts, axis).value]
 
 
 @legalizes("STABLEHLO_SLICE")

@@ -70,6 +70,7 @@ def legalize_gather(builder: TfliteLegalizer) -> Results:
     builder.require_equal_scales(0)
     builder.ignore("indices_are_sorted")
     x = builder.value(0)
+    builder.require_rank(x.value, range(1, 1 << 16), "operand")
     sizes = [Expr.const(k) for k in builder.counted("slice_sizes", len(x.dims), least=0)]
     mapped, collapsed = (
         builder.axes_option(name, len(x.dims))

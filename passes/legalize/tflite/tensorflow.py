@@ -201,6 +201,8 @@ def legalize_select(builder: TfliteLegalizer) -> Results:
 def legalize_update_slice(builder: TfliteLegalizer) -> Results:
     """The update replaces a part that begins where it fits, nearest to the given place."""
     x, update, start = builder.value(0), builder.value(1), builder.value(2).cast(i64)
+    builder.require_rank(update.value, len(x.dims), "update")
+    builder.require_rank(start.value, 1, "start")
     places = start.maximum(0)
     firsts = [
         places.pick(0, axis).minimum(TensorValue.dim(builder, dim - size))
@@ -510,7 +512,8 @@ def legalize_spectrum(builder: TfliteLegalizer) -> Results:
     from lowerdeck.passes.legalize.common.fourier import transformed
 
     x = builder.input(0)
-    rows, columns = builder.require_exprs(builder.input(1), "lengths of the transform")
+    builder.require_rank(x, range(2, 1 << 16), "matrices")
+    rows, columns = builder.sizes(1, 2, "lengths of the transform")
     y = builder.reshape(x, [*dims_of(x), 1])
     axis = rank_of(x) - 2
     y = transformed(builder, y, axis + 1, columns, inverse=False, onesided=True)
