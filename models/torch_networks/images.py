@@ -252,7 +252,7 @@ def diffusion() -> Iterator[Network]:
             sample_size=64,
             in_channels=2,
             out_channels=2,
-            extra_in_channels=16,
+            extra_in_channels=32,
             block_out_channels=(16, 32, 32),
         ),
         plain(normal(1, 2, 64), time),
