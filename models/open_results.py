@@ -91,17 +91,30 @@ def jump(op: PaddleOp, operands: Sequence[Array]) -> bool:
     return bool(near.any())
 
 
+_STEEP: Mapping[str, Callable[[Array], Array]] = {
+    "digamma": lambda x: (x < 0.5) & _is_near(x, np.round(x), 1e-3) & (x != np.round(x)),
+    "tan": lambda x: _is_near(x / np.pi, np.floor(x / np.pi) + 0.5, 1e-3),
+    **dict.fromkeys(
+        ("asin", "acos", "atanh", "acosh"), lambda x: _is_near(np.abs(x), np.ones_like(x), 1e-5)
+    ),
+}
+"""Where a function is so steep that the last bits of its argument decide its result."""
+
+
+def _is_near(x: Array, place: Array, distance: float) -> Array:
+    return np.abs(x - place) < distance * np.maximum(1, np.abs(x))
+
+
 def pole(op: PaddleOp, operands: Sequence[Array]) -> bool:
-    """`digamma` of a computed number next to a pole, where its last bits decide how large it is."""
-    x = operands[0]
-    if op.schema.target != "digamma" or x.dtype.kind != "f":
+    """A function of a computed number next to a pole, of its own or of its derivative."""
+    x, source = operands[0], op.operands[0].owner
+    is_steep = _STEEP.get(op.schema.target)
+    if is_steep is None or x.dtype.kind != "f":
         return False
-    source = op.operands[0].owner
     if not isinstance(source, PaddleOp) or source.schema.target in _EXACT:
         return False
     with np.errstate(all="ignore"):
-        far = np.abs(x - np.round(x))
-        return bool(((x < 0.5) & (far > 0) & (far < 1e-3 * np.maximum(1, abs(x)))).any())
+        return bool(is_steep(x).any())
 
 
 Kind = Callable[[PaddleOp, Sequence[Array]], bool]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,12 @@ def test_a_step_is_open_next_to_it_only(tmp_path: Path) -> None:
     below = floats(9.5)
     assert _outcome(tmp_path, calls, below, floats(1 - np.trunc(np.tanh(below[0]))))[0] == "pass"
     assert _outcome(tmp_path, calls, floats(2), floats(1))[0] == "wrong"
+
+
+def test_a_steep_function_is_open_next_to_its_pole_only(tmp_path: Path) -> None:
+    for steep, near, far in (("tan", 0.999999, 0.5), ("asin", 25.0, 0.5), ("digamma", -3.0, 2.0)):
+        inner = {"tan": "asin", "asin": "tanh", "digamma": "sin"}[steep]
+        calls = [call(inner, {"X": "x"}, {"Out": "a"}), call(steep, {"X": "a"}, {"Out": "y"})]
+        near = math.pi - 1e-5 if steep == "digamma" else near
+        assert _outcome(tmp_path, calls, floats(near), floats(99))[0] == "pass", steep
+        assert _outcome(tmp_path, calls, floats(far), floats(99))[0] == "wrong", steep
