@@ -100,12 +100,16 @@ def network(x: SSAValue) -> list[SSAValue]:
 
 
 def narrow(x: SSAValue) -> list[SSAValue]:
-    """Products of halves and of bytes."""
+    """Products of halves and of bytes, and a function from bytes to bytes."""
     half = e.CastOp(x, f16).result
     square = e.CastOp(MatmulOp(half, half).result, f32).result
     ones = ConstantOp.of(np.ones((9, 4), np.int8)).result
-    sums = MatmulOp(e.CastOp(x, i8).result, ones, accumulator=i32).result
-    return [square, sums]
+    small = e.CastOp(x, i8).result
+    sums = MatmulOp(small, ones, accumulator=i32).result
+    # No result is near an integer.
+    scale = ConstantOp.of(np.asarray(103, np.float32)).result
+    shares = e.MulOp(e.SigmoidOp(e.CastOp(small, f32).result).result, scale).result
+    return [square, sums, e.CastOp(shares, i8).result]
 
 
 def filters(x: SSAValue) -> list[SSAValue]:
