@@ -710,6 +710,19 @@ def test_a_volume_is_resized_by_its_nearest_elements(tmp_path: Path) -> None:
     assert found.reshape(-1).tolist() == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize("scale", [float("nan"), float("inf")])
+def test_a_scale_that_is_no_number_is_refused(scale: float, tmp_path: Path) -> None:
+    row = type_of("float32", [1, 1, 2])
+    sizes: dict[str, Any] = {"out_d": -1, "out_h": -1, "out_w": -1, "scale": [scale]}
+    nodes = [
+        node("1.data", [], {1: row}, name="x", shape=[1, 1, 2], dtype="float32"),
+        node("1.linear_interp", [1], {2: row}, align_corners=False, **sizes),
+        node("1.fetch", [2], {3: row}, name="y", col=0),
+    ]
+    with pytest.raises(LegalizationError, match="expected a positive number"):
+        _legal(load_model(write_pir(tmp_path / "m.json", nodes)))
+
+
 def test_an_empty_size_of_a_transposed_convolution_is_none(tmp_path: Path) -> None:
     image, large = type_of("float32", [1, 1, 2, 2]), type_of("float32", [1, 1, 3, 3])
     windows = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1]}

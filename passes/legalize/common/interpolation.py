@@ -60,7 +60,9 @@ def outer_cubic(x: TensorValue, a: float) -> TensorValue:
 
 
 def scaled_size(builder: Legalizer, dim: Expr, scale: float) -> Expr:
-    """The whole part of a size times a scale."""
+    """The whole part of a size times a scale; refused if that is no positive number."""
+    if not 0 < scale < math.inf:
+        builder.refuse(f"the scale {scale}", "a positive number")
     if dim.value is not None:
         return Expr.const(math.floor(dim.value * scale))
     if scale == int(scale):
