@@ -710,6 +710,14 @@ def test_a_volume_is_resized_by_its_nearest_elements(tmp_path: Path) -> None:
     assert found.reshape(-1).tolist() == [1, 1, 2, 2]
 
 
+def test_a_copy_of_nothing_is_refused(tmp_path: Path) -> None:
+    variables = [variable(name, "float32", [2]) for name in "xy"]
+    calls = [feed("x", 0), call("assign", {}, {"Out": "y"}), fetch("y", 0)]
+    path = write_program(tmp_path / "m.pdmodel", (variables, calls))
+    with pytest.raises(LegalizationError, match="'x'"):
+        _legal(load_model(path))
+
+
 @pytest.mark.parametrize("scale", [float("nan"), float("inf")])
 def test_a_scale_that_is_no_number_is_refused(scale: float, tmp_path: Path) -> None:
     row = type_of("float32", [1, 1, 2])

@@ -411,8 +411,8 @@ def legalize_cast(builder: PaddleLegalizer) -> Results:
 @legalizes("assign_out", "share_var")
 def legalize_identity(builder: PaddleLegalizer) -> Results:
     """The values themselves."""
-    op = builder.operator
-    name = next(name for name in op.declared.operands if builder.get(name) is not None)
+    names = [*builder.operator.declared.operands]
+    name = next((name for name in names if builder.get(name) is not None), names[0])
     return builder.inputs(name) if builder.name == "share_var" else [builder.input(name)]
 
 
