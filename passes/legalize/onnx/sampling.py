@@ -143,7 +143,7 @@ def _sample(builder: OnnxLegalizer, x: TensorValue, lists: Sequence[Sequence[_Ta
         )
     # Of an open size, which may be 0, no place is known to be inside.
     is_inside = all((size.value or 0) > 0 for size in sizes)
-    if channels.value is None or channels.value >= FEW_CHANNELS:
+    if channels.value is None or not 0 < channels.value < FEW_CHANNELS:
         last = x.reshape([n, channels, product(sizes)]).transpose([0, 2, 1])
         return _Image(last, is_inside).sum(scaled).transpose([0, 2, 1])
     parts = [x.pick(1, c).reshape([n, product(sizes)]) for c in range(channels.value)]

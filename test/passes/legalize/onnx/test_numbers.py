@@ -164,6 +164,14 @@ def test_grid_sample(mode: str, padding: str) -> None:
     )
 
 
+def test_grid_sample_without_channels() -> None:
+    node = helper.make_node("GridSample", ["x", "grid"], ["z"])
+    inputs = {"x": _floats(2, 0, 3, 4), "grid": _floats(2, 5, 6, 2)}
+    module = import_model(_model(node, inputs, {}, symbolic=False, opset=20))
+    LegalizeOnnxPass().apply(Context(), module)
+    assert np.asarray(run_module(module, inputs)["z"]).shape == (2, 0, 5, 6)
+
+
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 @pytest.mark.parametrize("dtype", [np.int8, np.int64])
 def test_signed_shift(dtype: type[np.integer[Any]], direction: str) -> None:
