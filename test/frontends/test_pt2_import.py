@@ -218,6 +218,20 @@ def test_an_adaptive_pool_of_very_many_windows_is_refused(tmp_path: Path) -> Non
         _legal(module)
 
 
+def test_adaptive_pools_of_no_windows(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"self": "x", "output_size": {"as_ints": [2, 0]}}
+    nodes = [
+        node("adaptive_avg_pool2d.default", "y", **sizes),
+        node("adaptive_max_pool2d.default", "z", **sizes),
+    ]
+    nodes[1]["outputs"].append({"as_tensor": {"name": "i"}})
+    tensors = {"x": meta("f4", [1, 3, 5, 4])} | {name: meta("f4", [1, 3, 2, 0]) for name in "yz"}
+    tensors["i"] = meta("i8", [1, 3, 2, 0])
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y", "z", "i"], {})
+    found = _legal(load_model(path))({"x": np.ones((1, 3, 5, 4), np.float32)})
+    assert {np.asarray(array).shape for array in found.values()} == {(1, 3, 2, 0)}
+
+
 def test_a_nan_is_the_first_extremum_also_behind_infinities(tmp_path: Path) -> None:
     nodes = [
         node(f"arg{kind}.default", kind, self="x", dim={"as_int": 1}) for kind in ("max", "min")

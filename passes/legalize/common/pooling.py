@@ -134,6 +134,8 @@ def adaptive(
     builder: CoreBuilder, x: SSAValue, axis: int, dim: Expr, size: int, kind: str
 ) -> SSAValue:
     """The max or mean of windows along one dimension: those of images are products of ranges."""
+    if size == 0:
+        return builder.slice_axis(x, axis, Expr.const(0), Expr.const(0))
     parts: list[TensorValue] = []
     for first, last in adaptive_ranges(dim, size):
         part = builder.slice_axis(x, axis, first, last - first)
@@ -161,6 +163,8 @@ def adaptive_pool(builder: CoreBuilder, x: SSAValue, sizes: Sequence[int], kind:
 def _require_sizes(sizes: Sequence[int], rank: int) -> None:
     if len(sizes) != rank:
         refuse(f"{len(sizes)} numbers of windows for {rank} dimensions", "as many")
+    if min(sizes, default=0) < 0:
+        refuse(f"the numbers of windows {[*sizes]}", "none below zero")
 
 
 def _limit(windows: int) -> None:
@@ -180,6 +184,10 @@ def adaptive_places(
     if constants(space) is None:
         builder.refuse("places in an adaptive pool of an open size", "a known size")
     _limit(prod(sizes))
+    if not all(sizes):
+        nothing = [*lead, *map(Expr.const, sizes)]
+        best, where = (TensorValue.number(builder, 0, each) for each in (element_type(x), i64))
+        return best.broadcast(nothing).value, where.broadcast(nothing).value
     number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
     places = number.broadcast(dims_of(x)).value
     values: list[TensorValue] = []
