@@ -76,7 +76,8 @@ class Masks:
                 given["mask"] = masks
         if layer.class_name in _WITHIN and self._merge_within and not layer.is_operation:
             # Files of rows call `keras.ops.add` of two arguments a layer Add.
-            masks = [self.of(value) for value in (args[0] if isinstance(args[0], list) else args)]
+            parts = cast("Sequence[Any]", args[0] if isinstance(args[0], list) else args)
+            masks = [self.of(value) for value in parts]
             if any(mask is not None for mask in masks):
                 given["mask"] = masks
         return given
