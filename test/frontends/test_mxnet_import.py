@@ -247,14 +247,18 @@ def test_numbers_that_do_not_fit_are_told(tmp_path: Path) -> None:
         node("_contrib_arange_like", "like", 0, repeat="0"),
         variable("rois", __shape__="(3, 5)"),
         node("ROIPooling", "bins", 1, 14, pooled_size="(2147483647, 2)", spatial_scale="1"),
+        node("broadcast_like", "pairs", 0, 8, lhs_axes="(0, 1)", rhs_axes="(0,)"),
+        node("_npi_rot90", "plane", 1, k="1", axes="(0,)"),
     ]
-    heads = [[number, 0, 0] for number in (*range(3, 7), *range(10, 14), 15)]
+    heads = [[number, 0, 0] for number in (*range(3, 7), *range(10, 14), *range(15, 18))]
     with pytest.raises(LegalizationError) as error:
         _legal(load_model(write_symbol(tmp_path, nodes, heads=heads)))
     told = str(error.value)
-    assert len(told.splitlines()) == 9
+    assert len(told.splitlines()) == 11
     for message in (
         "2147483647 bins",
+        "2 axes for 1",
+        "a plane of 1 dimensions",
         "8589934588 numbers",
         "found -1 numbers",
         "0 repetitions",

@@ -283,7 +283,9 @@ def legalize_broadcast(builder: MxnetLegalizer) -> Results:
         case "broadcast_like":
             like = builder.input("rhs")
             left, right = builder.sizes("lhs_axes"), builder.sizes("rhs_axes")
-            if not left and not right:
+            if len(left) != len(right):
+                builder.refuse(f"{len(left)} axes for {len(right)}", "as many")
+            if not left:
                 dims = list(dims_of(like))
             for axis, other in zip(left, right, strict=True):
                 size = dims_of(like)[builder.axis(other, rank_of(like))]

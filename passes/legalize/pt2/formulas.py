@@ -686,7 +686,10 @@ def legalize_split_along(builder: Pt2Legalizer) -> Results:
 def legalize_rot90(builder: Pt2Legalizer) -> Results:
     """Quarter turns of a plane."""
     x = builder.input()
-    first, second = builder.axes(builder.ints_of("dims"), rank_of(x))
+    axes = builder.axes(builder.ints_of("dims"), rank_of(x))
+    if len(axes) != 2:
+        builder.refuse(f"a plane of {len(axes)} dimensions", "two")
+    first, second = axes
     turns = builder.integer("k") % 4
     flipped = {1: [second], 2: [first, second], 3: [first]}.get(turns, [])
     if flipped:
