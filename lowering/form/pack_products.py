@@ -46,6 +46,7 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -53,16 +54,28 @@ from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_pa
 
 Array = NDArray[Any]
 
-_EXACT = 1 << 24
+_EXACT: Exact[int] = 1 << 24
 """All integers up to this one are f32."""
 
-_MOST_OF_TWO = 128
+_MOST_OF_TWO: Exact[int] = 128
 """The largest sum of two weights: of their products with bytes 16 bits hold the sum."""
+
+_BYTE: Exact[int] = 8
+"""Bits of a byte."""
+
+_QUADS: Exact[int] = 4
+"""Bytes of an i32."""
+
+_SIGN: Exact[int] = 128
+"""What makes a byte with a sign one without."""
+
+_ONES: Exact[int] = 0x01010101
+"""Ones in the bytes of an i32."""
 
 _SHARE_OF_RESTS = 5
 """At most one element in so many of a row may lack something: more take too long."""
 
-_LARGEST_BYTE = 255
+_LARGEST_BYTE: Exact[int] = 255
 """No byte is larger without its zero point, or less than its negative."""
 
 
@@ -83,7 +96,7 @@ def _is_of_bytes(op: ContractionOp, number: int) -> bool:
     """True if a factor and its zero point have 8 bits, so that 16 bits hold the difference."""
     values = [op.factors[number], *([op.zero_points[number]] if op.zero_points else [])]
     return all(
-        is_integer(element) and bit_width(element) == 8 for element in map(element_type, values)
+        is_integer(element) and bit_width(element) == _BYTE for element in map(element_type, values)
     )
 
 
@@ -103,7 +116,7 @@ def _is_one_an_image(op: ConvOp) -> bool:
 def _terms(target: Target, weights: Array | None) -> int:
     """How many terms of sums an i32 holds on a target: the weights may have to be signed bytes."""
     if target.isa.quads and _are_signed_bytes(weights):
-        return 4
+        return _QUADS
     return 2 if target.isa.pairs else 1
 
 
@@ -133,7 +146,7 @@ def _packed(values: Array, terms: int) -> Array:
     """Terms along the last axis; those that stand there twice are zero once."""
     if terms == 1:
         return values
-    bits, size = 32 // terms, -(-values.shape[-1] // terms)
+    bits, size = i32.width.data // terms, -(-values.shape[-1] // terms)
     words = np.zeros((*values.shape[:-1], size), np.uint32)
     for number, (start, known) in enumerate(_starts(values.shape[-1], terms)):
         part = values[..., start : start + size].astype(np.uint32) & np.uint32((1 << bits) - 1)
@@ -159,7 +172,7 @@ def _split(words: Array, depth: int) -> Array | None:
     rests[..., 1] = over
     # Those that lack something first, by place; behind them zeros.
     places = np.argsort(~named, axis=-1, kind="stable")[..., :most].astype(np.int32)
-    whole, rest = (part.astype(np.int8).reshape(*words.shape, 4) for part in (terms, rests))
+    whole, rest = (part.astype(np.int8).reshape(*words.shape, _QUADS) for part in (terms, rests))
     rest = np.take_along_axis(rest, places[..., None], axis=-2)
     behind = np.stack([places, rest.view(np.int32)[..., 0]], axis=-1)
     behind = behind.reshape(*words.shape[:-1], 2 * most)
@@ -178,8 +191,8 @@ class Factor:
         self._rewriter = rewriter
         self._value = value
         self._terms = terms
-        self._keeps_zero = terms == 4
-        self._shift = 128 if terms == 4 and not is_unsigned(element_type(value)) else 0
+        self._keeps_zero = terms == _QUADS
+        self._shift = _SIGN if terms == _QUADS and not is_unsigned(element_type(value)) else 0
         array = None if zero is None else constant_array(zero)
         self._known = np.zeros((), np.int32) if zero is None else array
         if self._known is not None:
@@ -212,7 +225,7 @@ class Factor:
         """
         if self._terms == 1:
             return self._without_zero(self.add(CastOp(self._value, i32)))
-        depth, bits = dims_of(self._value)[axis].value, 32 // self._terms
+        depth, bits = dims_of(self._value)[axis].value, i32.width.data // self._terms
         assert depth is not None
         words = None
         size = -(-depth // self._terms)
@@ -239,7 +252,7 @@ class Factor:
 
     def around(self) -> SSAValue | None:
         """The packed terms of a zero point; None for 0."""
-        if self._terms < 4:
+        if self._terms < _QUADS:
             return None
         if self._known is not None:
             zero = int(self._known.reshape(()))
@@ -273,7 +286,7 @@ class Factor:
 
 def _four(byte: int) -> int:
     """Four equal bytes, as an i32."""
-    return int(np.uint32(0x01010101 * byte).view(np.int32))
+    return int(np.uint32(_ONES * byte).view(np.int32))
 
 
 def _zero_point(op: ContractionOp, number: int) -> SSAValue | None:
@@ -326,7 +339,7 @@ class PackMatmul(Pattern[Array | None]):
         else:
             words = _packed(weights.swapaxes(-1, -2), terms).swapaxes(-1, -2)
             if terms == 2 and _has_few_rows(op):
-                words = (words & 0xFF | words >> 16 << 8).astype(np.int16)
+                words = (words & _LARGEST_BYTE | words >> 2 * _BYTE << _BYTE).astype(np.int16)
             right = factor.add(ConstantOp.of(np.ascontiguousarray(words)))
         packing = Packing.PAIRS if terms == 2 else Packing.UNSIGNED_LEFT
         accumulator = None if element_type(right) == i32 else i32
@@ -634,7 +647,7 @@ class PackHalves(Pattern[Array]):
         words = rewriter.add(PairHalvesOp(*parts)).result
         bits = np.zeros((*weights.shape[:-2], 2 * size, weights.shape[-1]), np.uint32)
         bits[..., :depth, :] = weights.view(np.uint16)
-        pairs = bits[..., :size, :] | bits[..., size:, :] << np.uint32(16)
+        pairs = bits[..., :size, :] | bits[..., size:, :] << np.uint32(2 * _BYTE)
         right = rewriter.add(ConstantOp.of(pairs.view(np.int32))).result
         new = MatmulOp(words, right, accumulator=f32, packing=Packing.HALVES)
         rewriter.replace(op, rewriter.add(new))

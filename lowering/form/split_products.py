@@ -39,7 +39,7 @@ def is_long(op: MatmulOp, target: Target) -> bool:
         return False
     if rows < target.limits.split_rows or weight[1] < FEWEST_COLUMNS:
         return False
-    panel_bytes = depth * target.limits.split_vectors * target.lanes * 4
+    panel_bytes = depth * target.limits.split_vectors * target.vector_bytes
     return panel_bytes > target.machine.l2_bytes // 4
 
 

@@ -39,6 +39,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.interpret.core import evaluate
+from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -52,7 +53,8 @@ MAPS = (*UNARY, *BINARY, CompareOp, SelectOp, CastOp)
 CHEAP = (RoundOp, FloorOp, CeilOp, SqrtOp, RectifyOp)
 """Functions that processors have instructions for."""
 
-_BYTES = 256
+_BYTES: Exact[int] = 256
+"""Different bytes."""
 
 FEWEST_ELEMENTS = _BYTES
 """Of fewer a table would have more."""
@@ -74,7 +76,7 @@ class Formula:
 
 def _is_byte(value: SSAValue) -> bool:
     element = element_type(value)
-    return is_integer(element) and bit_width(element) == 8
+    return is_integer(element) and 1 << bit_width(element) == _BYTES
 
 
 def _is_scalar(value: SSAValue) -> bool:

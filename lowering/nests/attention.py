@@ -37,7 +37,7 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
     """Add up the weighted values in the output buffer; the sum of the weights in f64."""
     b, out, element = k.builder, k.outputs[0], element_type(op.result)
     *outer, query, head = at
-    keys = dims_of(op.key)[-3]
+    *_, keys, _, _ = dims_of(op.key)
     columns = dims_of(op.result)[-1]
 
     def larger(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -63,7 +63,7 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
     total = b.carry(keys, [b.floating(0.0, f64)], add_value)[0]
     # The largest score alone has the weight 1: the sum is less only without keys, or if all weights
     # are zero instead of NaN; 0 is due then.
-    return scalars.maximum(b, total, b.floating(0.5, f64), f64)
+    return scalars.maximum(b, total, b.floating(1 / 2, f64), f64)
 
 
 def weight_of(k: KernelLowering, op: AttentionOp, score: SSAValue, top: SSAValue) -> SSAValue:

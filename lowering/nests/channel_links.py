@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
@@ -122,7 +123,7 @@ def _is_blocked(value: SSAValue) -> bool:
 
 def _is_simple(element: Attribute) -> bool:
     """True for what the lanes of a block of f32 may be in between: not wider than f32."""
-    is_narrow = is_integer(element) and bit_width(element) <= 32
+    is_narrow = is_integer(element) and bit_width(element) <= i32.width.data
     return element in (f32, f16, bf16, i1) or is_narrow
 
 

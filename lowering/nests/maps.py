@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, map_rule
 
 Indexed: TypeAlias = (
@@ -96,15 +97,19 @@ def lower_dequantize(k: KernelLowering, op: DequantizeOp, at: Index) -> SSAValue
     return scalars.mul(k.builder, number, scale_of(k, op, at))
 
 
+_CODE_BITS: Exact[int] = 4
+"""Of the numbers of which a byte holds two."""
+
+
 def code_of(k: KernelLowering, op: DequantizeOp, at: Index) -> SSAValue:
     """The integer that stands for a number of four bits, in f32."""
     b, axis = k.builder, op.axis.data
     byte = k.element(op.codes, [*at[:axis], at[axis] // 2, *at[axis + 1 :]])
     code = b.add(arith.ExtUIOp(byte, i32))
     if (upper := at[axis] % 2) != 0:
-        code = b.add(arith.ShRUIOp(code, b.as_integer(upper * 4, i32)))
+        code = b.add(arith.ShRUIOp(code, b.as_integer(upper * _CODE_BITS, i32)))
     if upper != 1:
-        code = b.add(arith.AndIOp(code, b.integer(15, i32)))
+        code = b.add(arith.AndIOp(code, b.integer((1 << _CODE_BITS) - 1, i32)))
     return b.add(arith.SIToFPOp(code, f32))
 
 

@@ -38,6 +38,7 @@ from lowerdeck.dialects.core.types import (
     ui64,
 )
 from lowerdeck.lowering.nests.builder import KernelBuilder
+from lowerdeck.lowering.nests.exact import Exact
 
 
 def compute_type(element: Attribute) -> Attribute:
@@ -197,7 +198,8 @@ def cast(b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute
     return b.add(extend(value, signless))
 
 
-_BITS: dict[Attribute, int] = {f64: 64, f32: 32, f16: 16, bf16: 16}
+_BITS: Exact[dict[Attribute, int]] = {f64: 64, f32: 32, f16: 16, bf16: 16}
+"""Of floating-point types."""
 
 
 def _integer_to_float(
@@ -211,9 +213,16 @@ def _integer_to_float(
     return narrow(b, b.add(convert(value, wide)), target)
 
 
+_LARGEST_OF_F64: Exact[int] = 1 << 53
+"""All integers up to this one are f64."""
+
+_UNIT_OF_F64: Exact[int] = 1 << 11
+"""What all i64 that f64 holds are multiples of, however large: it has 53 of 64 bits."""
+
+
 def _to_odd_multiple(b: KernelBuilder, value: SSAValue, source: Attribute) -> SSAValue:
     """An i64 that f64 holds and that rounds to few digits as `value`: what is cut off sticks."""
-    limit, unit = 1 << 52, 1 << 11
+    limit, unit = _LARGEST_OF_F64 // 2, _UNIT_OF_F64
     offset = 0 if is_unsigned(source) else limit
     shifted = b.add(arith.AddiOp(value, b.integer(offset, i64)))
     is_exact = b.add(arith.CmpiOp(shifted, b.integer(limit + offset, i64), "ult"))
@@ -231,7 +240,7 @@ def _from_float(b: KernelBuilder, value: SSAValue, target: Attribute) -> SSAValu
         convert = arith.FPToUIOp if is_unsigned(target) else arith.FPToSIOp
         value = _unlimited(widen(b, value), target)
         return b.add(convert(value, IntegerType(bit_width(target))))
-    if _BITS[value.type] == 16:
+    if _BITS[value.type] == _HALF:
         value = widen(b, value)
     if value.type == target:
         return value
@@ -259,7 +268,10 @@ def _zero(b: KernelBuilder, type_: Attribute) -> SSAValue:
     return b.floating(0.0, type_) if is_float(type_) else b.integer(0, type_)
 
 
-_BIAS = 1 << 62
+_HALF: Exact[int] = 16
+"""Bits of the short floating-point types, and of the lower half of an i32."""
+
+_BIAS: Exact[int] = 1 << 62
 """What makes an i64 of up to 62 bits positive, so that an unsigned shift rounds down."""
 
 
@@ -288,7 +300,7 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
 def _pair_of_halves(b: KernelBuilder, low: SSAValue, high: SSAValue) -> SSAValue:
     """Two f32, rounded to bf16, in the halves of an i32."""
     bits = [b.add(arith.BitcastOp(rounded(b, value, bf16), i32)) for value in (low, high)]
-    lower = b.add(arith.ShRUIOp(bits[0], b.integer(16, i32)))
+    lower = b.add(arith.ShRUIOp(bits[0], b.integer(_HALF, i32)))
     return b.add(arith.OrIOp(lower, bits[1]))
 
 
@@ -312,10 +324,10 @@ def _with_zero(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:
     return value if value.type == type_ else b.add(arith.TruncIOp(value, type_))
 
 
-_ROUNDER = 12582912.0
+_ROUNDER: Exact[float] = 12582912.0
 """1.5 * 2^23: numbers up to 2^22 that are added to it lose their fraction, halves to even, and are
 the lower bits of the sum."""
-_ROUNDER_BITS = 0x4B400000
+_ROUNDER_BITS: Exact[int] = 0x4B400000
 """How it is stored: the lower half is zero."""
 
 
@@ -326,15 +338,19 @@ def _evenly(b: KernelBuilder, op: RequantizeOp, x: SSAValue, factor: SSAValue) -
     limited = b.add(arith.MinimumfOp(high, b.add(arith.MaximumfOp(low, product))))
     total = b.add(arith.AddfOp(limited, b.floating(_ROUNDER, f32)))
     whole = b.add(arith.BitcastOp(total, i32))
-    if bit_width(op.to) > 16:
+    if bit_width(op.to) > _HALF:
         whole = b.add(arith.SubiOp(whole, b.integer(_ROUNDER_BITS, i32)))
     return _with_zero(b, op, whole)
+
+
+_SCALE_BITS: Exact[int] = 31
+"""Multipliers are integers of so many bits that stand for numbers below 1."""
 
 
 def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
     """(x * multiplier + 2^(30 - exponent)) / 2^(31 - exponent)"""
     x = x if x.type == i64 else b.add(arith.ExtSIOp(x, i64))
-    amount = b.add(arith.SubiOp(b.integer(31, i64), exponent))
+    amount = b.add(arith.SubiOp(b.integer(_SCALE_BITS, i64), exponent))
     half = b.add(arith.ShLIOp(b.integer(1, i64), b.add(arith.SubiOp(amount, b.integer(1, i64)))))
     total = b.add(arith.AddiOp(b.add(arith.MuliOp(x, multiplier)), half))
     return _shifted_down(b, total, amount)
@@ -376,7 +392,7 @@ def _real_product(b: KernelBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:
     product = b.add(arith.MulfOp(b.add(arith.SIToFPOp(x, f64)), factor))
     size = b.add(math.AbsFOp(product))
     whole = b.add(math.FloorOp(size))
-    is_more = b.add(arith.CmpfOp(b.add(arith.SubfOp(size, whole)), b.floating(0.5, f64), "oge"))
+    is_more = b.add(arith.CmpfOp(b.add(arith.SubfOp(size, whole)), b.floating(1 / 2, f64), "oge"))
     more = b.add(arith.SelectOp(is_more, b.floating(1.0, f64), b.floating(0.0, f64)))
     result = b.add(arith.FPToSIOp(b.add(arith.AddfOp(whole, more)), i64))
     is_negative = b.add(arith.CmpfOp(product, b.floating(0.0, f64), "olt"))

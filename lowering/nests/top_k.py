@@ -25,7 +25,9 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
+from lowerdeck.lowering.targets.base import BYTE_BITS
 
 Item = Sequence[SSAValue]
 """The key of an element, or what is compared like it, and its place."""
@@ -228,7 +230,7 @@ class _Few(_Slice):
 
 def is_narrow(count: Expr) -> bool:
     """True if all places in a dimension are i32."""
-    return count.value is not None and count.value < 1 << 31
+    return count.value is not None and count.value < 1 << (i32.width.data - 1)
 
 
 class _Heap(_Slice):
@@ -325,7 +327,7 @@ class _Heap(_Slice):
             return [left, scalars.add(b, values[1], b.add(arith.ExtUIOp(more, i64)))]
 
         start = [b.as_integer(self._size), b.integer(0, i64)]
-        return b.from_integer(b.carry(63, start, halve)[1])
+        return b.from_integer(b.carry(i64.width.data - 1, start, halve)[1])
 
     def _sift(self, item: Item, place: Expr, size: Expr, levels: Expr) -> None:
         """Put an item in a place of a heap of `size` places, or, in turn with worse ones, below."""
@@ -363,7 +365,7 @@ class _Heap(_Slice):
         key = self._key(value)
         if not self._is_packed:
             return [key, index, value]
-        high = b.add(arith.ShLIOp(b.add(arith.ExtSIOp(key, i64)), b.integer(32, i64)))
+        high = b.add(arith.ShLIOp(b.add(arith.ExtSIOp(key, i64)), b.integer(i32.width.data, i64)))
         low = b.add(arith.XOrIOp(index, b.integer(_LOW, i64)))
         return [b.add(arith.OrIOp(high, low))]
 
@@ -403,7 +405,7 @@ class _Heap(_Slice):
         return b.add(arith.OrIOp(better, b.add(arith.AndIOp(tied, earlier))))
 
 
-_LOW = (1 << 32) - 1
+_LOW: Exact[int] = (1 << 32) - 1
 """The bits of a place."""
 
 
@@ -461,7 +463,7 @@ class _Memory:
 
     def __init__(self, k: KernelLowering, element: Attribute, count: int) -> None:
         self._k, self._count, self._types = k, count, (key_type(element), i32) * 2
-        size = count * sum(type_.width.data // 8 for type_ in self._types)
+        size = count * sum(type_.width.data // BYTE_BITS for type_ in self._types)
         self.is_on_stack = size <= STACK_BYTES
         self._given = [] if self.is_on_stack else [k.scratch(t, [count]) for t in self._types]
 

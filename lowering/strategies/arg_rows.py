@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i1, i64
+from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelOp
@@ -31,8 +31,6 @@ SHORTEST = 4
 STEP, LANE = 8.0, 8.0
 """Cycles for a vector, and for one of the lanes in the end."""
 
-_I32 = IntegerType(32)
-
 
 class ArgRows(Strategy):
     """
@@ -48,9 +46,14 @@ class ArgRows(Strategy):
         op = the(ArgReduceOp, kernel)
         *rows, size = assumed_shape(op.input)
         type_ = scalars.compute_type(element_type(op.input))
-        lanes = min(setting.target.lanes_of(type_), setting.target.lanes_of(_I32))
+        lanes = min(setting.target.lanes_of(type_), setting.target.lanes_of(i32))
         is_row = op.axis.data == len(rows) and layout_in(kernel, op.input).is_row_major
-        if not is_row or lanes < FEWEST_LANES or size < SHORTEST * lanes or size >= 1 << 31:
+        if (
+            not is_row
+            or lanes < FEWEST_LANES
+            or size < SHORTEST * lanes
+            or size >= 1 << (i32.width.data - 1)
+        ):
             return
         cycles = prod(rows) * (size / lanes * STEP + lanes * LANE)
         yield Candidate(cycles, Schedule(self.name, parameters=((VECTOR, lanes),)))
@@ -64,26 +67,26 @@ class ArgRows(Strategy):
 def _place(k: KernelLowering, op: ArgReduceOp, at: Index, lanes: int) -> SSAValue:
     b, size = k.builder, dims_of(op.input)[-1]
     first = arg_element(k, op, at, Expr.const(0))
-    bests, numbers = b.scratch(first.type, [lanes]), b.scratch(_I32, [lanes])
+    bests, numbers = b.scratch(first.type, [lanes]), b.scratch(i32, [lanes])
     with b.loop(lanes, mode="lanes") as lane:
 
         def step(number: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             value = arg_element(k, op, at, number * lanes + lane)
             wins = is_better(b, op, value, values[0])
-            here = scalars.cast(b, b.as_integer(number), i64, _I32)
+            here = scalars.cast(b, b.as_integer(number), i64, i32)
             return [
                 b.add(arith.SelectOp(wins, value, values[0])),
                 b.add(arith.SelectOp(wins, here, values[1])),
             ]
 
         # Until a lane finds a better one, it has the first element of the row.
-        found = b.carry(size // lanes, [first, b.integer(-1, _I32)], step)
+        found = b.carry(size // lanes, [first, b.integer(-1, i32)], step)
         b.store(found[0], bests, [lane])
         b.store(found[1], numbers, [lane])
 
     def compare(lane: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         value, zero = b.load(bests, [lane]), b.integer(0, i64)
-        number = scalars.cast(b, b.load(numbers, [lane]), _I32, i64)
+        number = scalars.cast(b, b.load(numbers, [lane]), i32, i64)
         own = scalars.add(b, scalars.mul(b, number, b.integer(lanes, i64)), b.as_integer(lane))
         is_first = b.add(arith.CmpiOp(number, zero, "slt"))
         place = b.add(arith.SelectOp(is_first, zero, own))

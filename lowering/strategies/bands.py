@@ -31,7 +31,7 @@ from lowerdeck.lowering.strategies.costs import (
 )
 from lowerdeck.lowering.strategies.depthwise import depthwise_sum, depthwise_tiles
 from lowerdeck.lowering.strategies.direct import packed_weight
-from lowerdeck.lowering.strategies.facts import blocked_constants, layout_in, layout_out
+from lowerdeck.lowering.strategies.facts import blocked_constants, item_bytes, layout_in, layout_out
 
 BAND, PARTS = "band", "parts"
 """Parameters of a schedule: the rows of results in a band, and the number of parts, for threads,
@@ -124,7 +124,9 @@ def estimates(
     if g is None or weight is None or best is None:
         return None
     blocks = -(-weight[0] // lanes)
-    between_bytes = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
+    between_bytes = (
+        blocks * lanes * (g.height + g.above + g.below) * g.read * item_bytes(first.result)
+    )
     if between_bytes <= target.machine.l2_bytes // 2:
         return None
     inputs = prod(dim.value or 1 for dim in dims_of(first.input))
@@ -304,7 +306,8 @@ class BandLowering:
         ):
 
             def element(at: Index) -> SSAValue:
-                return b.load(self._memory, [part, block, at[2] - top, at[3] + g.left, lane])
+                *_, row, column = at
+                return b.load(self._memory, [part, block, row - top, column + g.left, lane])
 
             k.bind(op.input, element)
             channel = (group * self._count + block) * self._lanes + lane
@@ -317,14 +320,18 @@ def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> 
     blocks, depth = -(-weight[0] // lanes), prod(weight[1:])
     for count in range(1, min(blocks, target.limits.band_blocks) + 1):
         if blocks % count or (
-            count > 1 and depth * count * lanes * 4 > target.machine.l1_bytes // 2
+            count > 1 and depth * count * target.vector_bytes > target.machine.l1_bytes // 2
         ):
             continue
         columns = [n for n in range(1, g.width + 1) if fits(target, n, count)]
-        for band in _band_sizes(g, count * lanes * 4, setting):
+        for band in _band_sizes(g, count * target.vector_bytes, setting):
             made, moved, busy = _rows(g, band, threads)
             move_cycles = (
-                moved * g.read * blocks * lanes * 4 / target.machine.l2_copy_bytes_per_cycle
+                moved
+                * g.read
+                * blocks
+                * target.vector_bytes
+                / target.machine.l2_copy_bytes_per_cycle
             )
             band_cycles = -(-g.rows // band) * (blocks // count) * target.costs.band_cycles
             for number in columns:

@@ -27,7 +27,13 @@ from lowerdeck.lowering.nests.attention import kept, weight_of
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.facts import assumed_shape, is_constant, the
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    assumed_size,
+    is_constant,
+    item_bytes,
+    the,
+)
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
@@ -71,8 +77,8 @@ class BlockedAttention(Strategy):
         count = len(kernel.inputs) + len(kernel.results)
         if not all(kernel.layout_at(position).is_row_major for position in range(count)):
             return
-        queries, _, depth = (dim.value for dim in dims_of(op.query)[-3:])
-        keys, columns = dims_of(op.key)[-3].value, dims_of(op.result)[-1].value
+        *_, queries, _, depth = (dim.value for dim in dims_of(op.query))
+        keys, columns = _length(op.key).value, dims_of(op.result)[-1].value
         if 0 in (queries, keys) or not depth or not columns:
             return
         limits = target.limits
@@ -81,12 +87,13 @@ class BlockedAttention(Strategy):
         fitting = [
             width
             for width in widths
-            if keys is not None and (keys + depth + 1) * width * 4 <= limits.attention_bytes
+            if keys is not None
+            and (keys + depth + 1) * width * item_bytes(op.result) <= limits.attention_bytes
         ]
         width = (fitting or widths)[0]
         chunk = None if fitting else limits.attention_keys
         if chunk is not None:
-            block_bytes = (chunk + depth + columns + 2) * width * 4
+            block_bytes = (chunk + depth + columns + 2) * width * item_bytes(op.result)
             if block_bytes > limits.attention_bytes:
                 return
         keys, queries = keys if chunk is None else chunk, width if queries is None else queries
@@ -95,13 +102,13 @@ class BlockedAttention(Strategy):
         *batch, _, heads, _ = assumed_shape(op.query)
         blocks = prod(batch) * heads * -(-queries // width)
         if chunk is not None:
-            blocks *= -(-assumed_shape(op.key)[-3] // chunk)
+            blocks *= -(-assumed_size(_length(op.key)) // chunk)
         scores = product_tiles(target, keys, width, depth, [vectors])
         results = product_tiles(target, min(width, queries), columns, keys)
         lanes = [(LANE, target.lanes), (COLUMN, target.lanes)]
         own = [] if chunk is None else [(CHUNK, chunk)]
         alone: list[tuple[str, int]] = []
-        if dims_of(op.query)[-3].value is None and depth >= target.lanes:
+        if _length(op.query).value is None and depth >= target.lanes:
             alone = [_columns_alone(target, columns, keys)[1]]
             lanes.append((COLUMN_ALONE, target.lanes))
             own.append((TERMS, target.lanes))
@@ -118,7 +125,7 @@ class BlockedAttention(Strategy):
         """Each query alone."""
         target, machine = setting.target, setting.target.machine
         *batch, queries, heads, depth = assumed_shape(op.query)
-        keys, columns = assumed_shape(op.key)[-3], assumed_shape(op.result)[-1]
+        keys, columns = assumed_size(_length(op.key)), assumed_shape(op.result)[-1]
         products, tile = _columns_alone(target, columns, keys)
         vectors = -(-depth // target.lanes)
         # The lanes of a product are added up in steps, each of which waits for the one before.
@@ -149,6 +156,12 @@ def _cycles(way: tuple[float, tuple[int, int]]) -> float:
     return way[0]
 
 
+def _length(value: SSAValue) -> Expr:
+    """How many queries or keys there are, of [..., length, heads, depth]."""
+    *_, length, _, _ = dims_of(value)
+    return length
+
+
 def _columns_alone(target: Target, columns: int, keys: int) -> tuple[float, tuple[str, int]]:
     """Estimated cycles for the results of a query that is alone, and the tile of columns."""
     cycles, (_, across) = min(product_tiles(target, 1, columns, keys), key=_cycles)
@@ -160,7 +173,7 @@ def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> Non
     All whole blocks of queries, then the remainder in a smaller one. If the number of queries is
     unknown, few that remain are alone, and more are in a block of the same width.
     """
-    queries = dims_of(op.query)[-3]
+    queries = _length(op.query)
     chunk, terms = schedule.get(CHUNK), schedule.get(TERMS) or 1
     if LANE not in dict(schedule.lanes):
         _Blocks(k, op, Expr.const(0), queries, 1, Expr.const(1), chunk, terms).lower()
@@ -224,7 +237,7 @@ class _Blocks:
             self._lower_block(outer, head, number)
 
     def _lower_block(self, outer: Sequence[Expr], head: Expr, number: Expr) -> None:
-        b, depth, keys = self.k.builder, dims_of(self.op.query)[-1], dims_of(self.op.key)[-3]
+        b, depth, keys = self.k.builder, dims_of(self.op.query)[-1], _length(self.op.key)
         self._outer, self._head = outer, head
         self._start = self.first + number * self.width
         self._queries = b.scratch(f32, [depth, self.width])
@@ -316,7 +329,7 @@ class _Blocks:
         if self.chunk is not None or self.op.zero_nan is not None:
             # The largest score alone has the weight 1: the sum is less only without keys, or if
             # all weights are zero instead of NaN.
-            total = scalars.maximum(b, total, b.floating(0.5, f32), f32)
+            total = scalars.maximum(b, total, b.floating(1 / 2, f32), f32)
         return b.add(arith.DivfOp(b.floating(1.0, f32), total))
 
     def _gather_queries(self, depth: Expr) -> None:

@@ -11,10 +11,10 @@ from typing import TypeVar
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
+from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.base import Setting
-from lowerdeck.lowering.strategies.facts import assumed_shape
+from lowerdeck.lowering.strategies.facts import assumed_shape, item_bytes
 from lowerdeck.lowering.targets.base import Target
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
     costs, machine = setting.target.costs, setting.target.machine
     cycles = products / machine.multiply_adds_per_cycle / setting.threads / costs.efficiency
-    weight_bytes = prod(weight) * 4
+    weight_bytes = prod(weight) * item_bytes(op.weight)
     return max(cycles, weight_bytes / machine.memory_bytes_per_cycle)
 
 
@@ -158,7 +158,7 @@ def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) ->
     sizes = constants(dims_of(op.input)[2:])
     if sizes is None:
         return 0.0
-    pitch = prod(sizes) * numpy_dtype(element_type(op.input)).itemsize
+    pitch = prod(sizes) * item_bytes(op.input)
     new = min(pitch / target.machine.page_bytes, 1)
     found = new * target.costs.page_cycles if depth * new >= target.machine.pages else 0.0
     return visits * (found + late_cycles(depth, pitch, target))

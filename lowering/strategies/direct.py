@@ -42,6 +42,7 @@ from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
     can_be_packed,
+    item_bytes,
     layout_in,
     layout_out,
     position_of,
@@ -110,7 +111,8 @@ class Direct(Strategy):
         wide = [axis for axis, size in enumerate(space) if size != 1]
         inner = wide[-1] if wide else len(spatial) - 1
         width, height = space[inner], space[inner - 1] if inner else 1
-        weight_bytes, step_bytes = depth * shape[1] * 4, block * prod(w[2:]) * lanes * 4
+        item = item_bytes(op.weight)
+        weight_bytes, step_bytes = depth * shape[1] * item, block * prod(w[2:]) * lanes * item
         positions_first = ("n", *spatial, OUTPUT_CHANNEL)
         ahead = position_of(kernel, op.weight)
         # A tile of two groups would have no inputs in common.
@@ -122,7 +124,7 @@ class Direct(Strategy):
             sizes = [(spatial[inner], columns), (OUTPUT_CHANNEL, count)]
             if inner:
                 sizes.insert(0, (spatial[inner - 1], rows))
-            panel_bytes = depth * count * lanes * 4
+            panel_bytes = depth * count * lanes * item
             panel_stays = panel_bytes <= target.machine.l1_bytes * 2 // 3 < weight_bytes
             # Parts pay where tiles read the same weights again, and threads get equal work.
             is_read_again = rows * columns < height * width
@@ -130,7 +132,7 @@ class Direct(Strategy):
             busiest = _busy(blocks // count, setting.threads) * setting.threads * count
             part, own = None, ()
             if is_read_again and is_plain and blocks % count == 0 and busiest <= blocks * 5 // 4:
-                image_bytes = block * prod(x[2:]) * 4
+                image_bytes = block * prod(x[2:]) * item_bytes(op.input)
                 part = part_of_depth(
                     target, *divmod(w[1], block), step_bytes * count, image_bytes, block
                 )
@@ -205,7 +207,7 @@ def _is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
     True if each result is a sum over one position, and the next position lies beside it even where
     a row ends, in the input as in the result: tiles can then be of any number of positions.
     """
-    if crosses_groups(op, layout_out(kernel)) or len(dims_of(op.result)) < 4:
+    if crosses_groups(op, layout_out(kernel)) or len(dims_of(op.result)) < 2 + 2:
         return False
     is_point = {*ints(op.strides)} == {1} and all(tap == 1 for tap in dims_of(op.weight)[2:])
     layouts = (layout_in(kernel, op.input), layout_out(kernel))
@@ -227,7 +229,7 @@ def _cut_of_image(
     image, limit = static_shape(op.input), target.limits.position_bytes
     if image is None or not limit or any(tap != 1 for tap in dims_of(op.weight)[2:]):
         return None
-    each = image[1] // op.groups.data * 4
+    each = image[1] // op.groups.data * item_bytes(op.input)
     if prod(image[2:]) * each <= target.machine.l2_bytes:
         return None
     rows, columns = tile
@@ -236,7 +238,7 @@ def _cut_of_image(
         groups = -(-tiles // max(limit // each // columns, 1))
         size = -(-tiles // groups) * columns
         return ("n", GROUP, OUTPUT_CHANNEL, POSITION), ((GROUP, size),)
-    if len(image) < 4 or rows * image[-1] * each > target.machine.l2_bytes // 2:
+    if len(image) < 2 + 2 or rows * image[-1] * each > target.machine.l2_bytes // 2:
         return None
     return ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1]), ()
 
@@ -347,7 +349,8 @@ def _lower_blocks(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
         if count != 0 and each != 0:
             loops = [images, (GROUP, count), panels, (label, each)]
             with b.labeled_nest(loops, parallel=True) as at:
-                add(at[0], at[2], [(first + at[1]) * size + at[3]])
+                image, group, panel, place = at
+                add(image, panel, [(first + group) * size + place])
 
 
 def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:

@@ -11,7 +11,7 @@ from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.quantize import DequantizeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, numpy_dtype, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.estimate import ASSUMED_SIZE
 from lowerdeck.lowering.nests.lower import ANCHORS
@@ -97,6 +97,11 @@ def has_channels(value: SSAValue) -> bool:
     that can be stored in channel blocks."""
     dims = dims_of(value)
     return len(dims) > 2 and (dims[1].value or 0) > 0 and element_type(value) == f32
+
+
+def item_bytes(value: SSAValue) -> int:
+    """Bytes of an element of a tensor."""
+    return numpy_dtype(element_type(value)).itemsize
 
 
 def assumed_shape(value: SSAValue) -> list[int]:

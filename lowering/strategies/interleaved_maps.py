@@ -72,7 +72,7 @@ def rows_at_once(kernel: KernelOp, setting: Setting) -> int | None:
     """The rows that fill a vector, no more than there are; None if these are too few."""
     result = kernel.results[0]
     bits, rows = lane_bits(lane_type(element_type(result))), dims_of(result)[-2].value
-    lanes = min(setting.target.lanes * 32 // bits, LARGEST_SIDE)
+    lanes = min(setting.target.vector_bits // bits, LARGEST_SIDE)
     while rows is not None and lanes > max(rows, 1):
         lanes //= 2
     return lanes if lanes >= fewest_lanes(bits) else None

@@ -20,6 +20,7 @@ from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.line_bands import Band, BandLoops, Part, Place
 from lowerdeck.lowering.strategies.line_plans import COLUMNS, ROW
 from lowerdeck.lowering.strategies.line_windows import Window, shift_of
+from lowerdeck.lowering.targets.base import BYTE_BITS
 
 
 class LineSums:
@@ -144,7 +145,7 @@ class LineSums:
         """
         (root, *others), result = self._k.roots, self._op.result
         element = element_type(root)
-        if others or not is_integer(element) or bit_width(element) != 8:
+        if others or not is_integer(element) or bit_width(element) != BYTE_BITS:
             return False
         pending, space = [root], self._loops.windows
         while pending:

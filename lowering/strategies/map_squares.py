@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from math import gcd, log2, prod
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import CheckIndexOp, ForOp, FuncOp, LoadOp, lane_type
@@ -40,7 +41,7 @@ LARGEST_SIDE = 16
 
 def fewest_lanes(bits: int) -> int:
     """The shortest vectors of lanes of so many bits: less than 64 bits are no faster than one."""
-    return max(FEWEST_LANES, 64 // bits)
+    return max(FEWEST_LANES, 2 * i32.width.data // bits)
 
 
 SIDE, ALONG, OVERLAP = "side", "along", "overlap"
@@ -66,7 +67,7 @@ class MapSquares(Strategy):
         if setting.target.lanes == 1 or len(kernel.results) != 1 or not may_be_across(kernel):
             return
         bits = lane_bits(lane_type(element_type(kernel.results[0])))
-        most, fewest = min(setting.target.lanes * 32 // bits, LARGEST_SIDE), fewest_lanes(bits)
+        most, fewest = min(setting.target.vector_bits // bits, LARGEST_SIDE), fewest_lanes(bits)
         layout, dims = layout_out(kernel), dims_of(kernel.results[0])
         across = layout.data.pieces[-1].axis
         if (loops := plain_loops(kernel)) is None:

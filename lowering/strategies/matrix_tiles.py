@@ -21,6 +21,7 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     is_constant,
+    item_bytes,
     layout_in,
     layout_out,
     position_of,
@@ -171,7 +172,7 @@ def _cycles(op: MatmulOp, target: Target, *, is_packed: bool) -> float:
     shape = 2 * machine.tile_shape_cycles if depth > TILE and depth % TILE else 0.0
     is_small = rows <= MOST_ROWS if _size(op.rhs) > _size(op.lhs) else columns <= MOST_ROWS
     far = (max if is_small else min)(_size(op.lhs), _size(op.rhs))
-    is_far = far * 4 > machine.l1_bytes // 2
+    is_far = far * item_bytes(op.lhs) > machine.l1_bytes // 2
     for height, vertical in _counts(rows):
         for width, horizontal in _counts(columns):
             across = 1 if is_packed or columns % TILE == 0 else 2

@@ -51,7 +51,7 @@ class RowMaps(Strategy):
             return
         layout = layout_out(kernel)
         if layout.rank and layout.inner(layout.data.pieces[-1].axis) == 1:
-            count = setting.target.lanes * 32 // _widest(kernel)
+            count = setting.target.vector_bits // _widest(kernel)
             lanes = ((f"d{len(layout.data.pieces) - 1}", count),)
             yield Candidate(
                 map_cycles(kernel, setting.target.costs), Schedule(self.name, lanes=lanes)

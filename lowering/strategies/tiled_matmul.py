@@ -55,7 +55,7 @@ from lowerdeck.lowering.strategies.facts import (
     stored,
     the,
 )
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Target, are_even
+from lowerdeck.lowering.targets.base import F32_BYTES, FEWEST_LANES, Target, are_even
 
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is the loop over rows, and `b0`, `b1`, ...
@@ -265,8 +265,8 @@ def _is_mostly_result(op: MatmulOp, target: Target) -> bool:
     along rows then, which memory takes as streams.
     """
     return (
-        _size(op.rhs) * 4 <= target.machine.l2_bytes // 2
-        and _size(op.result) * 4 > target.machine.l2_bytes
+        _size(op.rhs) * F32_BYTES <= target.machine.l2_bytes // 2
+        and _size(op.result) * F32_BYTES > target.machine.l2_bytes
     )
 
 
@@ -281,7 +281,7 @@ def _ways_of_few(
     width = target.lanes
     while width > max(columns, 1):
         width //= 2
-    stays = depth * columns * 4 <= target.machine.l2_bytes // 2
+    stays = depth * columns * F32_BYTES <= target.machine.l2_bytes // 2
     most = (MOST_OF_FEW if stays else MOST_OF_FEW // 2) * target.lanes
     if width < FEWEST_LANES or columns % width == 0 or columns > most:
         return
@@ -320,10 +320,10 @@ def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Targ
     size, own = numpy_dtype(weight).itemsize, target.machine
     machine = replace(
         own,
-        l1_bytes=own.l1_bytes * 4 // size,
-        l2_bytes=own.l2_bytes * 4 // size,
-        page_bytes=own.page_bytes * 4 // size,
-        line_bytes=own.line_bytes * 4 // numpy_dtype(element).itemsize,
+        l1_bytes=own.l1_bytes * F32_BYTES // size,
+        l2_bytes=own.l2_bytes * F32_BYTES // size,
+        page_bytes=own.page_bytes * F32_BYTES // size,
+        line_bytes=own.line_bytes * F32_BYTES // numpy_dtype(element).itemsize,
         registers=own.registers - (2 if is_integer(element) else 0),
     )
     lanes = {"f32": target.lanes_of(element)}
@@ -391,9 +391,11 @@ def product_tiles(
             # The longer its rows, the better.
             widest = min(target.machine.registers // 2 // max(rows, 1), columns // target.lanes)
         vectors = range(1, max(1, widest) + 1)
-    is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.machine.l2_bytes
+    is_far = (
+        is_strided and rows <= FEW_ROWS and depth * columns * F32_BYTES > target.machine.l2_bytes
+    )
     pitch = columns if is_strided else None
-    is_large = depth * columns * 4 > target.machine.l2_bytes
+    is_large = depth * columns * F32_BYTES > target.machine.l2_bytes
     sums_in_flight = target.machine.latency_cycles * target.machine.multiply_adds_per_cycle
 
     def cost(tile: tuple[int, int]) -> float:
@@ -441,14 +443,14 @@ def _cycles(
     panel_lines = vectors * target.vector_bytes / machine.line_bytes
     is_far = is_last or panel_bytes > machine.l1_bytes // 2
     far_lines = panel_lines if is_far else 0.0
-    if rows > rows_that_stay(depth * 4, target):
+    if rows > rows_that_stay(depth * F32_BYTES, target):
         far_lines += rows
     split, found = 0.0, 0.0
     if pitch is not None:
         split = vectors * machine.split_load_cycles if pitch % target.lanes else 0.0
-        new = min(pitch * 4 / machine.page_bytes, 1)
+        new = min(pitch * F32_BYTES / machine.page_bytes, 1)
         found = new * target.costs.page_cycles if depth * new > machine.pages else 0.0
-        found += panel_lines * late_cycles(depth, pitch * 4, target)
+        found += panel_lines * late_cycles(depth, pitch * F32_BYTES, target)
     step_cycles = max(
         sums / machine.multiply_adds_per_cycle,
         loads / machine.loads_per_cycle,

@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.types import dims_of, f32, i64, static_shape
 from lowerdeck.dialects.core.winograd import matrices
 from lowerdeck.dialects.dims import Expr, constants, exprs, maximum, minimum
 from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL, can_be_blocked
@@ -42,7 +43,7 @@ from lowerdeck.lowering.strategies.facts import (
     the,
 )
 from lowerdeck.lowering.strategies.winograd_transforms import transform
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.base import F32_BYTES, Target
 
 TILE = "tile"
 """The label of the loop over tiles in the matrix products; the loop over output channel blocks has
@@ -53,10 +54,13 @@ SIZE, GROUP, PARTS = "size", "group", "parts"
 transformed and multiplied at a time, so that they stay in the cache; and the number of parts, for
 threads, into which groups are divided."""
 
-SIZES = (4, 2)
+SIZES: Exact[tuple[int, ...]] = (4, 2)
 """The supported tile sizes: outputs in rows and columns."""
 
-_COORDINATES = 3
+WINDOW: Exact[tuple[int, int]] = (3, 3)
+"""The taps of windows that are supported."""
+
+_COORDINATES: Exact[int] = 3
 """Of a tile: its image, the first row and the first column."""
 
 _LINE = 16
@@ -132,7 +136,7 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
     assert tiles is not None
     blocks_in, blocks_out = -(-weight[1] // lanes) * groups, -(-shape[1] // lanes)
     values = g.values**2
-    slab_bytes = blocks_out * lanes * weight[1] * 4
+    slab_bytes = blocks_out * lanes * weight[1] * F32_BYTES
     transform_cycles = tiles * values * (blocks_in + blocks_out) * costs.transform_cycles / threads
     is_open = static_shape(op.result) is None
     most = target.limits.group_tiles
@@ -142,7 +146,7 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
         if is_open and group % rows:
             # The number of tiles in the last group is unknown; the others have whole products.
             continue
-        scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * 4
+        scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * F32_BYTES
         spill_cycles = (
             max(0, scratch_bytes - machine.l2_bytes * 3 // 4) / machine.shared_bytes_per_cycle / 4
         )
@@ -212,7 +216,7 @@ def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAtt
     if weight is None or not can_be_blocked(op, source, target):
         return False
     dilations, groups, lanes = ints(op.dilations)[-2:], op.groups.data, target.inner(1)
-    if len(weight) < 4 or weight[-2:] != (3, 3) or set(weight[2:-2]) - {1}:
+    if len(weight) < 2 + 2 or weight[-2:] != WINDOW or set(weight[2:-2]) - {1}:
         return False
     if set(ints(op.strides)[-2:]) != {1}:
         return False
@@ -479,7 +483,7 @@ class WinogradLowering:
         weight = k.inputs[self._op.weight]
         count = self._g.values
         labels = [("v0", count), ("v1", count), (OUTPUT_CHANNEL, self._blocks_out)]
-        single = [Expr.const(0)] * (len(dims_of(self._op.weight)) - 4)
+        single = [Expr.const(0)] * (len(dims_of(self._op.weight)) - 2 - 2)
         with b.labeled_nest([*labels, (TILE, tiles)]) as (i, j, block, tile):
             with b.loop(lanes, mode="lanes") as lane:
                 first = block // self._each_out * self._each_in

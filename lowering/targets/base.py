@@ -12,6 +12,8 @@ from lowerdeck.lowering.targets.machine import Machine
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
+BYTE_BITS, F32_BYTES = 8, 4
+
 NAME_BYTES = 12
 """The maximum length of a name: the space in the header of the weights."""
 
@@ -205,7 +207,12 @@ class Target:
     @property
     def vector_bytes(self) -> int:
         """Bytes of a vector register; those of an f32 if there are no vectors."""
-        return 4 * self.lanes
+        return F32_BYTES * self.lanes
+
+    @property
+    def vector_bits(self) -> int:
+        """Bits of a vector register; those of an f32 if there are no vectors."""
+        return BYTE_BITS * self.vector_bytes
 
     def lanes_of(self, element: Attribute) -> int:
         """Elements of a type in a vector register; 1 if there are no vectors of them."""
