@@ -39,6 +39,10 @@ _BY_PLACES = frozenset(
     "moveaxis hsplit vsplit dsplit unfold as_strided numpy_T adjoint mH matrix_H linalg_diagonal "
     "real imag".split()
 )
+_REPEATING = frozenset("expand expand_as broadcast_to unfold as_strided".split())
+"""Those that may show an element several times."""
+_CONJUGATES = frozenset("conj _conj adjoint mH matrix_H".split())
+_OTHER_TYPE = "aten.view.dtype"
 
 VIEWS = (
     _SAME_ELEMENTS
@@ -108,7 +112,13 @@ class Alias:
             raise AliasError("a write to elements of which another tensor may have a copy")
         before = self._chain(block) if self.steps else [self.storage.value]
         new = value
-        for (op, index), base in reversed(list(zip(self.steps, before, strict=False))):
+        steps = self.steps
+        for k, (op, _) in enumerate(steps):
+            if name_of(op) in _REPEATING:  # other places of an element have its old value
+                new = _put_by_places(block, steps[k:], before[k], new)
+                steps = steps[:k]
+                break
+        for (op, index), base in reversed(list(zip(steps, before, strict=False))):
             new = _put(block, op, index, base, new)
         self.storage.value = new
         self.storage.version += 1
@@ -123,9 +133,6 @@ def name_of(op: Pt2Op) -> str:
 def _put(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> SSAValue:
     """What a view has been taken of, after `new` has been written into one of its results."""
     name = name_of(op)
-    is_part = name in ("real", "imag") and isinstance(element_type(base), ComplexType)
-    if op.op_type == "aten.view.dtype" or is_part:
-        raise AliasError("a write to the bytes of elements of another type")
     if name in _SCATTERS:
         target = f"aten.{_SCATTERS[name]}.default"
         if name == "select":
@@ -139,7 +146,7 @@ def _put(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> 
         return _add(block, target, {**others, **kept}, base)
     if name in _IDENTITY:
         return new
-    if name in _SAME_ELEMENTS:
+    if name in _SAME_ELEMENTS and op.op_type != _OTHER_TYPE:
         return _add(block, "aten.view_as.default", {"self": new, "other": base}, base)
     if name in _ITSELF:
         copy = op.clone()
@@ -154,20 +161,32 @@ def _put(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> 
         return _add(block, "aten.permute.default", given, base)
     if name in _COMPLEX:
         return _add(block, f"aten.{_COMPLEX[name]}.default", {"self": new}, base)
-    return _put_by_places(block, op, index, base, new)
+    return _put_by_places(block, ((op, index),), base, new)
 
 
-def _put_by_places(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> SSAValue:
-    """As `_put`, for any view: it is taken of the places of all elements, too."""
+def _put_by_places(
+    block: Block, steps: Sequence[tuple[Pt2Op, int]], base: SSAValue, new: SSAValue
+) -> SSAValue:
+    """As `_put`, for any views, one of the other: they are taken of the places of all elements."""
+    is_complex = isinstance(element_type(base), ComplexType)
     whole = UnrankedTensorType(i64)
     count = _add(block, "aten.sym_numel.default", {"self": base}, whole)
     places = _add(block, "aten.arange.default", {"end": count}, whole)
-    copy = op.clone()
-    copy.operands[0] = _add(block, "aten.view_as.default", {"self": places, "other": base}, whole)
-    for result in copy.results:
-        Rewriter.replace_value_with_new_type(result, whole)
-    block.add_op(copy)
-    given: dict[str, Given] = {"self": base, "index": copy.results[index], "source": new}
+    places = _add(block, "aten.view_as.default", {"self": places, "other": base}, whole)
+    for op, index in steps:
+        name = name_of(op)
+        is_part = is_complex and name in ("real", "imag")
+        if is_part or name in _COMPLEX or op.op_type == _OTHER_TYPE:
+            raise AliasError("a write to the bytes of elements of another type")
+        if is_complex and name in _CONJUGATES:
+            new = _add(block, "aten._conj.default", {"self": new}, base)
+        copy = op.clone()
+        copy.operands[0] = places
+        for result in copy.results:
+            Rewriter.replace_value_with_new_type(result, whole)
+        block.add_op(copy)
+        places = copy.results[index]
+    given: dict[str, Given] = {"self": base, "index": places, "source": new}
     return _add(block, "aten.put.default", given, base)
 
 
@@ -189,42 +208,3 @@ def read_all(aliases: Sequence[Alias], block: Block) -> list[SSAValue]:
 def unranked(value: SSAValue) -> Attribute:
     """The type of a value of the same elements and any shape."""
     return UnrankedTensorType(element_type(value))
-
-
-def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """True if two places of a tensor may be one: a stride is less than what the finer ones span."""
-    if 0 in sizes:
-        return False
-    reach = 0
-    for stride, size in sorted(zip(strides, sizes, strict=True)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += (size - 1) * stride
-    return False
-
-
-def can_view(sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> bool:
-    """
-    True if a tensor of these sizes and strides can be seen in another shape without a copy.
-
-    Neighboring dimensions that lie one in the other are a chunk, and each dimension of the shape
-    has to be a part of one.
-    """
-    if 0 in sizes:
-        return True
-    kept = [pair for pair in zip(sizes, strides, strict=True) if pair[0] != 1]
-    chunks: list[int] = []
-    for k, (size, stride) in enumerate(kept):
-        if k and kept[k - 1][1] == size * stride:
-            chunks[-1] *= size
-        else:
-            chunks.append(size)
-    rest = 1
-    for size in reversed([size for size in shape if size != 1]):
-        if rest == 1:
-            rest = chunks.pop() if chunks else 0
-        if rest == 0 or rest % size:
-            return False
-        rest //= size
-    return rest == 1

@@ -33,14 +33,13 @@ from lowerdeck.dialects.core.types import MAX_RANK, dims_of, f64, i1, i64, tenso
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
+from lowerdeck.dialects.pt2.strides import can_view, overlaps
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.pt2.aliases import (
     VIEWS,
     Alias,
     AliasError,
-    can_view,
-    overlaps,
     read_all,
     unranked,
 )

@@ -68,6 +68,45 @@ def test_a_write_through_a_view_changes_what_it_shows(tmp_path: Path, name: str)
     assert np.asarray(found["x_next"]).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize(
+    ("target", "arguments", "shape", "shown"),
+    [
+        ("expand.default", {"size": _ints(4, 2, 3)}, (4, 2, 3), (..., slice(None))),
+        (
+            "unfold.default",
+            {"dimension": _int(0), "size": _int(1), "step": _int(1)},
+            (2, 3, 1),
+            (1, slice(None)),
+        ),
+        (
+            "as_strided.default",
+            {"size": _ints(3, 4), "stride": _ints(1, 1)},
+            (3, 4),
+            ([0, 0, 1, 1], [1, 2, 0, 1]),
+        ),
+    ],
+    ids=["expand", "unfold", "as_strided"],
+)
+def test_a_write_to_a_part_of_what_is_shown_twice(
+    tmp_path: Path, target: str, arguments: dict[str, Any], shape: tuple[int, ...], shown: Any
+) -> None:
+    """The other places of the same elements do not bring back what was there."""
+    nodes = [
+        node(target, "v", self="x", **arguments),
+        node("select.int", "p", self="v", dim=_int(0), index=_int(1)),
+        node("mul.Tensor", "w", self="p", other="p"),
+        node("copy_.default", "c", self="p", src="w"),
+    ]
+    tensors = {"x": meta("f4", [2, 3]), "v": meta("f4", shape)}
+    tensors |= {one: meta("f4", shape[1:]) for one in ("p", "w", "c")}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["x"], {})
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    found = Calls(load_model(path))({"x": x})
+    expected = x.copy()
+    expected[shown] *= expected[shown]
+    assert np.asarray(found["x_next"]).tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("strides", [(6, 1, 3), (6, 3, 1)])
 def test_what_has_to_lie_otherwise_is_a_copy(tmp_path: Path, strides: tuple[int, ...]) -> None:
     """`contiguous` with a memory format gives the tensor itself only if it lies so already."""

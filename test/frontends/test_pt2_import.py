@@ -18,9 +18,9 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import bf16, element_type, f16, f32, f64, i1, i8, i16, i64, ui8
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.dialects.pt2.strides import can_view, overlaps
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.pt2.aliases import can_view, overlaps
 from lowerdeck.frontends.pt2.archive import ArchiveError
 from lowerdeck.frontends.pt2.sizes import size_of
 from lowerdeck.frontends.symbols import Symbols

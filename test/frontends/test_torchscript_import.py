@@ -196,6 +196,28 @@ def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
         assert found.tolist() == [11, 22]
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "dtype", "expected"),
+    [
+        ("torch.copysign(x, torch.neg(x))", "i64", "float32", [-1, 2]),
+        ("torch.copysign(x, x)", "i1", "float32", [1, 1]),
+        ("torch.square(x)", "i1", "int64", [1, 1]),
+        ("torch.ldexp(x, x)", "i16", "float32", [2, -0.5]),
+        ("torch.angle(x)", "i32", "float32", [0, np.pi]),
+        ("torch.special_i0(x)", "i64", "float32", [1.2660658, 2.2795853]),
+        ("torch.select(torch.outer(torch.gt(x, 0), x), 0, 0)", "i16", "int16", [1, -2]),
+        ("torch.logcumsumexp(torch.select(x, 0, 1), 0)", "f32", "float32", -2),
+    ],
+)
+def test_types_of_results(tmp_path: Path, body: str, kind: str, dtype: str, expected: Any) -> None:
+    path = write(tmp_path / "m.pt", method(f"return {body}"))
+    x = np.array([1, -2], {"i1": "?", "f32": "f4"}.get(kind) or f"i{int(kind[1:]) // 8}")
+    module = load_model(path, input_type=[f"x=2x{kind}"])
+    found = np.asarray(Calls(module)({"x": x})["output"])
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_arguments_behind_the_star_need_their_names(tmp_path: Path) -> None:
     code = method("return torch.add(x, torch.prod(torch.arange(1, 7, 2)))")
     assert (_run(write(tmp_path / "m.pt", code)) == X + 15).all()

@@ -332,8 +332,8 @@ _KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
 
 @legalizes(*_KEPT)
 def legalize_kept(builder: Pt2Legalizer) -> Results:
-    """Functions that integers have, too."""
-    return [_KEPT[builder.name](builder.value()).value]
+    """Functions that integers have, too; the square of a truth value is an integer."""
+    return [_KEPT[builder.name](builder.stated("self")).value]
 
 
 @legalizes("abs", "sign", "sgn")

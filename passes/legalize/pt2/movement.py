@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.pt2.strides import overlaps
 from lowerdeck.passes.legalize.common.generators import diagonals, range_of
 from lowerdeck.passes.legalize.common.movement import (
     concat,
@@ -739,6 +740,9 @@ def legalize_as_strided_scatter(builder: Pt2Legalizer) -> Results:
     """A tensor that lies in order with other elements at strides."""
     x, source = builder.input(), builder.input("src")
     sizes, strides = builder.exprs_of("size"), builder.exprs_of("stride")
+    known = [number.value for number in (*sizes, *strides) if number.value is not None]
+    if len(known) == 2 * len(sizes) and overlaps(known[: len(sizes)], known[len(sizes) :]):
+        builder.refuse("strides that show elements twice", "each element once")
     offset = builder.expr("storage_offset") if builder.get("storage_offset") is not None else 0
     count = [product(sizes)]
     places = _strided(builder, sizes, strides, offset).reshape(count).value

@@ -291,6 +291,8 @@ def legalize_running(builder: Pt2Legalizer) -> Results:
 def legalize_running_logsumexp(builder: Pt2Legalizer) -> Results:
     """Running log(sum(exp(x)))."""
     x = builder.floating().value
+    if not rank_of(x):
+        return [x]
     axis = builder.tensor(np.array(builder.axis(builder.integer("dim"), rank_of(x)), np.int32))
     return applied(builder, "CumulativeLogsumexp", x, axis)
 

@@ -29,11 +29,11 @@ _INDEX_SECOND = frozenset(
 )
 _SUMS = frozenset("sum prod cumsum cumprod nansum trace".split())
 _FLOATING = frozenset(
-    "acos acosh asin asinh atan atanh atan2 arctan2 arccos arccosh arcsin arcsinh arctan arctanh "
-    "cos cosh deg2rad digamma div divide "
+    "acos acosh angle asin asinh atan atanh atan2 arctan2 arccos arccosh arcsin arcsinh arctan "
+    "arctanh copysign cos cosh deg2rad digamma div divide i0 ldexp polygamma "
     "true_divide erf erfc erfinv exp exp2 expm1 lgamma log log10 log1p log2 logaddexp logit mean "
-    "rad2deg reciprocal rsqrt sigmoid sin sinc sinh special_erf special_expit special_expm1 "
-    "special_i0 special_log1p sqrt tan tanh xlogy softmax log_softmax std var logsumexp selu elu "
+    "rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh xlogy softmax log_softmax std "
+    "var logsumexp selu elu "
     "celu gelu silu mish softplus log_sigmoid nanmean cosine_similarity pairwise_distance cdist "
     "dist linalg_vector_norm linalg_matrix_norm norm logcumsumexp".split()
 )
@@ -52,6 +52,7 @@ _PROMOTING = (
     "tensor2",
     "input",
     "value",
+    "vec2",
 )
 """Arguments that count where an operator promotes."""
 
@@ -104,7 +105,10 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
         return f32
     found = _combined(builder, name, first)
     rounds = name in ("div", "divide") and builder.has("rounding_mode")
-    if name in _FLOATING and not is_float(found) and not (rounds and builder.get("rounding_mode")):
+    if name == "square" and found == i1:
+        return i64
+    is_floating = name in _FLOATING or (name.startswith("special_") and name != "special_round")
+    if is_floating and not is_float(found) and not (rounds and builder.get("rounding_mode")):
         return f32
     return found
 
