@@ -311,7 +311,7 @@ def read_model(
     from lowerdeck.lowering.pipeline import check_options
     from lowerdeck.passes.machinery.context import LowerdeckContext
     from lowerdeck.passes.machinery.fixed_dims import fix_dims
-    from lowerdeck.passes.machinery.provenance import warn_of_names
+    from lowerdeck.passes.machinery.provenance import check_names
     from lowerdeck.plugins import load_installed
 
     load_installed()
@@ -328,7 +328,7 @@ def read_model(
         **options.import_options,
     )
     fix_dims(module, options.dims or {})
-    warn_of_names(module, options)
+    check_names(module, options)
     return module, context
 
 

@@ -32,7 +32,7 @@ from lowerdeck.dialects.frameworks import OptionValue
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.observing import METHODS, Histogram, range_of
 from lowerdeck.passes.fuse.observe_layers import OBSERVED
-from lowerdeck.passes.machinery.options import OptionError, regexes_of
+from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
 from lowerdeck.telling import telling
 
@@ -129,14 +129,12 @@ def _without_ranges(path: str, options: CompileOptions) -> tuple[Ranges, dict[in
     """The layers of a model, and which are observed: for each the first that reads the same."""
     from lowerdeck.lowering.pipeline import run_to_phase
     from lowerdeck.passes.fuse.layers import fingerprint, layers_of, observed
-    from lowerdeck.passes.machinery.provenance import source_names, unmatched
+    from lowerdeck.passes.machinery.provenance import check_names, source_names
 
     with working_on_modules():
         module, context = read_model(path, options)
-        if missing := unmatched(module, regexes_of(options.skip_nodes)):
-            # What is to be left out is there, or the ranges are not those that were asked for.
-            text = "no node of the model has '{}' in its name"
-            raise OptionError([("skip_nodes", text.format(name)) for name in missing])
+        # What is to be left out is there, or the ranges are not those that were asked for.
+        check_names(module, options, must_match=True)
         run_to_phase(context, module, "optimized", telling(context))
     layers = layers_of(module)
     if not layers:

@@ -43,7 +43,7 @@ from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import PHASES
 from lowerdeck.passes.machinery.fixed_dims import fix_dims
 from lowerdeck.passes.machinery.options import UNSPECIFIED
-from lowerdeck.passes.machinery.provenance import warn_of_names
+from lowerdeck.passes.machinery.provenance import check_names
 from lowerdeck.tools.arguments import (
     add_options,
     checking_options,
@@ -432,7 +432,7 @@ class OptTool(xDSLOptMain):
             if module is None:
                 return
             fix_dims(module, self.context.options.dims or {})
-            warn_of_names(module, self.context.options)
+            check_names(module, self.context.options)
             self.checker = self._new_checker()
             self.apply_passes(module)
             if weights is not None:

@@ -33,7 +33,7 @@ from xdsl.printer import Printer
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.locations import place
 from lowerdeck.dialects.walking import all_ops
-from lowerdeck.passes.machinery.options import CompileOptions, regexes_of
+from lowerdeck.passes.machinery.options import CompileOptions, OptionError, regexes_of
 from lowerdeck.passes.machinery.order import post_order
 
 NAME_LIMIT = 16
@@ -153,10 +153,18 @@ def unmatched(module: Operation, patterns: Sequence[str]) -> list[str]:
     return list(left)
 
 
-def warn_of_names(module: Operation, options: CompileOptions) -> None:
-    """Tell of what is asked for nodes that an imported module does not have."""
-    for pattern in unmatched(module, regexes_of(options.skip_nodes)):
-        options.warn(f"skip_nodes: no node of the model has '{pattern}' in its name")
+def check_names(module: Operation, options: CompileOptions, *, must_match: bool = False) -> None:
+    """
+    Tell of what is asked for nodes that an imported module does not have. Where numbers are rounded
+    (or with `must_match`), what was to stay as it is would be rounded: OptionError.
+    """
+    missing = unmatched(module, regexes_of(options.skip_nodes))
+    texts = [f"no node of the model has '{pattern}' in its name" for pattern in missing]
+    rounds = options.weight_format is not None or options.precision not in (None, "f32")
+    if texts and (must_match or rounds):
+        raise OptionError([("skip_nodes", text) for text in texts])
+    for text in texts:
+        options.warn(f"skip_nodes: {text}")
 
 
 class NodeMatcher:

@@ -17,7 +17,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import lowerdeck
 from lowerdeck.budgets import Budget, BudgetError, switched
 from lowerdeck.calibration import CalibrationError, samples_of
-from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
+from lowerdeck.compiler import CompileOptions, compile_with, generate, import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
@@ -237,6 +237,20 @@ def test_a_function_may_say_what_is_lost(model: str) -> None:
 def test_nodes_to_skip_are_there(model: str) -> None:
     with pytest.raises(OptionError, match="skip_nodes: no node of the model has 'frist' in its"):
         quantize(model, images(5), skip_nodes=["^c$", "frist"])
+
+
+def test_nothing_is_rounded_where_nodes_to_skip_are_not_there(
+    model: str, ranges: Ranges, tmp_path: Path
+) -> None:
+    options = CompileOptions(target="c99", skip_nodes=["^c$|frist", "frist", "scond"])
+    names = "'frist' in its name\nskip_nodes: no node of the model has 'scond' in its name$"
+    for rounding in (
+        replace(options, precision="int8", ranges=ranges),
+        replace(options, weight_format="fp16"),
+    ):
+        with pytest.raises(OptionError, match=f"^skip_nodes: no node of the model has {names}"):
+            generate(model, str(tmp_path / "out"), rounding)
+        assert not list(tmp_path.iterdir())
 
 
 def test_an_export_has_integer_operators(model: str, ranges: Ranges, tmp_path: Path) -> None:
