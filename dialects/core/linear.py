@@ -48,6 +48,9 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, ExprLike
 
+COUNTED_ROWS = 8
+"""Of a split factor, that a number of pairs of columns is that of: the most that a tile has."""
+
 WINDOWS = (
     "`strides` $strides `dilations` $dilations "
     "`pads` custom<Dims>($pads_begin) custom<Dims>($pads_end)"
@@ -413,16 +416,17 @@ class MatmulOp(ContractionOp):
     `unsigned_right` four bytes, which have signs in the other factor. Each is multiplied by the one
     in its place. `split_left` is `unsigned_right` for processors that add up two products of bytes
     in 16 bits: in the first K columns of lhs the first two bytes of each element have a sum of
-    -128 .. 128, and the last two. Pairs of columns behind them hold a row of rhs and four bytes by
-    which it is multiplied, too.
+    -128 .. 128, and the last two. Pairs of columns at the end hold a row of rhs and four bytes by
+    which it is multiplied, too. In the column before them stands how many of them come before those
+    whose bytes are all zero, in this row and in the 7 below it.
 
     Constraints:
 
     - (C1) without accumulator, the factors have the same element type; with one, they are integers
       of at most its bits, or floats of one type that is the accumulator or narrower.
     - (C2) each factor has at least two dimensions.
-    - (C3) both factors agree in K, where both sizes are known; of `split_left` both are, and pairs
-      of columns may follow in lhs.
+    - (C3) both factors agree in K, where both sizes are known; of `split_left` both are, and a
+      column and pairs of columns may follow in lhs.
     - (C4) the batch dimensions broadcast.
     - (C5) there are no zero points or two, integers of the type of their factor or of the
       accumulator, which broadcast to the factor.
@@ -505,9 +509,9 @@ class MatmulOp(ContractionOp):
     def rests(self) -> int | None:
         """How many rows of rhs each row of a split lhs names; None if the sizes are no such."""
         columns, depth = dims_of(self.lhs)[-1].value, self.depth.value
-        if columns is None or depth is None or columns < depth or (columns - depth) % 2:
-            return None
-        return (columns - depth) // 2
+        if columns is None or depth is None or columns == depth:
+            return None if columns is None or depth is None else 0
+        return (columns - depth) // 2 if columns > depth and (columns - depth) % 2 else None
 
     @property
     def _packed_elements_are_known(self) -> bool:

@@ -106,7 +106,7 @@ def _terms(x: Array, packing: Packing, *, is_unsigned: bool) -> Iterator[Array]:
 
 def _joined(x: Array, depth: int) -> Iterator[Array]:
     """The terms of a factor that is split, with those that stand behind its rows."""
-    places, words = x[..., depth::2], x[..., depth + 1 :: 2]
+    places, words = x[..., depth + 1 :: 2], x[..., depth + 2 :: 2]
     rows = np.indices(places.shape)[:-1]
     parts = (
         _terms(part, Packing.SPLIT_LEFT, is_unsigned=False) for part in (x[..., :depth], words)

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +31,7 @@ from lowerdeck.dialects.core.elementwise import (
     XorOp,
 )
 from lowerdeck.dialects.core.enums import Packing
-from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import COUNTED_ROWS, ContractionOp, ConvOp, MatmulOp
 from lowerdeck.dialects.core.quantize import PairHalvesOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, ints
 from lowerdeck.dialects.core.types import (
@@ -73,7 +74,7 @@ _ONES: Exact[int] = 0x01010101
 """Ones in the bytes of an i32."""
 
 _SHARE_OF_RESTS = 5
-"""At most one element in so many of a row may lack something: more take too long."""
+"""At most one element in so many of a tile may lack something, in the mean: more take longer."""
 
 _LARGEST_BYTE: Exact[int] = 255
 """No byte is larger without its zero point, or less than its negative."""
@@ -165,8 +166,14 @@ def _split(words: Array, depth: int) -> Array | None:
     over = sums - np.clip(sums, -_MOST_OF_TWO, _MOST_OF_TWO)
     terms[..., 1] -= over
     named = over.any(-1)
-    most = int(named.sum(-1).max())
-    if most * _SHARE_OF_RESTS > depth:
+    counts = named.sum(-1)
+    most = int(counts.max())
+    if not most:
+        return words
+    # Those of each row and of the ones that may be in a tile with it.
+    behind = [(0, 0)] * (counts.ndim - 1) + [(0, COUNTED_ROWS - 1)]
+    around = sliding_window_view(np.pad(counts, behind), COUNTED_ROWS, axis=-1).max(-1)
+    if around.mean() * _SHARE_OF_RESTS > depth:
         return None
     rests = np.zeros_like(terms)
     rests[..., 1] = over
@@ -174,9 +181,10 @@ def _split(words: Array, depth: int) -> Array | None:
     places = np.argsort(~named, axis=-1, kind="stable")[..., :most].astype(np.int32)
     whole, rest = (part.astype(np.int8).reshape(*words.shape, _QUADS) for part in (terms, rests))
     rest = np.take_along_axis(rest, places[..., None], axis=-2)
-    behind = np.stack([places, rest.view(np.int32)[..., 0]], axis=-1)
-    behind = behind.reshape(*words.shape[:-1], 2 * most)
-    return np.concatenate([whole.view(np.int32)[..., 0], behind], axis=-1)
+    pairs = np.stack([places, rest.view(np.int32)[..., 0]], axis=-1)
+    pairs = pairs.reshape(*words.shape[:-1], 2 * most)
+    parts = [whole.view(np.int32)[..., 0], around[..., None].astype(np.int32), pairs]
+    return np.concatenate(parts, axis=-1)
 
 
 class Factor:

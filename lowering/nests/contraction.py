@@ -23,7 +23,13 @@ from lowerdeck.dialects.buffer.vector import (
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
-from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.linear import (
+    COUNTED_ROWS,
+    ContractionOp,
+    ConvOp,
+    ConvTransposeOp,
+    MatmulOp,
+)
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
 from lowerdeck.dialects.dims import Expr
@@ -71,18 +77,25 @@ def add_rests(
     total: SSAValue,
     left: Index,
     right: Callable[[Expr], SSAValue],
+    height: int = 1,
 ) -> SSAValue:
-    """The total with what stands behind a row of a split lhs: `right` gives elements by row."""
-    if not op.is_split or not (count := op.rests):
+    """
+    The total with what stands behind a row of a split lhs: `right` gives elements by row. So many
+    rows, from a multiple of it on, are a tile, and have as many elements.
+    """
+    if not op.is_split or not op.rests:
         return total
+    assert height <= COUNTED_ROWS
     depth, b = op.depth, k.builder
+    first = [*left[:-1], left[-1] // height * height]
+    number = scalars.cast(b, k.element(op.lhs, [*first, depth]), i32, i64)
 
     def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        place, word = (k.element(op.lhs, [*left, depth + i * 2 + n]) for n in range(2))
+        place, word = (k.element(op.lhs, [*left, depth + i * 2 + n]) for n in (1, 2))
         row = b.from_integer(scalars.cast(b, place, i32, i64))
         return [add_product(k, op, word, right(row), values[0])]
 
-    return b.carry(count, [total], add_one)[0]
+    return b.carry(b.from_integer(number), [total], add_one)[0]
 
 
 def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAValue:

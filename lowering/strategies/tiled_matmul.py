@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
-from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp
 from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import (
@@ -124,7 +124,7 @@ class TiledMatmul(Strategy):
         labels = row_labels(len(dims))
         row = labels.pop(axis)
         rows_first, columns_first = (*labels, row, COLUMN), (*labels, COLUMN, row)
-        depth += op.rests or 0
+        depth += (op.rests or 0) // 2
         orders = [rows_first, columns_first]
         if _size(op.rhs) > _size(op.lhs) and not _is_mostly_result(op, target):
             orders.reverse()
@@ -138,6 +138,7 @@ class TiledMatmul(Strategy):
             for cycles, tile in product_tiles(
                 target, rows, columns, depth, most=most, is_strided=not is_packed
             )
+            if not op.is_split or tile[0] <= COUNTED_ROWS
         ]
         if is_narrow and is_packed and dims[-1].value is not None:
             fits_ = target.machine.l2_bytes // 2 // (depth * target.vector_bytes)
@@ -151,6 +152,7 @@ class TiledMatmul(Strategy):
             ways += [
                 (matrices * cycles + copied, tile, ((PANELS, 1),))
                 for cycles, tile in product_tiles(target, rows, columns, depth)
+                if not op.is_split or tile[0] <= COUNTED_ROWS
             ]
         rest = ((REST, MOST_OF_REST),) if dims[axis].value is None else ()
         for cycles, (height, count), own in ways:
@@ -191,12 +193,13 @@ class TiledMatmul(Strategy):
         op = the(MatmulOp, k.kernel)
         dims = dims_of(op.result)
         labels = [*row_labels(len(dims)), COLUMN]
+        height = schedule.tile(labels[-2])
         if schedule.get(WIDE) is not None:
             _lower_wide(k, op, schedule)
             return
         if (width := schedule.get(WIDTH)) is None:
             with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
-                k.finish(op, at, _sum(k, op, at))
+                k.finish(op, at, _sum(k, op, at, height=height))
             return
         sizes = [*dims[:-1], dims[-1].ceildiv(width)]
         with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
@@ -479,9 +482,14 @@ def _trips(part: Part) -> int:
 
 
 def _sum(
-    k: KernelLowering, op: MatmulOp, at: Index, panel: tuple[SSAValue, Expr] | None = None
+    k: KernelLowering,
+    op: MatmulOp,
+    at: Index,
+    panel: tuple[SSAValue, Expr] | None = None,
+    *,
+    height: int = 1,
 ) -> SSAValue:
-    """The sum of products, of a column of a panel if there is one."""
+    """The sum of products, of a column of a panel if there is one, in a tile of so many rows."""
     b, dims = k.builder, dims_of(op.result)
     left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
     right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
@@ -501,7 +509,7 @@ def _sum(
     if blocks is not None and blocks.axis.data == len(right):
         return _sum_of_blocks(k, op, blocks, (left, right, at[-1]))
     if depth.value is None or is_integer(element):
-        return add_rests(k, op, b.carry(depth, [zero], add_one)[0], left, value)
+        return add_rests(k, op, b.carry(depth, [zero], add_one)[0], left, value, height)
     return sum_in_parts(
         b,
         depth.value,

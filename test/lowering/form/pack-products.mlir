@@ -136,11 +136,12 @@ func.func @convolution(%x: tensor<1x3x5xui8>) -> tensor<1x4x5xi32> {
 // -----
 
 // Channels 2 and 7 of the first filter, and 14 and 19 of the second one, are beside each other: what
-// is more than 128, or less than -128, stands behind the row, after its place. Where each of few
+// is more than 128, or less than -128, stands behind the row, after its place, and before all of them
+// how many there are. Where each of few
 // elements would lack something, pairs are faster.
 // CHECK-LABEL: @split
-// CHECK:         core.constant dense<{{\[}}[16843009, 16843009, 16843135, 16843009, 16843009, 2, 32256], [16843009, 16843009, 16843009, 16843009, 8388865, 4, -2147483648]]> : tensor<2x7xi32>
-// CHECK:         core.matmul %{{.*}}, %{{.*}} packed split_left : (tensor<2x7xi32>, tensor<1x5x8xi32>) -> tensor<1x2x8xi32>
+// CHECK:         core.constant dense<{{\[}}[16843009, 16843009, 16843135, 16843009, 16843009, 1, 2, 32256], [16843009, 16843009, 16843009, 16843009, 8388865, 1, 4, -2147483648]]> : tensor<2x8xi32>
+// CHECK:         core.matmul %{{.*}}, %{{.*}} packed split_left : (tensor<2x8xi32>, tensor<1x5x8xi32>) -> tensor<1x2x8xi32>
 // CHECK-LABEL: @unsplit
 // CHECK:         packed pairs
 func.func @split(%x: tensor<1x20x8xui8>) -> tensor<1x2x8xi32> {
