@@ -141,11 +141,15 @@ def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Arr
     return rounded(matrix_product(*_factors(op, args)), _result_dtype(op))
 
 
+_LARGEST_FRAME = 1 << 28
+"""Elements of what is padded: a constant with more padding is not worth to be folded."""
+
+
 def framed(x: Array, begin: Sequence[int], end: Sequence[int], value: Any) -> Array:
     """The spatial dimensions of [N, C, spatial...] padded with `value`; negative amounts crop."""
     pads = [(0, 0), (0, 0), *zip(begin, end, strict=True)]
     shape = [b + dim + e for dim, (b, e) in zip(x.shape, pads, strict=True)]
-    if min(shape, default=0) < 0:
+    if min(shape, default=0) < 0 or math.prod(shape) > max(_LARGEST_FRAME, x.size):
         raise InterpretError(f"windows over a shape of {shape}")
     result = np.full(shape, value, x.dtype)
     target = tuple(slice(max(b, 0), size - max(e, 0)) for size, (b, e) in zip(shape, pads))

@@ -384,6 +384,10 @@ class _Importer:
     def _node(
         self, graph: Subgraph, node: Node, values: dict[int, SSAValue | _Key], scope: _Scope
     ) -> None:
+        if len(node.inputs) < (least := _LEAST_INPUTS.get(node.builtin, 0)):
+            raise FlatbufferError(
+                f"operator {node.index} has {len(node.inputs)} inputs, expected {least}"
+            )
         match node.builtin:
             case "VAR_HANDLE":
                 values[_one(node.outputs)] = _key(node)
@@ -635,6 +639,9 @@ def node_name(graph: Subgraph, node: Node) -> str:
 def _key(node: Node) -> _Key:
     options = node.options()
     return _Key(str(options.get("container", "")), str(options.get("shared_name", "")))
+
+
+_LEAST_INPUTS = {"ASSIGN_VARIABLE": 2, "IF": 1, "STABLEHLO_CASE": 1}
 
 
 def _one(outputs: Sequence[int]) -> int:

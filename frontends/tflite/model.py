@@ -65,6 +65,9 @@ ELEMENTS: dict[str, Attribute] = {
 
 RESOURCE = "RESOURCE"
 
+_MOST_ELEMENTS = 1 << 48
+"""Of a tensor, leaving out sizes of 0: what numpy can say in bytes, whatever the type."""
+
 
 @dataclass(frozen=True)
 class TensorInfo:
@@ -300,6 +303,8 @@ class Model:
         if element is None or (not empty and not self.has_data(info)):
             return None
         start, size = self._range(info) or (0, 0)
+        if empty and math.prod(filter(None, info.shape)) > _MOST_ELEMENTS:
+            raise FlatbufferError(f"tensor '{info.name}' has a shape of {list(info.shape)}")
         if empty:
             return ConstantOp.of(np.empty(info.shape, numpy_dtype(element)))
         if (sparsity := info.table["sparsity"]) is not None:

@@ -422,6 +422,8 @@ class Operators:
             raise ScriptError(f"{parts} parts")
         if base in ("tensor_split", "hsplit", "vsplit", "dsplit"):
             return parts
+        if size == 0 and "chunk" in base:
+            return parts
         each = max(1, -(-size // parts)) if "chunk" in base else parts
         return max(1, -(-size // each))
 

@@ -116,6 +116,40 @@ def test_a_variable_that_nothing_assigns(tmp_path: Path) -> None:
         load_model(path)
 
 
+def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs: int = 1) -> bytes:
+    """A model of one operator, whose last tensor is the output."""
+    last = len(tensors) - 1
+    operator = {"opcode_index": 0, "inputs": inputs, "outputs": [last] * outputs}
+    graph = {"tensors": tensors, "inputs": [0], "outputs": [last], "operators": [operator]}
+    fields: dict[str, Any] = {
+        "version": 3,
+        "operator_codes": [{"builtin_code": name}],
+        "subgraphs": [graph],
+        "buffers": [{}],
+    }
+    return flatbuffer("Model", fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "outputs", "message"),
+    [
+        ("ASSIGN_VARIABLE", [0], 0, "1 inputs, expected 2"),
+        ("IF", [], 1, "0 inputs, expected 1"),
+        ("STABLEHLO_CASE", [], 1, "0 inputs, expected 1"),
+        ("ADD", [0, 1], 1, "'huge' has a shape of"),
+    ],
+)
+def test_what_no_runtime_reads(
+    tmp_path: Path, name: str, inputs: list[int], outputs: int, message: str
+) -> None:
+    number = {"type": "FLOAT32", "shape": [1], "name": "x"}
+    huge = {**number, "name": "huge", "shape": [0, 1 << 30, 1 << 30]}
+    path = tmp_path / "model.tflite"
+    path.write_bytes(_of_one(name, inputs, [number, huge, number], outputs))
+    with pytest.raises(FrontendError, match=message):
+        load_model(path)
+
+
 def damaged() -> Iterator[bytes]:
     """The file cut short, and with words that point elsewhere."""
     data = COUNTER.read_bytes()

@@ -13,11 +13,14 @@ from xdsl.ir import Attribute, SSAValue
 from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import bit_width, element_type, i64, is_unsigned, numpy_dtype
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def multiplier_of(factor: float) -> tuple[int, int]:
     """multiplier and exponent with multiplier * 2^(exponent - 31) nearest to a factor."""
+    if not math.isfinite(factor):
+        refuse(f"a factor of {factor} between integers", "a finite number")
     if factor == 0:
         return 0, 0
     mantissa, exponent = math.frexp(factor)
