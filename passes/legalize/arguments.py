@@ -195,13 +195,11 @@ class ArgumentsLegalizer(Legalizer):
 
     def first(self, x: SSAValue) -> SSAValue:
         """An image with its channels as the second dimension."""
-        rank = rank_of(x)
-        return self.transpose(x, [0, rank - 1, *range(1, rank - 1)]) if self.is_last else x
+        return self.channels_first(x) if self.is_last else x
 
     def back(self, x: SSAValue) -> SSAValue:
         """An image with its channels where the operator has them."""
-        rank = rank_of(x)
-        return self.transpose(x, [0, *range(2, rank), 1]) if self.is_last else x
+        return self.channels_last(x) if self.is_last else x
 
     # Types
 

@@ -116,6 +116,15 @@ class CoreBuilder:
             return value
         return self.add(TransposeOp(value, permutation))
 
+    def channels_first(self, image: SSAValue) -> SSAValue:
+        """[N, spatial..., C] as [N, C, spatial...]."""
+        rank = rank_of(image)
+        return self.transpose(image, [0, rank - 1, *range(1, rank - 1)])
+
+    def channels_last(self, image: SSAValue) -> SSAValue:
+        """[N, C, spatial...] as [N, spatial..., C]."""
+        return self.transpose(image, [0, *range(2, rank_of(image)), 1])
+
     def broadcast(self, value: SSAValue, dims: Sequence[ExprLike]) -> SSAValue:
         """`value` repeated up to the dimensions `dims`."""
         return value if dims_of(value) == exprs(dims) else self.add(BroadcastOp(value, dims))
@@ -145,6 +154,14 @@ class CoreBuilder:
         sizes: list[ExprLike] = list(dims_of(value))
         starts[axis], sizes[axis] = start, size
         return self.slice(value, starts, sizes)
+
+    def flip(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """The elements along `axes` (none negative) in reverse."""
+        if not axes:
+            return value
+        dims = dims_of(value)
+        starts = [dim - 1 if k in axes else 0 for k, dim in enumerate(dims)]
+        return self.slice(value, starts, dims, [-1 if k in axes else 1 for k in range(len(dims))])
 
     def split(self, value: SSAValue, axis: int, sizes: Sequence[ExprLike]) -> list[SSAValue]:
         """Consecutive parts of `value` along one dimension, which they fill."""

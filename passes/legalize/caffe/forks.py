@@ -96,11 +96,8 @@ def legalize_reorg(builder: CaffeLegalizer) -> Results:
 @legalizes("Reverse")
 def legalize_reverse(builder: CaffeLegalizer) -> Results:
     """The elements along the axis, the last one first."""
-    rank = rank_of(builder.x)
-    axis = builder.axis(builder.layer.reverse_param.axis, rank)
-    starts = [builder.shape[axis] - 1 if k == axis else 0 for k in range(rank)]
-    steps = [-1 if k == axis else 1 for k in range(rank)]
-    return [builder.slice(builder.x, starts, builder.shape, steps)]
+    axis = builder.axis(builder.layer.reverse_param.axis, rank_of(builder.x))
+    return [builder.flip(builder.x, [axis])]
 
 
 @legalizes("ShuffleChannel")

@@ -58,10 +58,6 @@ def _largest(x: TensorValue, axis: int, count: int) -> tuple[TensorValue, Tensor
     if count == 1:
         place = builder.add(ArgReduceOp("max", x.value, axis, True, True))
         return TensorValue(builder, place).cast(f32), x.reduce("max", [axis], keep_dims=True)
-    dims = x.dims
-    starts = [dims[axis] - 1 if k == axis else 0 for k in range(len(dims))]
-    steps = [-1 if k == axis else 1 for k in range(len(dims))]
-    backward = builder.slice(x.value, starts, dims, steps)
-    values, places = builder.insert(TopKOp(backward, count, axis))
-    last = TensorValue.dim(builder, dims[axis] - 1)
+    values, places = builder.insert(TopKOp(builder.flip(x.value, [axis]), count, axis))
+    last = TensorValue.dim(builder, x.dims[axis] - 1)
     return (last - TensorValue(builder, places)).cast(f32), TensorValue(builder, values)

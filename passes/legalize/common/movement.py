@@ -338,6 +338,8 @@ def at_axis(builder: Legalizer, x: TensorValue, axis: int, rank: int) -> TensorV
 
 def enlarged(x: TensorValue, first: int, factors: Sequence[ExprLike]) -> TensorValue:
     """Each element several times along each of the dimensions from `first` on."""
+    if all(factor == 1 for factor in factors):
+        return x
     end = first + len(factors)
     lead, space, rest = x.dims[:first], x.dims[first:end], x.dims[end:]
     ones = [part for dim in space for part in (dim, 1)]

@@ -37,6 +37,11 @@ def deviation(builder: CoreBuilder, variance: SSAValue, epsilon: float) -> SSAVa
     return builder.add(SqrtOp(builder.add(AddOp(variance, builder.scalar(epsilon, variance)))))
 
 
+def by_length(x: TensorValue, axes: Sequence[int], least: float) -> TensorValue:
+    """Vectors along `axes` by the roots of their sums of squares, which are at `least` a number."""
+    return x / apply(SqrtOp, (x * x).reduce("sum", axes, True).maximum(least))
+
+
 def sum_of_squares(
     builder: CoreBuilder, x: SSAValue, axis: int, before: int, after: int
 ) -> SSAValue:

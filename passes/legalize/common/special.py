@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 import sys
 
-from lowerdeck.dialects.core.elementwise import AtanOp, ErfOp, SinhOp, SqrtOp, UnaryOp
+from lowerdeck.dialects.core.elementwise import (
+    AtanOp,
+    ErfOp,
+    PowOp,
+    SignOp,
+    SinhOp,
+    SqrtOp,
+    UnaryOp,
+)
 from lowerdeck.dialects.core.types import f16, f64
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -80,6 +88,17 @@ def toward_zero(x: TensorValue) -> TensorValue:
     step = (size * 2.0**-11).maximum(0.75 * 2.0**-24)
     cut = (size - step).cast(f16)
     return (size.gt(x.abs()) & size.lt(math.inf)).where(near.lt(0).where(-cut, cut), near)
+
+
+def cbrt(x: TensorValue) -> TensorValue:
+    """The real cubic root, which has the sign of x."""
+    builder, size = x.builder, x.abs()
+    third = TensorValue.number(builder, 1 / 3, x.element)
+    root = TensorValue(builder, builder.add(PowOp(size.value, third.value)))
+    # One step of Newton's method takes the rounding of the exponent away.
+    better = root - (root - size / (root * root)) * (1 / 3)
+    is_plain = x.ne(0) & size.lt(math.inf)
+    return is_plain.where(better, root) * apply(SignOp, x)
 
 
 def log1p(x: TensorValue) -> TensorValue:

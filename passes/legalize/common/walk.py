@@ -16,7 +16,7 @@ from lowerdeck.dialects.ranks import Spans
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
 from lowerdeck.passes.legalize.inference import annotate
-from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.legalizer import Legalizer, RefusalError
 from lowerdeck.passes.legalize.table import HandlerTable
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -63,12 +63,13 @@ class StructuredWalk(FunctionWalk):
         return any(isinstance(op, cls.kind) for op in function.walk())
 
 
-def _listed(found: Results) -> list[SSAValue | None]:
+def listed(found: Results) -> list[SSAValue | None]:
+    """A value a result of an op."""
     values = [found] if isinstance(found, SSAValue | TensorValue) else found
     return [value.value if isinstance(value, TensorValue) else value for value in values]
 
 
-class TableWalk(StructuredWalk):
+class HandlerWalk(StructuredWalk):
     """
     A walk in which a table has a handler for each operator.
 
@@ -83,16 +84,24 @@ class TableWalk(StructuredWalk):
     table: ClassVar[HandlerTable[Callable[[Any], Results]]]
     next_step: ClassVar[Callable[[str], str]]
     """What helps where an operator is not compiled."""
-    ranks: ClassVar[Spans] = MappingProxyType({})
-    """How many dimensions the inputs of operators have, where that is not left open."""
 
     @abstractmethod
-    def builder(self, op: Any) -> ArgumentsLegalizer:
+    def builder(self, op: Any) -> Legalizer:
         """What the handler of an op works with."""
 
     def name_of(self, op: Any) -> str:
         """The name of an op in the table."""
         return op.op_type
+
+    def before(self, op: Any, builder: Any) -> None:
+        """Refuse what a handler is not called for."""
+
+    def call(self, handler: Callable[[Any], Results], builder: Any) -> Results:
+        """What a handler makes of an op."""
+        return handler(builder)
+
+    def after(self, op: Any, builder: Any, values: Sequence[SSAValue | None]) -> None:
+        """Refuse an op for what its handler has found or left."""
 
     def legalize(self, op: Operation) -> None:
         name = self.name_of(op)
@@ -100,13 +109,28 @@ class TableWalk(StructuredWalk):
         if handler is None:
             raise RefusalError(f"no legalization for {name}; {type(self).next_step(name)}")
         builder = self.builder(op)
-        builder.require_ranks(self.ranks.get(name, {}))
+        self.before(op, builder)
 
         def results() -> Sequence[SSAValue | None]:
-            values = _listed(handler(builder))
-            for index, value in enumerate(values[: len(op.results)]):
-                if value is not None:
-                    builder.require_element(index, value)
+            values = listed(self.call(handler, builder))
+            self.after(op, builder, values)
             return values
 
         self.handle(op, builder, results)
+
+
+class TableWalk(HandlerWalk):
+    """A walk over operators with named arguments, whose results have the types that files state."""
+
+    ranks: ClassVar[Spans] = MappingProxyType({})
+    """How many dimensions the inputs of operators have, where that is not left open."""
+
+    def before(self, op: Any, builder: ArgumentsLegalizer) -> None:
+        builder.require_ranks(self.ranks.get(self.name_of(op), {}))
+
+    def after(
+        self, op: Any, builder: ArgumentsLegalizer, values: Sequence[SSAValue | None]
+    ) -> None:
+        for index, value in enumerate(values[: len(op.results)]):
+            if value is not None:
+                builder.require_element(index, value)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, SqrtOp, TanhOp
+from lowerdeck.dialects.core.elementwise import SigmoidOp, SqrtOp, TanhOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import TopKOp
 from lowerdeck.dialects.core.types import f16
 from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.passes.legalize.common import activation as common
-from lowerdeck.passes.legalize.common.special import apply, log1p
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
+from lowerdeck.passes.legalize.keras.operands import as_float, truth
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.applied import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -63,29 +63,25 @@ def masked_softmax(
     return mask.where(shares, 0)
 
 
-def gelu(x: TensorValue, approximate: bool = False) -> TensorValue:
-    """x times the normal distribution's share below it."""
-    if approximate:
-        inner = (x * x * x * 0.044715 + x) * math.sqrt(2 / math.pi)
-        return x * 0.5 * (tanh(inner) + 1)
-    return x * 0.5 * (apply(ErfOp, x * math.sqrt(0.5)) + 1)
-
-
-def _hard_tanh(x: TensorValue) -> TensorValue:
-    return x.clip(-1, 1)
-
-
-def _relu6(x: TensorValue) -> TensorValue:
-    return x.clip(0, 6)
-
-
-def hard_sigmoid(x: TensorValue) -> TensorValue:
+def _hard_sigmoid(x: TensorValue) -> TensorValue:
     """Keras 3: relu6(x + 3) / 6"""
-    return _relu6(x + 3) * (1 / 6)
+    return (x + 3).clip(0, 6) * (1 / 6)
 
 
-def _soft_shrink(x: TensorValue) -> TensorValue:
-    return x.gt(0.5).where(x - 0.5, x.lt(-0.5).where(x + 0.5, x * 0))
+def _soft_shrink(x: TensorValue, limit: float = 0.5) -> TensorValue:
+    return x.gt(limit).where(x - limit, x.lt(-limit).where(x + limit, x * 0))
+
+
+def _hard_shrink(x: TensorValue, limit: float = 0.5) -> TensorValue:
+    return x.abs().gt(limit).where(x, 0)
+
+
+def _square_plus(x: TensorValue, b: float = 4.0) -> TensorValue:
+    return (x + apply(SqrtOp, x * x + b)) * 0.5
+
+
+def _celu(x: TensorValue, alpha: float) -> TensorValue:
+    return x.maximum(0) + common.elu((x * (1 / alpha)).minimum(0), 1.0) * alpha
 
 
 def _sparse_plus(x: TensorValue) -> TensorValue:
@@ -112,28 +108,28 @@ def sparsemax(x: TensorValue, axis: int = -1) -> TensorValue:
 _FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "linear": lambda x: x,
     "relu": common.relu,
-    "relu6": _relu6,
+    "relu6": lambda x: x.clip(0, 6),
     "elu": lambda x: common.elu(x, 1.0),
     "selu": lambda x: common.elu(x, _SELU_ALPHA) * _SELU_SCALE,
     "celu": lambda x: common.elu(x, 1.0),
-    "gelu": gelu,
+    "gelu": lambda x: common.gelu(x, False),
     "silu": lambda x: x * sigmoid(x),
     "swish": lambda x: x * sigmoid(x),
     "mish": lambda x: x * tanh(common.softplus(x)),
     "softplus": common.softplus,
     "softsign": common.softsign,
     "sigmoid": sigmoid,
-    "hard_sigmoid": hard_sigmoid,
-    "hard_silu": lambda x: x * hard_sigmoid(x),
-    "hard_swish": lambda x: x * hard_sigmoid(x),
-    "hard_tanh": _hard_tanh,
+    "hard_sigmoid": _hard_sigmoid,
+    "hard_silu": lambda x: x * _hard_sigmoid(x),
+    "hard_swish": lambda x: x * _hard_sigmoid(x),
+    "hard_tanh": lambda x: x.clip(-1, 1),
     "tanh": tanh,
     "tanh_shrink": lambda x: x - tanh(x),
     "soft_shrink": _soft_shrink,
-    "hard_shrink": lambda x: x.abs().gt(0.5).where(x, 0),
+    "hard_shrink": _hard_shrink,
     "sparse_plus": _sparse_plus,
     "sparse_sigmoid": lambda x: (x * 0.5 + 0.5).clip(0, 1),
-    "squareplus": lambda x: (x + apply(SqrtOp, x * x + 4)) * 0.5,
+    "squareplus": _square_plus,
     "leaky_relu": lambda x: common.leaky_relu(x, 0.2),
     "log_sigmoid": lambda x: -common.softplus(-x),
     "log_softmax": lambda x: common.log_softmax(x, len(x.dims) - 1),
@@ -196,23 +192,37 @@ def legalize_inactive(builder: KerasLegalizer) -> Results:
     return [builder.input()]
 
 
-@legalizes("LeakyReLU")
-def legalize_leaky_relu(builder: KerasLegalizer) -> Results:
-    """Below zero another slope, `alpha` in Keras 2."""
-    slope = builder.real("negative_slope", builder.real("alpha", 0.3))
-    return [common.leaky_relu(builder.x(), slope).value]
+_WITH_NUMBER: Mapping[
+    str, tuple[Callable[[TensorValue, float], TensorValue], tuple[str, ...], float]
+] = {
+    "Celu": (_celu, ("alpha",), 1.0),
+    "ELU": (common.elu, ("alpha",), 1.0),
+    "Elu": (common.elu, ("alpha",), 1.0),
+    "HardShrink": (_hard_shrink, ("threshold",), 0.5),
+    "LeakyReLU": (common.leaky_relu, ("negative_slope", "alpha"), 0.3),
+    "LeakyRelu": (common.leaky_relu, ("negative_slope",), 0.2),
+    "SoftShrink": (_soft_shrink, ("threshold",), 0.5),
+    "Squareplus": (_square_plus, ("b",), 4.0),
+    "ThresholdedReLU": (common.thresholded_relu, ("theta",), 1.0),
+}
+"""Functions with a number: what it is called in Keras 3, and before that; and the usual one."""
 
 
-@legalizes("ELU")
-def legalize_elu(builder: KerasLegalizer) -> Results:
-    """Below zero alpha * (exp(x) - 1)."""
-    return [common.elu(builder.x(), builder.real("alpha", 1.0)).value]
+@legalizes(*_WITH_NUMBER)
+def legalize_with_number(builder: KerasLegalizer) -> Results:
+    """Layers and functions of `keras.ops` with a number."""
+    function, names, number = _WITH_NUMBER[builder.op_type]
+    for name in reversed(names):
+        number = builder.real(name, number)
+    return [function(as_float(builder.x()), number).value]
 
 
-@legalizes("ThresholdedReLU")
-def legalize_thresholded_relu(builder: KerasLegalizer) -> Results:
-    """Zero up to a threshold."""
-    return [common.thresholded_relu(builder.x(), builder.real("theta", 1.0)).value]
+@legalizes("Threshold")
+def legalize_threshold(builder: KerasLegalizer) -> Results:
+    """x above a threshold, else a value."""
+    x = as_float(builder.x())
+    other = TensorValue.number(builder, builder.real("default_value"), x.element)
+    return [x.gt(builder.real("threshold")).where(x, other).value]
 
 
 @legalizes("PReLU")
@@ -242,14 +252,11 @@ def legalize_softmax(builder: KerasLegalizer) -> Results:
     """Along one axis or several; what a mask leaves out gets nothing."""
     x = builder.x()
     builder.ignore("zero_masked")
-    given = builder.argument(1, "mask")
-    mask = None if given is None else TensorValue(builder, builder.input(1, "mask"))
-    if mask is not None and mask.element != i1:
-        mask = mask.ne(0)
+    mask = truth(builder.x(1, "mask")) if builder.has(1, "mask") else None
     axis = builder.config("axis", -1)
     if not isinstance(axis, int | list):
         builder.refuse(f"the axis {axis}", "an axis or several")
-    axes = builder.axes([axis] if isinstance(axis, int) else cast("list[int]", axis), len(x.dims))
+    axes = builder.axes_of(axis, len(x.dims))
     return [masked_softmax(builder, x, mask, lambda scores: softmax_over(scores, axes)).value]
 
 
@@ -261,40 +268,39 @@ def softmax_over(x: TensorValue, axes: Sequence[int]) -> TensorValue:
     return shifted / shifted.reduce("sum", axes, True)
 
 
-_OPERATIONS = {
-    "Relu": "relu",
-    "Relu6": "relu6",
-    "Sigmoid": "sigmoid",
-    "Silu": "silu",
-    "Softplus": "softplus",
-    "Softsign": "softsign",
-    "Selu": "selu",
-    "HardSigmoid": "hard_sigmoid",
-    "HardSilu": "hard_silu",
-    "LogSigmoid": "log_sigmoid",
-    "Tanh": "tanh",
-}
+_OPERATIONS = pairs("""
+    HardSigmoid=hard_sigmoid HardSilu=hard_silu HardTanh=hard_tanh LogSigmoid=log_sigmoid
+    Relu6=relu6 Relu=relu Selu=selu Sigmoid=sigmoid Silu=silu Softplus=softplus Softsign=softsign
+    SparsePlus=sparse_plus SparseSigmoid=sparse_sigmoid TanhShrink=tanh_shrink Tanh=tanh
+""")
 
 
 @legalizes(*_OPERATIONS)
 def legalize_function(builder: KerasLegalizer) -> Results:
-    """A function of `keras.ops`."""
-    return [_FUNCTIONS[_OPERATIONS[builder.op_type]](builder.x()).value]
+    """A function of `keras.ops`: of floats, but for those that leave integers what they are."""
+    x = builder.x() if builder.op_type in ("Relu", "Relu6") else as_float(builder.x())
+    return [_FUNCTIONS[_OPERATIONS[builder.op_type]](x).value]
 
 
 @legalizes("Gelu")
 def legalize_gelu(builder: KerasLegalizer) -> Results:
     """By tanh unless it is said not to be."""
-    return [gelu(builder.x(), bool(builder.config("approximate", True))).value]
+    return [common.gelu(as_float(builder.x()), bool(builder.config("approximate", True))).value]
 
 
-@legalizes("Sparsemax")
-def legalize_sparsemax(builder: KerasLegalizer) -> Results:
+@legalizes("Sparsemax", "LogSoftmax")
+def legalize_along_axis(builder: KerasLegalizer) -> Results:
     """Along an axis."""
-    return [sparsemax(builder.x(), builder.integer("axis", -1)).value]
+    x = as_float(builder.x())
+    function = sparsemax if builder.op_type == "Sparsemax" else common.log_softmax
+    return [function(x, builder.one_axis(len(x.dims))).value]
 
 
-@legalizes("Log1p")
-def legalize_log1p(builder: KerasLegalizer) -> Results:
-    """log(1 + x)"""
-    return [log1p(builder.x()).value]
+@legalizes("Glu")
+def legalize_gated(builder: KerasLegalizer) -> Results:
+    """One half by the logistic function of the other."""
+    x = as_float(builder.x())
+    axis = builder.one_axis(len(x.dims))
+    half = x.dims[axis] // 2
+    one, other = builder.split(x.value, axis, [half, half])
+    return [(TensorValue(builder, one) * sigmoid(TensorValue(builder, other))).value]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
 from lowerdeck.passes.legalize.common.linear import einsum
+from lowerdeck.passes.legalize.common.movement import enlarged
 from lowerdeck.passes.legalize.keras.activation import (
     masked,
     masked_softmax,
@@ -19,7 +19,7 @@ from lowerdeck.passes.legalize.keras.activation import (
     tanh,
 )
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
-from lowerdeck.passes.legalize.keras.movement import repeated
+from lowerdeck.passes.legalize.keras.operands import truth
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
@@ -55,8 +55,7 @@ def _combined(builder: KerasLegalizer, x: SSAValue, name: str) -> SSAValue:
 def _truth(builder: KerasLegalizer, value: Any) -> TensorValue:
     if not isinstance(value, SSAValue):
         builder.refuse("a mask that is no tensor", "a tensor")
-    x = TensorValue(builder, cast("SSAValue", value))
-    return x if x.element == i1 else x.ne(0)
+    return truth(TensorValue(builder, cast("SSAValue", value)))
 
 
 def _both(first: TensorValue | None, second: TensorValue) -> TensorValue:
@@ -72,8 +71,7 @@ def legalize_multi_head(builder: KerasLegalizer) -> Results:
     key = builder.input(2, "key") if builder.has(2, "key") else value
     rank = rank_of(query)
     axes = builder.config("attention_axes")
-    axes = list(range(1, rank - 1)) if axes is None else [axes] if isinstance(axes, int) else axes
-    axes = builder.axes(axes, rank)
+    axes = builder.axes_of([*range(1, rank - 1)] if axes is None else axes, rank)
     q, k = _projected(builder, query, "query"), _projected(builder, key, "key")
     v = _projected(builder, value, "value")
     q = q * (1 / math.sqrt(builder.integer("key_dim")))
@@ -151,8 +149,8 @@ def legalize_group_query(builder: KerasLegalizer) -> Results:
     key = builder.input(2, "key") if builder.has(2, "key") else value
     times = builder.integer("num_query_heads") // builder.integer("num_key_value_heads")
     q = _projected(builder, query, "_query") * (1 / math.sqrt(builder.integer("head_dim")))
-    k = repeated(_projected(builder, key, "_key"), 2, times)
-    v = repeated(_projected(builder, value, "_value"), 2, times)
+    k = enlarged(_projected(builder, key, "_key"), 2, [times])
+    v = enlarged(_projected(builder, value, "_value"), 2, [times])
     scores = TensorValue(builder, einsum(builder, "btnh,bsnh->bnts", [q.value, k.value]))
     mask = _attention_mask(builder, query, value, [1], 1)
     returned = bool(builder.keyword("return_attention_scores"))

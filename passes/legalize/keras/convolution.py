@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.linear import convolution, transposed_convolution
@@ -24,11 +26,8 @@ def window_of(
     padding: str,
 ) -> Window:
     """A window with its padding made explicit."""
-    count = len(kernel)
-    zeros = [Expr.const(0)] * count
-    window = Window(
-        tuple(map(Expr.const, kernel)), strides, dilations, list(zeros), list(zeros), zeros
-    )
+    zeros = [Expr.const(0)] * len(kernel)
+    window = Window(tuple(map(Expr.const, kernel)), strides, dilations, zeros, zeros, zeros)
     match padding:
         case "valid":
             return window
@@ -36,7 +35,7 @@ def window_of(
             return same(window, dims, upper=True)
         case "causal":
             begin = [Expr.const((k - 1) * d) for k, d in zip(kernel, dilations, strict=True)]
-            return Window(window.kernel, strides, dilations, begin, list(zeros), zeros)
+            return replace(window, begin=begin)
         case _:
             builder.refuse(f"the padding '{padding}'", "valid, same or causal")
 
@@ -48,18 +47,8 @@ def _window(builder: KerasLegalizer, x: SSAValue, count: int) -> Window:
     return window_of(builder, dims_of(x)[2:], kernel, strides, dilations, padding)
 
 
-def _image(builder: KerasLegalizer, count: int) -> tuple[SSAValue, bool]:
-    """[N, C, spatial...], and whether the layer has it so."""
-    value = builder.input()
-    builder.require_rank(value, count + 2, "the input")
-    is_first = builder.is_first()
-    return builder.to_first(value, is_first), is_first
-
-
 def _finish(builder: KerasLegalizer, value: SSAValue, is_first: bool) -> Results:
     """Bias and activation of an image."""
-    from lowerdeck.dialects.core.elementwise import AddOp
-
     builder.ignore("use_bias")
     bias = builder.weight("bias")
     if bias is not None:
@@ -88,7 +77,7 @@ def _depthwise(builder: KerasLegalizer, kernel: SSAValue) -> tuple[SSAValue, int
 def legalize_conv(builder: KerasLegalizer) -> Results:
     """A convolution, in groups if the kernel has fewer input channels."""
     count = int(builder.op_type[4])
-    x, is_first = _image(builder, count)
+    x, is_first = builder.image(count)
     groups = int(builder.config("groups", 1) or 1)
     sizes, channels = builder.numbers("kernel_size", count), dims_of(x)[1].value
     filters = builder.integer("filters")
@@ -99,29 +88,21 @@ def legalize_conv(builder: KerasLegalizer) -> Results:
     return _finish(builder, value, is_first)
 
 
-@legalizes("DepthwiseConv1D", "DepthwiseConv2D")
+@legalizes("DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D")
 def legalize_depthwise(builder: KerasLegalizer) -> Results:
-    """Each channel by its own kernels."""
+    """Each channel by its own kernels; separably, then all of them by a kernel of one element."""
     builder.ignore("depth_multiplier", "groups", "filters")
-    count = int(builder.op_type[-2])
-    x, is_first = _image(builder, count)
-    kernel, groups = _depthwise(builder, builder.require_weight("kernel"))
+    count, is_separable = int(builder.op_type[-2]), builder.op_type.startswith("Separable")
+    x, is_first = builder.image(count)
+    name = "depthwise_kernel" if is_separable else "kernel"
+    kernel, groups = _depthwise(builder, builder.require_weight(name))
     value = convolution(builder, x, kernel, None, _window(builder, x, count), groups)
+    if is_separable:
+        ones = [1] * count
+        point = window_of(builder, dims_of(value)[2:], ones, ones, ones, "valid")
+        kernel = first_kernel(builder, builder.require_weight("pointwise_kernel"))
+        value = convolution(builder, value, kernel, None, point, 1)
     return _finish(builder, value, is_first)
-
-
-@legalizes("SeparableConv1D", "SeparableConv2D")
-def legalize_separable(builder: KerasLegalizer) -> Results:
-    """Each channel by its own kernels, then all of them by a kernel of one element."""
-    builder.ignore("depth_multiplier", "groups", "filters")
-    count = int(builder.op_type[-2])
-    x, is_first = _image(builder, count)
-    kernel, groups = _depthwise(builder, builder.require_weight("depthwise_kernel"))
-    value = convolution(builder, x, kernel, None, _window(builder, x, count), groups)
-    ones = [1] * count
-    point = window_of(builder, dims_of(value)[2:], ones, ones, ones, "valid")
-    kernel = first_kernel(builder, builder.require_weight("pointwise_kernel"))
-    return _finish(builder, convolution(builder, value, kernel, None, point, 1), is_first)
 
 
 @legalizes("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")
@@ -129,43 +110,31 @@ def legalize_transposed(builder: KerasLegalizer) -> Results:
     """The gradient of a convolution by its input; kernels are [kernel..., out, in]."""
     count = int(builder.op_type[4])
     builder.ignore("filters", "groups")
-    x, is_first = _image(builder, count)
-    kernel = builder.require_weight("kernel")
-    rank = rank_of(kernel)
-    kernel = builder.transpose(kernel, [rank - 1, rank - 2, *range(rank - 2)])
+    x, is_first = builder.image(count)
+    kernel = first_kernel(builder, builder.require_weight("kernel"))
     sizes, strides = builder.numbers("kernel_size", count), builder.numbers("strides", count)
     dilations = builder.numbers("dilation_rate", count)
     padding = str(builder.config("padding", "valid")).lower()
     extra = builder.config("output_padding")
-    extras = None if extra is None else builder.numbers("output_padding", count)
-    begins: list[int] = []
-    ends: list[int] = []
-    outs: list[int] = []
-    for k in range(count):
-        begin, end, out = _transposed_pads(
-            (sizes[k] - 1) * dilations[k] + 1,
-            strides[k],
-            padding,
-            None if extras is None else extras[k],
-        )
-        begins.append(begin)
-        ends.append(end)
-        outs.append(out)
+    extras = [None] * count if extra is None else builder.numbers("output_padding", count)
+    extents = [(size - 1) * step + 1 for size, step in zip(sizes, dilations, strict=True)]
+    spaces = zip(extents, strides, extras, strict=True)
+    begin, end, out = zip(*(_transposed_pads(*space, padding) for space in spaces), strict=True)
     value = transposed_convolution(
         builder,
         x,
         kernel,
         strides=strides,
         dilations=dilations,
-        pads_begin=begins,
-        pads_end=ends,
-        output_padding=outs,
+        pads_begin=begin,
+        pads_end=end,
+        output_padding=out,
     )
     return _finish(builder, value, is_first)
 
 
 def _transposed_pads(
-    extent: int, stride: int, padding: str, extra: int | None
+    extent: int, stride: int, extra: int | None, padding: str
 ) -> tuple[int, int, int]:
     """How much a result is cut at both ends, and how much it is longer, in one dimension."""
     if padding == "valid":

@@ -13,44 +13,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.keras.ops import KerasOp
-from lowerdeck.passes.legalize.inference import annotate
+from lowerdeck.passes.legalize.common.walk import HandlerWalk
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import legalizes
 from lowerdeck.passes.legalize.keras.support import next_step
-from lowerdeck.passes.legalize.legalizer import RefusalError
-from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
-class KerasWalk(FunctionWalk):
+class KerasWalk(HandlerWalk):
     """The legalization of one function of keras ops."""
 
-    def converts(self, op: Operation) -> bool:
-        return isinstance(op, KerasOp)
+    kind = KerasOp
+    table = legalizes
+    next_step = next_step
 
-    def convert(self, op: Operation) -> None:
-        assert isinstance(op, KerasOp)
-        handler = legalizes.get(op.op_type)
-        if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
-        builder = KerasLegalizer(op, self.symbols)
+    def builder(self, op: KerasOp) -> KerasLegalizer:
+        return KerasLegalizer(op, self.symbols)
 
-        def results() -> Sequence[SSAValue | None]:
-            values = handler(builder)
-            builder.require_read()
-            return values
-
-        self.handle(op, builder, results)
+    def after(
+        self, op: KerasOp, builder: KerasLegalizer, values: Sequence[SSAValue | None]
+    ) -> None:
+        builder.require_read()
 
 
-def infer_types(function: func.FuncOp) -> None:
-    """Set the types in a function of keras ops, as far as they can be found."""
-    annotate(function, KerasWalk)
+infer_types = KerasWalk.infer
 
 
 class LegalizeKerasPass(ModulePass):
@@ -66,10 +56,4 @@ class LegalizeKerasPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
-        for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and _holds_ops(function):
-                KerasWalk(function).run()
-
-
-def _holds_ops(function: func.FuncOp) -> bool:
-    return any(isinstance(op, KerasOp) for op in function.walk())
+        KerasWalk.run_on(op)

@@ -16,8 +16,9 @@ from lowerdeck.dialects.core.types import (
     f32,
     f64,
     is_float,
-    rank_of,
+    static_shape,
 )
+from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.keras.classes import LAYERS
 from lowerdeck.dialects.keras.ops import KerasOp
 from lowerdeck.dialects.keras.policies import Policy, policy_of
@@ -210,8 +211,6 @@ class KerasLegalizer(Legalizer):
         value = self.weights.get(name)
         if value is None:
             return
-        from lowerdeck.dialects.core.types import static_shape
-
         shape = static_shape(value) or ()
         fits = len(shape) == len(dims) and all(
             b is None or a == b for a, b in zip(shape, dims, strict=True)
@@ -232,7 +231,45 @@ class KerasLegalizer(Legalizer):
             if value is not None and value is not False:
                 self.refuse(f"the argument '{name}'", "it not to be given")
 
+    # Axes and numbers
+
+    def integers(self, value: Any, what: str) -> list[int]:
+        """A number or a list of them, which are integers."""
+        items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+        if not all(isinstance(item, int) for item in items):
+            self.refuse(f"{what} {value}", "integers")
+        return items
+
+    def axes_of(self, axis: Any, rank: int) -> list[int]:
+        """One axis or several, from the front; all of them for None."""
+        return list(range(rank)) if axis is None else self.axes(self.integers(axis, "axes"), rank)
+
+    def one_axis(self, rank: int, default: int = -1) -> int:
+        """The axis of the configuration, which is one."""
+        axis = self.config("axis", default)
+        if not isinstance(axis, int):
+            self.refuse(f"the axis {axis}", "one")
+        return self.axis(axis, rank)
+
+    def along(self, x: TensorValue) -> tuple[TensorValue, int]:
+        """A tensor, and the axis of the configuration; without one all elements in a row."""
+        if self.config("axis") is None:
+            return x.reshape([product(x.dims)]), 0
+        return x, self.one_axis(len(x.dims))
+
+    def limited(self, x: TensorValue, low: Any, high: Any) -> TensorValue:
+        """At least one number, at most another."""
+        if not isinstance(low, int | float) or not isinstance(high, int | float):
+            self.refuse("limits that are computed", "numbers")
+        return x.clip(low, high)
+
     # Layout
+
+    def image(self, count: int) -> tuple[SSAValue, bool]:
+        """[N, C, spatial...] of `count` spatial dimensions, and whether the layer has it so."""
+        value = self.input()
+        self.require_rank(value, count + 2, "the input")
+        return self.to_first(value, self.is_first()), self.is_first()
 
     def is_first(self) -> bool:
         """True if the channels come before the spatial dimensions."""
@@ -240,24 +277,19 @@ class KerasLegalizer(Legalizer):
 
     def to_first(self, value: SSAValue, is_first: bool) -> SSAValue:
         """[N, C, spatial...] of an image."""
-        rank = rank_of(value)
-        return value if is_first else self.transpose(value, [0, rank - 1, *range(1, rank - 1)])
+        return value if is_first else self.channels_first(value)
 
     def from_first(self, value: SSAValue, is_first: bool) -> SSAValue:
         """An image in the layout of the layer."""
-        rank = rank_of(value)
-        return value if is_first else self.transpose(value, [0, *range(2, rank), 1])
+        return value if is_first else self.channels_last(value)
 
     def numbers(self, name: str, count: int, default: int = 1) -> list[int]:
         """A part of the configuration with an entry a spatial dimension."""
         value = self.config(name)
-        if value is None:
-            return [default] * count
-        items: list[Any] = [value] * count if isinstance(value, int) else value
-        if not isinstance(value, int | list) or len(items) != count:
+        items = [default] if value is None else self.integers(value, f"'{name}' is")
+        items = items if isinstance(value, list) else items * count
+        if len(items) != count:
             self.refuse(f"'{name}' is {items}", f"{count} numbers")
-        if not all(isinstance(item, int) for item in items):
-            self.refuse(f"'{name}' is {items}", "integers")
         return items
 
     def positional(self) -> list[Any]:

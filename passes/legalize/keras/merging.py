@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
+from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.passes.legalize.common.linear import einsum
+from lowerdeck.passes.legalize.common.normalization import by_length
 from lowerdeck.passes.legalize.common.reduction import mean
-from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
-from lowerdeck.passes.legalize.keras.operands import both, common_type, pair
-from lowerdeck.passes.legalize.keras.operations import as_float, axes_of
+from lowerdeck.passes.legalize.keras.operands import as_float, both, common_type, pair
+from lowerdeck.passes.legalize.keras.reduction import reduced_axes
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -55,10 +53,10 @@ def legalize_merge(builder: KerasLegalizer) -> Results:
 def _mean(builder: KerasLegalizer) -> TensorValue:
     """That of the operation `Average`, whose elements may have weights of the same shape."""
     x = as_float(builder.x())
-    axes = axes_of(builder, len(x.dims))
+    axes, keep = reduced_axes(builder, x)
     weights = builder.argument(1, "weights")
     if weights is None:
-        return TensorValue(builder, mean(builder, x.value, axes, False))
+        return TensorValue(builder, mean(builder, x.value, axes, keep))
     x, shares = both(builder, x.value, weights)
     if len(shares.dims) != len(x.dims):
         builder.refuse(f"weights of {len(shares.dims)} dimensions", f"{len(x.dims)}")
@@ -120,7 +118,7 @@ def legalize_dot(builder: KerasLegalizer) -> Results:
     if not first or not second:
         builder.refuse("a sum over the batch", "over another axis")
     if builder.config("normalize", False):
-        x, y = _normalized(x, first), _normalized(y, second)
+        x, y = by_length(x, [first], 1e-12), by_length(y, [second], 1e-12)
     left = "".join(chr(ord("b") + k) for k in range(len(x.dims) - 1))
     right = "".join(chr(ord("n") + k) for k in range(len(y.dims) - 1))
     right = right[: second - 1] + left[first - 1] + right[second:]
@@ -129,28 +127,3 @@ def legalize_dot(builder: KerasLegalizer) -> Results:
     if rank_of(value) == 1:
         value = builder.reshape(value, [dims_of(value)[0], 1])
     return [value]
-
-
-def _normalized(x: TensorValue, axis: int) -> TensorValue:
-    """x over its norm, which is at least that of 1e-12."""
-    square = (x * x).reduce("sum", [axis], True)
-    return x / apply(SqrtOp, square.maximum(1e-12))
-
-
-@legalizes("LogicalAnd", "LogicalOr", "LogicalXor")
-def legalize_logic(builder: KerasLegalizer) -> Results:
-    """Of truth values; numbers are true unless they are zero."""
-    first, second = (_truth(value) for value in pair(builder))
-    match builder.op_type:
-        case "LogicalAnd":
-            return [(first & second).value]
-        case "LogicalOr":
-            return [(first | second).value]
-        case _:
-            return [first.ne(second).value]
-
-
-def _truth(value: TensorValue) -> TensorValue:
-    if value.element == i1:
-        return value
-    return value.ne(0.0 if is_float(element_type(value.value)) else 0)

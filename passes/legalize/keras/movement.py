@@ -8,7 +8,9 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.dialects.dims import ExprLike, product
+from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.passes.legalize.common.movement import enlarged
+from lowerdeck.passes.legalize.common.reshaping import completed
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
@@ -19,7 +21,7 @@ def legalize_flatten(builder: KerasLegalizer) -> Results:
     """All dimensions after the batch as one, with the channels last."""
     x = builder.input()
     if rank_of(x) > 2 and builder.is_first():
-        x = builder.from_first(x, False)
+        x = builder.channels_last(x)
     dims = dims_of(x)
     builder.ignore("data_format")
     return [builder.reshape(x, [dims[0], product(dims[1:])])]
@@ -28,14 +30,8 @@ def legalize_flatten(builder: KerasLegalizer) -> Results:
 def reshaped(builder: KerasLegalizer, x: SSAValue, shape: list[int], kept: int) -> SSAValue:
     """Other dimensions after the first `kept`; one of them may be -1."""
     dims = dims_of(x)
-    total = product(dims[kept:])
-    known = 1
-    for size in shape:
-        known *= size if size != -1 else 1
-    if shape.count(-1) > 1 or (-1 in shape and known == 0):
-        builder.refuse(f"the shape {shape}", "one size that is not known")
-    sizes: list[ExprLike] = [total // known if size == -1 else size for size in shape]
-    return builder.reshape(x, [*dims[:kept], *sizes])
+    sizes = [None if size == -1 else Expr.const(size) for size in shape]
+    return builder.reshape(x, [*dims[:kept], *completed(builder, dims[kept:], sizes)])
 
 
 @legalizes("Reshape")
@@ -107,16 +103,6 @@ def legalize_cropping(builder: KerasLegalizer) -> Results:
     return [x]
 
 
-def repeated(x: TensorValue, axis: int, times: int) -> TensorValue:
-    """Each element `times` times along an axis."""
-    if times == 1:
-        return x
-    dims = list(x.dims)
-    wide = x.reshape([*dims[: axis + 1], 1, *dims[axis + 1 :]])
-    wide = wide.broadcast([*dims[: axis + 1], times, *dims[axis + 1 :]])
-    return wide.reshape([*dims[:axis], dims[axis] * times, *dims[axis + 1 :]])
-
-
 @legalizes("UpSampling1D", "UpSampling2D", "UpSampling3D")
 def legalize_up_sampling(builder: KerasLegalizer) -> Results:
     """Each element many times, or elements between them."""
@@ -127,7 +113,7 @@ def legalize_up_sampling(builder: KerasLegalizer) -> Results:
     kind = builder.config("interpolation", "nearest")
     for k, size in enumerate(sizes):
         if kind == "nearest":
-            x = repeated(x, first + k, size)
+            x = enlarged(x, first + k, [size])
         elif kind == "bilinear":
             x = _between(x, first + k, size)
         else:
@@ -139,7 +125,7 @@ def _between(x: TensorValue, axis: int, times: int) -> TensorValue:
     """Each element `times` times, mixed with its neighbors by distance (half-pixel centers)."""
     if times == 1:
         return x
-    builder, size, rank = x.builder, x.dims[axis], len(x.dims)
+    builder, size = x.builder, x.dims[axis]
     first = TensorValue(builder, builder.slice_axis(x.value, axis, 0, 1))
     last = TensorValue(builder, builder.slice_axis(x.value, axis, size - 1, 1))
     padded = concat([first, x, last], axis)
@@ -153,7 +139,6 @@ def _between(x: TensorValue, axis: int, times: int) -> TensorValue:
         parts.append(low + (high - low) * share)
     dims = list(x.dims)
     wide = [part.reshape([*dims[: axis + 1], 1, *dims[axis + 1 :]]) for part in parts]
-    assert rank
     joined = concat(wide, axis + 1)
     return joined.reshape([*dims[:axis], size * times, *dims[axis + 1 :]])
 

@@ -10,7 +10,12 @@ import numpy as np
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.dialects.dims import ExprLike
-from lowerdeck.passes.legalize.common.normalization import deviation, moments, wide_element
+from lowerdeck.passes.legalize.common.normalization import (
+    by_length,
+    deviation,
+    moments,
+    wide_element,
+)
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
@@ -19,8 +24,7 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def _axes(builder: KerasLegalizer, rank: int, default: int = -1) -> list[int]:
-    axis = builder.config("axis", default)
-    return builder.axes([axis] if isinstance(axis, int) else list(axis), rank)
+    return builder.axes_of(builder.config("axis", default), rank)
 
 
 def _along(builder: KerasLegalizer, name: str, x: TensorValue, axes: Sequence[int]) -> TensorValue:
@@ -115,8 +119,7 @@ def legalize_group_normalization(builder: KerasLegalizer) -> Results:
 def legalize_unit_normalization(builder: KerasLegalizer) -> Results:
     """By the norm along axes."""
     x = builder.x()
-    square = (x * x).reduce("sum", _axes(builder, len(x.dims)), True)
-    return [(x / apply(SqrtOp, square.maximum(1e-12))).value]
+    return [by_length(x, _axes(builder, len(x.dims)), 1e-12).value]
 
 
 @legalizes("Normalization")
@@ -124,8 +127,7 @@ def legalize_normalization(builder: KerasLegalizer) -> Results:
     """By given numbers, or those that were found from data; inverted, back again."""
     x = builder.x()
     axis = builder.config("axis")
-    axes = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    axes = builder.axes(axes, len(x.dims))
+    axes = builder.axes_of([] if axis is None else axis, len(x.dims))
     if axes != sorted(axes):
         builder.refuse(f"the axes {axes}", "axes in order")
     center, variance = (_statistic(builder, name, x, axes) for name in ("mean", "variance"))

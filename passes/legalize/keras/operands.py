@@ -15,11 +15,33 @@ from lowerdeck.dialects.core.types import (
     element_type,
     f16,
     f32,
+    f64,
     is_float,
     numpy_dtype,
 )
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
+
+
+def as_float(x: TensorValue) -> TensorValue:
+    """Floats, which integers become."""
+    return x if is_float(x.element) else x.cast(f32)
+
+
+def truth(x: TensorValue) -> TensorValue:
+    """Truth values; numbers are true unless they are zero."""
+    return x if x.element == i1 else x.ne(0)
+
+
+def named_element(builder: KerasLegalizer, name: Any) -> Attribute:
+    """An element type by its name."""
+    special = {"bool": i1, "bfloat16": bf16, "float16": f16, "float32": f32, "float64": f64}
+    if name in special:
+        return special[name]
+    try:
+        return element_of(np.dtype(name))
+    except TypeError:
+        builder.refuse(f"the type {name}", "one of numbers")
 
 
 def common_type(builder: KerasLegalizer, values: Sequence[SSAValue]) -> list[SSAValue]:
@@ -41,6 +63,12 @@ def _promoted(elements: Sequence[Attribute]) -> Attribute:
         return i1
     found = np.result_type(*(numpy_dtype(element) for element in elements))
     return f32 if found.kind == "f" else element_of(found)
+
+
+def inputs(builder: KerasLegalizer, count: int) -> list[TensorValue]:
+    """The first `count` arguments, which are tensors, in one type."""
+    values = common_type(builder, [builder.input(k) for k in range(count)])
+    return [TensorValue(builder, value) for value in values]
 
 
 def pair(builder: KerasLegalizer) -> tuple[TensorValue, TensorValue]:

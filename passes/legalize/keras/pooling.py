@@ -18,9 +18,7 @@ _GLOBAL = [f"Global{name}" for name in _WINDOWS]
 def legalize_pool(builder: KerasLegalizer) -> Results:
     """The largest element or the mean of each window; padding does not count."""
     count = int(builder.op_type[-2])
-    builder.require_rank(builder.input(), count + 2, "the input")
-    is_first = builder.is_first()
-    x = builder.to_first(builder.input(), is_first)
+    x, is_first = builder.image(count)
     sizes = builder.numbers("pool_size", count, 2)
     strides = builder.numbers("strides", count) if builder.config("strides") else sizes
     padding = str(builder.config("padding", "valid")).lower()
@@ -36,9 +34,7 @@ _ADAPTIVE = [f"Adaptive{name}" for name in _WINDOWS]
 def legalize_adaptive_pool(builder: KerasLegalizer) -> Results:
     """The largest element or the mean of so many windows that fill each dimension."""
     count = int(builder.op_type[-2])
-    builder.require_rank(builder.input(), count + 2, "the input")
-    is_first = builder.is_first()
-    x = builder.to_first(builder.input(), is_first)
+    x, is_first = builder.image(count)
     kind = "max" if "Max" in builder.op_type else "mean"
     x = adaptive_pool(builder, x, builder.numbers("output_size", count), kind)
     return [builder.from_first(x, is_first)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, element_type
@@ -19,7 +18,6 @@ from lowerdeck.passes.legalize.keras.convolution import (
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
-from lowerdeck.passes.legalize.tf1.applied import applied
 
 Step = Callable[[KerasLegalizer, TensorValue, State], State]
 """The next states, of which the first is the output, for what comes from the input."""
@@ -127,10 +125,10 @@ def legalize_conv_lstm(builder: KerasLegalizer) -> Results:
     padding = str(builder.config("padding", "valid"))
     dims = dims_of(x)
     images = builder.reshape(x, [dims[0] * dims[1], *dims[2:]])
-    images = builder.to_first(images, False)
+    images = builder.channels_first(images)
     window = window_of(builder, dims_of(images)[2:], sizes, strides, dilations, padding)
     kernel = first_kernel(builder, builder.require_weight("kernel"))
-    value = builder.from_first(convolution(builder, images, kernel, None, window, 1), False)
+    value = builder.channels_last(convolution(builder, images, kernel, None, window, 1))
     if (bias := builder.weight("bias")) is not None:
         value = (TensorValue(builder, value) + TensorValue(builder, bias)).value
     spatial = dims_of(value)[1:-1]
@@ -140,9 +138,9 @@ def legalize_conv_lstm(builder: KerasLegalizer) -> Results:
 
     def step(inner: KerasLegalizer, now: TensorValue, states: State) -> State:
         hidden, cell = states
-        image = inner.to_first(hidden.value, False)
+        image = inner.channels_first(hidden.value)
         own = window_of(inner, dims_of(image)[2:], sizes, ones, ones, "same")
-        product = inner.from_first(convolution(inner, image, recurrent, None, own, 1), False)
+        product = inner.channels_last(convolution(inner, image, recurrent, None, own, 1))
         gates = parts(now + TensorValue(inner, product), 4, Expr.const(filters))
         return _lstm(builder, inner, gates, cell)
 
@@ -207,7 +205,7 @@ def legalize_merge_directions(builder: KerasLegalizer) -> Results:
     """The outputs of both directions, the second turned around if it is a sequence."""
     first, second = builder.x(0), builder.x(1)
     if builder.config("return_sequences"):
-        second = _turned(builder, second)
+        second = TensorValue(builder, builder.flip(second.value, [1]))
     match builder.config("merge_mode"):
         case "concat":
             return [concat([first, second], len(first.dims) - 1).value]
@@ -221,9 +219,3 @@ def legalize_merge_directions(builder: KerasLegalizer) -> Results:
             return [first.value, second.value]
         case mode:
             builder.refuse(f"merge_mode '{mode}'", "concat, sum, ave, mul or none")
-
-
-def _turned(builder: KerasLegalizer, x: TensorValue) -> TensorValue:
-    """A sequence from its end to its beginning."""
-    axis = builder.tensor(np.array([1], np.int32))
-    return TensorValue(builder, applied(builder, "ReverseV2", x.value, axis)[0])

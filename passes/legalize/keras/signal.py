@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.linear import MatmulOp
@@ -18,9 +17,9 @@ from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.convolution import first_kernel, window_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
-from lowerdeck.passes.legalize.keras.operations import as_float
+from lowerdeck.passes.legalize.keras.operands import as_float
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import aten
+from lowerdeck.passes.legalize.pt2.applied import aten_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 from lowerdeck.passes.legalize.tf1.applied import applied
 
@@ -156,8 +155,8 @@ def _windowed(
     outer = x.dims[:-1]
     rows = x.reshape([product(outer), x.dims[-1]])
     given |= {"center": center, "onesided": True, "return_complex": False}
-    (found,) = aten(builder, "stft.center", [x.element], self=rows.value, **given)
-    parts = TensorValue(builder, _whole(found))
+    (found,) = aten_of(builder, "stft.center", x.element, rows.value, **given)
+    parts = TensorValue(builder, found)
     return parts.reshape([*outer, *parts.dims[1:]])
 
 
@@ -230,9 +229,4 @@ def legalize_sequences(builder: KerasLegalizer) -> Results:
     length, step = builder.integer("sequence_length"), builder.integer("sequence_stride")
     x = builder.input()
     given: dict[str, Any] = {"dimension": len(dims_of(x)) - 1, "size": length, "step": step}
-    return [_whole(aten(builder, "unfold.default", [element_type(x)], self=x, **given)[0])]
-
-
-def _whole(value: SSAValue | None) -> SSAValue:
-    assert value is not None
-    return value
+    return aten_of(builder, "unfold.default", element_type(x), x, **given)

@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.mxnet.schema import schemas
 from lowerdeck.passes.legalize.common.activation import softsign
 from lowerdeck.passes.legalize.common.functions import PAIRS
-from lowerdeck.passes.legalize.common.special import apply, power_of_ten, rounded
+from lowerdeck.passes.legalize.common.special import apply, cbrt, power_of_ten, rounded
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.pt2.applied import pairs
@@ -104,12 +104,6 @@ def _rounded_at(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     return (x * factor).round() / factor
 
 
-def cube_root(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
-    """The real root of floats."""
-    size = builder.torch("pow.Tensor_Scalar", x.element, self=x.abs().value, exponent=1 / 3)
-    return x.lt(0).where(-TensorValue(builder, size), TensorValue(builder, size))
-
-
 def _gamma(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
     """The gamma function, by its logarithm; its sign alternates below zero."""
     size = TensorValue(builder, builder.torch("lgamma.default", x.element, self=x.value)).exp()
@@ -145,8 +139,8 @@ def _clipped(builder: MxnetLegalizer, x: TensorValue) -> TensorValue:
 Formula: TypeAlias = "Callable[[MxnetLegalizer, TensorValue], TensorValue]"
 
 _WIDE: Mapping[str, Formula] = {
-    "cbrt": cube_root,
-    "rcbrt": lambda b, x: 1.0 / cube_root(b, x),
+    "cbrt": lambda b, x: cbrt(x),
+    "rcbrt": lambda b, x: 1.0 / cbrt(x),
     "degrees": lambda b, x: x * (180 / math.pi),
     "radians": lambda b, x: x * (math.pi / 180),
     "gamma": _gamma,

@@ -15,8 +15,8 @@ from lowerdeck.passes.legalize.common.linear import transposed_convolution
 from lowerdeck.passes.legalize.common.movement import enlarged, pad
 from lowerdeck.passes.legalize.common.pooling import adaptive_pool, pool
 from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.special import cbrt
 from lowerdeck.passes.legalize.common.windows import Window
-from lowerdeck.passes.legalize.mxnet.elementwise import cube_root
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
@@ -73,7 +73,7 @@ def _root(builder: MxnetLegalizer, x: TensorValue, power: int) -> TensorValue:
         return x
     if power == 2:
         return TensorValue(builder, builder.torch("sqrt.default", x.element, self=x.value))
-    return cube_root(builder, x)
+    return cbrt(x)
 
 
 def _whole(builder: MxnetLegalizer, x: SSAValue, kind: str) -> SSAValue:

@@ -50,6 +50,22 @@ def aten(
     return [*found, *[None] * len(elements)][: len(elements)]
 
 
+def aten_of(
+    builder: Legalizer, target: str, element: Attribute, *operands: SSAValue, **arguments: Any
+) -> list[SSAValue]:
+    """
+    What an overload with one result gives for its first operands, in order. Arguments that are
+    None, or that it does not have, are left out.
+    """
+    cls = op_class(f"aten.{target}")
+    assert cls is not None
+    names = cls.schema.arguments
+    given = {name: v for name, v in arguments.items() if name in names and v is not None}
+    (found,) = aten(builder, target, [element], **dict(zip(names, operands, strict=False)), **given)
+    assert found is not None
+    return [found]
+
+
 def _wants(builder: Legalizer, count: int) -> Callable[[int], bool]:
     """Which results are computed: those of the op that has as many, or all of them."""
     if isinstance(builder, ArgumentsLegalizer) and len(builder.op.results) == count:

@@ -36,24 +36,14 @@ def legalize_transpose(builder: Tf1Legalizer) -> Results:
 def legalize_reverse(builder: Tf1Legalizer) -> Results:
     """The dimensions whose flag is set."""
     flags = builder.require_constant(builder.operand("dims"), "a choice of dimensions")
-    return [
-        reverse(builder, builder.operand("tensor"), [k for k, flag in enumerate(flags) if flag])
-    ]
+    return [builder.flip(builder.operand("tensor"), [k for k, flag in enumerate(flags) if flag])]
 
 
 @legalizes("ReverseV2")
 def legalize_reverse_axes(builder: Tf1Legalizer) -> Results:
     x = builder.operand("tensor")
     axes = builder.axes(builder.require_ints(builder.operand("axis"), "axes"), rank_of(x))
-    return [reverse(builder, x, axes)]
-
-
-def reverse(builder: Tf1Legalizer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """`x` with the last element first along `axes`."""
-    dims = dims_of(x)
-    starts = [dim - 1 if k in axes else 0 for k, dim in enumerate(dims)]
-    steps = [-1 if k in axes else 1 for k in range(len(dims))]
-    return builder.slice(x, starts, dims, steps) if axes else x
+    return [builder.flip(x, axes)]
 
 
 @legalizes("Roll")

@@ -59,13 +59,11 @@ class Layout:
 
     def to_first(self, x: SSAValue) -> SSAValue:
         """[N, spatial..., C] or [N, C, spatial...] as the latter."""
-        rank = rank_of(x)
-        return x if self.is_first else self.builder.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+        return x if self.is_first else self.builder.channels_first(x)
 
     def from_first(self, x: SSAValue) -> SSAValue:
         """[N, C, spatial...] in this layout."""
-        rank = rank_of(x)
-        return x if self.is_first else self.builder.transpose(x, [0, *range(2, rank), 1])
+        return x if self.is_first else self.builder.channels_last(x)
 
 
 def require_image(builder: Tf1Legalizer, x: SSAValue, rank: int) -> SSAValue:

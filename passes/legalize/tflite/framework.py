@@ -11,27 +11,29 @@ before it, and returns a value for each of its results:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ComplexType, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.tflite.ops import TfliteOp
-from lowerdeck.passes.legalize.common.walk import StructuredWalk
-from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.common.walk import HandlerWalk, Results
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import legalizes
 from lowerdeck.passes.legalize.tflite.support import next_step
 
 
-class TfliteWalk(StructuredWalk):
+class TfliteWalk(HandlerWalk):
     """The legalization of one function of tflite ops."""
 
     kind = TfliteOp
+    table = legalizes
+    next_step = next_step
 
     def __init__(self, function: func.FuncOp) -> None:
         super().__init__(function)
@@ -42,24 +44,23 @@ class TfliteWalk(StructuredWalk):
         if isinstance(element_type(type_), ComplexType):
             self._pairs.add(value)
 
-    def legalize(self, op: Operation) -> None:
-        assert isinstance(op, TfliteOp)
-        handler = legalizes.get(op.op_type)
-        if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
-        builder = TfliteLegalizer(op, self.symbols, self._pairs)
+    def builder(self, op: TfliteOp) -> TfliteLegalizer:
+        return TfliteLegalizer(op, self.symbols, self._pairs)
 
-        def results() -> Sequence[SSAValue | None]:
-            builder.require_real(op.op_type)
-            is_complex = builder.moves_complex_numbers()
-            values = builder.by_parts(handler) if is_complex else handler(builder)
-            builder.require_read()
-            for value, result in zip(values, op.results, strict=False):
-                if value is not None and isinstance(element_type(result), ComplexType):
-                    self._pairs.add(value)
-            return values
+    def before(self, op: TfliteOp, builder: TfliteLegalizer) -> None:
+        builder.require_real(op.op_type)
 
-        self.handle(op, builder, results)
+    def call(self, handler: Callable[[Any], Results], builder: TfliteLegalizer) -> Results:
+        is_complex = builder.moves_complex_numbers()
+        return builder.by_parts(handler) if is_complex else handler(builder)
+
+    def after(
+        self, op: TfliteOp, builder: TfliteLegalizer, values: Sequence[SSAValue | None]
+    ) -> None:
+        builder.require_read()
+        for value, result in zip(values, op.results, strict=False):
+            if value is not None and isinstance(element_type(result), ComplexType):
+                self._pairs.add(value)
 
 
 infer_types = TfliteWalk.infer

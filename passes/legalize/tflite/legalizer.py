@@ -12,6 +12,7 @@ from lowerdeck.dialects.core.types import element_type, f32, is_float, is_intege
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tflite.ops import TfliteOp, option_defaults
 from lowerdeck.dialects.tflite.quantization import Quantization
+from lowerdeck.passes.legalize.common.walk import Results, listed
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -200,15 +201,13 @@ class TfliteLegalizer(Legalizer):
         """True for movement of complex numbers that operators here have made."""
         return self.op_type in _MOVES_PARTS and self.input(0) in self.pairs
 
-    def by_parts(
-        self, handler: Callable[[TfliteLegalizer], Sequence[SSAValue | None]]
-    ) -> list[SSAValue]:
+    def by_parts(self, handler: Callable[[TfliteLegalizer], Results]) -> list[SSAValue]:
         """The result of a movement of the real parts and of the imaginary ones."""
         whole = self.value(0)
         found: list[TensorValue] = []
         for part in (0, 1):
             self.inputs[0] = whole.pick(len(whole.dims) - 1, part).value
-            (result,) = handler(self)
+            (result,) = listed(handler(self))
             assert result is not None
             found.append(TensorValue(self, result))
         return [stack(found, len(found[0].dims)).value]

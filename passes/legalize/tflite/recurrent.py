@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SigmoidOp, SqrtOp, TanhOp
@@ -14,7 +13,6 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, i8, is_flo
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
-from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.linear import hybrid_rows
 from lowerdeck.passes.legalize.tflite.ranges import channel_scales
@@ -144,8 +142,7 @@ class _Cell:
         states = [builder.input(at.state), builder.input(at.state + 1)]
         last, (outputs,) = run_steps(builder, steps, states, step)
         if backward:
-            axis = builder.tensor(np.array([0], np.int32))
-            outputs = applied(builder, "ReverseV2", outputs, axis)[0]
+            outputs = builder.flip(outputs, [0])
         return [outputs, *last]
 
     def _projection(self, builder: TfliteLegalizer) -> Weights | None:
@@ -297,8 +294,7 @@ def _simple(
 
     last, (outputs,) = run_steps(builder, steps, [builder.input(first + 3)], step)
     if backward:
-        axis = builder.tensor(np.array([0], np.int32))
-        outputs = applied(builder, "ReverseV2", outputs, axis)[0]
+        outputs = builder.flip(outputs, [0])
     return [outputs, *last]
 
 

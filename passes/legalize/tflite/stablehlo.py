@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import DivOp, PowOp, RemOp, ShlOp, SignOp
+from lowerdeck.dialects.core.elementwise import DivOp, PowOp, RemOp, ShlOp
 from lowerdeck.dialects.core.tensor import TopKOp
 from lowerdeck.dialects.core.types import (
     bit_width,
@@ -27,6 +27,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.movement import pad
+from lowerdeck.passes.legalize.common.special import cbrt
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, index_vector
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
@@ -110,15 +111,8 @@ def legalize_shift(builder: TfliteLegalizer) -> Results:
 @legalizes("STABLEHLO_CBRT")
 def legalize_cubic_root(builder: TfliteLegalizer) -> Results:
     """The real root, which has the sign of x."""
-    x = builder.value(0)
     builder.require_float()
-    sign = TensorValue(builder, builder.add(SignOp(x.value)))
-    third = TensorValue.number(builder, 1 / 3, x.element)
-    root = TensorValue(builder, builder.add(PowOp(x.abs().value, third.value)))
-    # One step of Newton's method takes the rounding of the exponent away.
-    better = root - (root * root * root - x.abs()) / (root * root * 3)
-    is_plain = x.ne(0) & x.abs().lt(float(np.inf))
-    return [(is_plain.where(better, root) * sign).value]
+    return [cbrt(builder.value(0)).value]
 
 
 @legalizes("STABLEHLO_COMPARE")

@@ -241,10 +241,7 @@ def legalize_convolution(builder: TfliteLegalizer) -> Results:
     turned = [
         2 + k for k, is_turned in enumerate(builder.option("window_reversal") or []) if is_turned
     ]
-    if turned:
-        dims = dims_of(w)
-        starts = [dim - 1 if k in turned else Expr.const(0) for k, dim in enumerate(dims)]
-        w = builder.slice(w, starts, dims, [-1 if k in turned else 1 for k in range(len(dims))])
+    w = builder.flip(w, turned)
     x = dilated(builder, x, [1, 1, *before], builder.scalar(0, x))
     x = padded(builder, x, [0, 0, *pads[::2]], [0, 0, *pads[1::2]])
     wide = builder.element()

@@ -19,6 +19,7 @@ from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.dialects.keras.ops import Operand, op_class
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.legalize.walk import LegalizationError
 from lowerdeck.passes.machinery.context import LowerdeckContext
 
 Array = NDArray[Any]
@@ -27,6 +28,7 @@ X: Array = np.array([[1.5, -2.0, 0.25, 0.25], [-7.0, 0.0, 64.0, -0.5]], np.float
 Y: Array = np.array([[2.0, 3.0, -0.5, 0.0], [2.0, -0.0, 0.25, 1.0]], np.float32)
 ODD: Array = np.array([np.nan, np.inf, -np.inf, -0.0, 2.5], np.float32)
 CUBE: Array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+BYTES: Array = np.array([[100, -128], [127, 3], [-2, 90]], np.int8)
 INTS: Array = np.array([[7, -8, 5], [-1, 0, 3]], np.int32)
 
 
@@ -36,15 +38,19 @@ def called(
     config: Mapping[str, Any],
     weights: Mapping[str, Array] | None = None,
     results: int = 1,
+    plain: Sequence[Any] = (),
+    *,
+    listed: bool = False,
 ) -> list[Array]:
-    """What a call gives."""
+    """What a call gives, whose arguments are arrays, maybe in a list, and then plain ones."""
     types = [tensor(element_of(np.asarray(a).dtype), np.shape(a)) for a in arrays]
     block = Block(arg_types=types)
     constants = {key: ConstantOp.of(value) for key, value in (weights or {}).items()}
     cls = op_class(name)
     assert cls is not None
+    operands: list[Any] = [Operand(k) for k in range(len(arrays))]
     op = cls(
-        ([Operand(k) for k in range(len(arrays))], {}),
+        ([operands, *plain] if listed else [*operands, *plain], {}),
         list(block.args),
         {key: constant.result for key, constant in constants.items()},
         config,
@@ -68,18 +74,26 @@ def called(
     return [np.asarray(found[output]) for output in outputs]
 
 
-Expected = Callable[[Any], Any] | Callable[[Any, Any], Any]
+Expected = Callable[[], Any] | Callable[[Any], Any] | Callable[[Any, Any], Any]
 
 CASES: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], Expected]] = [
     ("Arcsinh", [X], {}, np.arcsinh),
     ("Cbrt", [X], {}, np.cbrt),
     ("Exp2", [Y], {}, np.exp2),
+    ("Cbrt", [np.array([3.4e38, -1e-37, 0, np.inf], np.float32)], {}, np.cbrt),
+    ("Exp2", [np.array([100.0, -100.5], np.float32)], {}, np.exp2),
+    ("Softsign", [INTS], {}, lambda x: (x / (1 + np.abs(x))).astype(np.float32)),
     ("Sinc", [X], {}, np.sinc),
     ("Trunc", [X], {}, np.trunc),
     ("Isneginf", [ODD], {}, np.isneginf),
     ("Isfinite", [ODD], {}, np.isfinite),
     ("Signbit", [ODD[1:]], {}, np.signbit),
     ("NanToNum", [ODD], {"nan": 3.0}, lambda x: np.nan_to_num(x, nan=3.0)),
+    ("NanToNum", [ODD.astype(np.float16)], {}, np.nan_to_num),
+    ("NanToNum", [ODD.astype(np.float64)], {}, np.nan_to_num),
+    ("LogicalOr", [X, Y], {}, np.logical_or),
+    ("LogicalNot", [X], {}, np.logical_not),
+    ("FloorDivide", [INTS, np.abs(INTS) + 2], {}, np.floor_divide),
     ("Hypot", [X, Y], {}, np.hypot),
     ("Logaddexp", [X, Y], {}, np.logaddexp),
     ("Fmax", [ODD, ODD[::-1].copy()], {}, np.fmax),
@@ -110,12 +124,17 @@ CASES: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], Expected]] = [
         lambda x: np.linalg.norm(x, axis=2, keepdims=True),
     ),
     ("Median", [X], {"axis": 1}, lambda x: np.median(x, 1)),
+    ("Median", [ODD], {}, lambda x: np.float32(np.nan)),
+    ("Nanmax", [ODD], {}, np.nanmax),
     ("Sort", [X], {"axis": 1}, lambda x: np.sort(x, 1)),
     ("Argsort", [X], {"axis": 1}, lambda x: np.argsort(x, 1, kind="stable")),
     ("Cumprod", [X], {"axis": 1}, lambda x: x.cumprod(1)),
     ("Cumsum", [X], {}, lambda x: np.cumsum(x)),
     ("Flip", [CUBE], {"axis": 1}, lambda x: np.flip(x, 1)),
     ("Roll", [CUBE], {"shift": 5}, lambda x: np.roll(x, 5)),
+    ("Roll", [CUBE], {"shift": 3, "axis": [0, 1]}, lambda x: np.roll(x, 3, (0, 1))),
+    ("Repeat", [CUBE], {"repeats": 3, "axis": 1}, lambda x: np.repeat(x, 3, 1)),
+    ("Diff", [X > 0], {}, np.diff),
     ("Diff", [X], {"n": 2, "axis": 1}, lambda x: np.diff(x, 2)),
     ("Moveaxis", [CUBE], {"source": 0, "destination": -1}, lambda x: np.moveaxis(x, 0, -1)),
     ("Append", [X, Y], {}, np.append),
@@ -133,6 +152,13 @@ CASES: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], Expected]] = [
         {"axes": [[0, 2], [0, 2]]},
         lambda x, y: np.tensordot(x, y, ((0, 2), (0, 2))),
     ),
+    ("Matmul", [BYTES.T.copy(), BYTES], {}, lambda x, y: x.astype(np.int32) @ y.astype(np.int32)),
+    (
+        "Einsum",
+        [BYTES, BYTES],
+        {"subscripts": "ab,ab->b"},
+        lambda x, y: (x.astype(np.int32) * y).sum(0, dtype=np.int32),
+    ),
     ("Inner", [CUBE, X], {}, np.inner),
     (
         "OneHot",
@@ -148,8 +174,27 @@ def test_functions(case: tuple[str, Sequence[Array], Mapping[str, Any], Expected
     name, arrays, config, expected = case
     (found,) = called(name, arrays, config)
     want = np.asarray(cast("Callable[..., Any]", expected)(*arrays))
-    assert found.shape == want.shape
+    assert (found.shape, found.dtype.kind) == (want.shape, want.dtype.kind)
     np.testing.assert_allclose(found, want, rtol=2e-6, atol=1e-6)
+
+
+MALFORMED: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], str]] = [
+    ("Argmax", [CUBE], {"axis": [0, 2]}, "the axis"),
+    ("BitwiseAnd", [X, Y], {}, "floats"),
+    ("Flip", [CUBE], {"axis": "a"}, "axes a"),
+    ("Mod", [X > 0, Y > 0], {}, "truth values"),
+    ("Roll", [CUBE], {"shift": 1.5}, "shifts 1.5"),
+    ("Sort", [CUBE], {"axis": None}, "the axis None"),
+    ("Tril", [ODD], {}, "1 dimensions"),
+    ("Kron", [], {}, "no tensors"),
+]
+
+
+@pytest.mark.parametrize("case", MALFORMED, ids=[name for name, *_ in MALFORMED])
+def test_malformed(case: tuple[str, Sequence[Array], Mapping[str, Any], str]) -> None:
+    name, arrays, config, message = case
+    with pytest.raises(LegalizationError, match=message):
+        called(name, arrays, config)
 
 
 def test_several_results() -> None:
@@ -159,6 +204,42 @@ def test_several_results() -> None:
     values, places = called("TopK", [X], {"k": 2}, results=2)
     assert values.tolist() == [[1.5, 0.25], [64, 0]]
     assert places.tolist() == [[0, 2], [2, 1]]
+
+
+TENSORFLOW: Sequence[tuple[str, Sequence[Array], Sequence[Any], Expected]] = [
+    ("math.reduce_sum", [CUBE], [[0, -1], True], lambda x: x.sum((0, 2), keepdims=True)),
+    ("math.reduce_max", [CUBE], [], np.max),
+    ("math.reduce_mean", [CUBE], [1], lambda x: x.mean(1)),
+    ("concat", [], [1], lambda: np.concatenate([X, Y], 1)),
+    ("stack", [], [-1], lambda: np.stack([X, Y], -1)),
+    ("reshape", [CUBE], [[4, -1]], lambda x: x.reshape(4, -1)),
+    ("transpose", [CUBE], [], np.transpose),
+    ("transpose", [CUBE], [[1, 0, 2]], lambda x: x.transpose(1, 0, 2)),
+    ("expand_dims", [X], [-1], lambda x: x[..., None]),
+    ("squeeze", [CUBE[:1]], [0], lambda x: x[0]),
+    ("tile", [X], [[2, 1]], lambda x: np.tile(x, (2, 1))),
+    ("cast", [X], ["int32"], lambda x: x.astype(np.int32)),
+    ("clip_by_value", [X], [-1, 0.5], lambda x: np.clip(x, -1, 0.5)),
+    ("clip_by_value", [INTS], [-1, 2], lambda x: np.clip(x, -1, 2)),
+    ("nn.leaky_relu", [X], [0.25], lambda x: cast("Array", np.where(x < 0, x * 0.25, x))),
+    ("linalg.matmul", [X, Y.T.copy()], [], np.matmul),
+    ("math.subtract", [X], [1.5], lambda x: x - 1.5),
+    ("nn.silu", [X], [], lambda x: x / (1 + np.exp(-x))),
+]
+
+
+@pytest.mark.parametrize("case", TENSORFLOW, ids=[name for name, *_ in TENSORFLOW])
+def test_functions_of_tensorflow(
+    case: tuple[str, Sequence[Array], Sequence[Any], Expected],
+) -> None:
+    name, arrays, plain, expected = case
+    if arrays:
+        (found,) = called("TFOpLambda", arrays, {"function": name}, plain=plain)
+    else:  # a list of tensors
+        (found,) = called("TFOpLambda", [X, Y], {"function": name}, plain=plain, listed=True)
+    want = np.asarray(cast("Callable[..., Any]", expected)(*arrays))
+    assert found.shape == want.shape
+    np.testing.assert_allclose(found, want, rtol=2e-6, atol=1e-6)
 
 
 KERNEL: Array = np.array([[100, -127, 5], [3, 0, -128], [-7, 64, 9], [1, 2, 3]], np.int8)
