@@ -207,11 +207,17 @@ def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
         ("torch.special_i0(x)", "i64", "float32", [1.2660658, 2.2795853]),
         ("torch.select(torch.outer(torch.gt(x, 0), x), 0, 0)", "i16", "int16", [1, -2]),
         ("torch.logcumsumexp(torch.select(x, 0, 1), 0)", "f32", "float32", -2),
+        ("torch.argmax(torch.select(x, 0, 1), -1)", "f32", "int64", 0),
+        ("torch.flip(torch.select(x, 0, 1), [0])", "f32", "float32", -2),
+        ("torch.movedim(torch.select(x, 0, 1), 0, -1)", "f32", "float32", -2),
+        ("torch.cov(torch.select(x, 0, 1), correction=0)", "i16", "float32", 0),
+        ("torch.diff(x, n=4)", "i16", "int16", []),
+        ("torch.leaky_relu(torch.mul(x, 3), 0.1)", "f16", "float16", [3, -0.60009765625]),
     ],
 )
 def test_types_of_results(tmp_path: Path, body: str, kind: str, dtype: str, expected: Any) -> None:
     path = write(tmp_path / "m.pt", method(f"return {body}"))
-    x = np.array([1, -2], {"i1": "?", "f32": "f4"}.get(kind) or f"i{int(kind[1:]) // 8}")
+    x = np.array([1, -2], "?" if kind == "i1" else f"{kind[0]}{int(kind[1:]) // 8}")
     module = load_model(path, input_type=[f"x=2x{kind}"])
     found = np.asarray(Calls(module)({"x": x})["output"])
     assert found.dtype == dtype

@@ -316,9 +316,13 @@ def _power(base: float, x: TensorValue) -> TensorValue:
 def legalize_unary(builder: Pt2Legalizer) -> Results:
     """Functions of floats; those of half precision are computed in f32 and rounded once."""
     x = builder.floating()
-    wide = f32 if x.element in (f16, bf16) else x.element
     name = builder.name.replace("arc", "a", 1)
-    return [_UNARY[name](x.cast(wide)).cast(x.element).value]
+    return [_UNARY[name](_wide(x)).cast(x.element).value]
+
+
+def _wide(x: TensorValue) -> TensorValue:
+    """Half precision in f32."""
+    return x.cast(f32) if x.element in (f16, bf16) else x
 
 
 _KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
@@ -414,7 +418,7 @@ def legalize_nan_to_num(builder: Pt2Legalizer) -> Results:
 def legalize_gelu(builder: Pt2Legalizer) -> Results:
     """By the error function, or by tanh."""
     x = builder.floating()
-    wide = x.cast(f32) if x.element in (f16, bf16) else x
+    wide = _wide(x)
     if builder.text("approximate", "none") == "tanh":
         inner = (wide + wide * wide * wide * 0.044715) * math.sqrt(2 / math.pi)
         y = wide * 0.5 * (apply(core.TanhOp, inner) + 1)
@@ -425,24 +429,27 @@ def legalize_gelu(builder: Pt2Legalizer) -> Results:
 
 @legalizes("elu", "selu", "celu")
 def legalize_elu(builder: Pt2Legalizer) -> Results:
-    """x, or exp(x) - 1 below zero, with factors."""
-    x = builder.floating()
+    """x, or exp(x) - 1 below zero, with factors; half precision is rounded once."""
+    x = _wide(builder.floating())
     low = x.minimum(0)
     if builder.name == "selu":
         scale, alpha = 1.0507009873554805, 1.6732632423543772
-        return [x.gt(0).where(x * scale, expm1(low) * (scale * alpha)).value]
-    alpha = builder.number("alpha", 1.0)
-    if builder.name == "celu":
-        return [x.gt(0).where(x, expm1(low / alpha) * alpha).value]
-    scale, inner = (builder.number(name, 1.0) for name in ("scale", "input_scale"))
-    return [x.gt(0).where(x * scale, expm1(low * inner) * (alpha * scale)).value]
+        y = x.gt(0).where(x * scale, expm1(low) * (scale * alpha))
+    elif builder.name == "celu":
+        alpha = builder.number("alpha", 1.0)
+        y = x.gt(0).where(x, expm1(low / alpha) * alpha)
+    else:
+        alpha, scale, inner = (builder.number(k, 1.0) for k in ("alpha", "scale", "input_scale"))
+        y = x.gt(0).where(x * scale, expm1(low * inner) * (alpha * scale))
+    return [y.cast(builder.element()).value]
 
 
 @legalizes("leaky_relu")
 def legalize_leaky_relu(builder: Pt2Legalizer) -> Results:
-    """x, or a fraction of it below zero."""
-    x = builder.floating()
-    return [x.gt(0).where(x, x * builder.number("negative_slope")).value]
+    """x, or a fraction of it below zero; half precision is rounded once."""
+    x = _wide(builder.floating())
+    found = x.gt(0).where(x, x * builder.number("negative_slope"))
+    return [found.cast(builder.element()).value]
 
 
 @legalizes("prelu", "_prelu_kernel")
@@ -458,22 +465,23 @@ def legalize_prelu(builder: Pt2Legalizer) -> Results:
 @legalizes("softplus")
 def legalize_softplus(builder: Pt2Legalizer) -> Results:
     """log(1 + exp(beta * x)) / beta, and x where that is the same."""
-    x = builder.floating()
+    x = _wide(builder.floating())
     beta, threshold = builder.number("beta"), builder.number("threshold")
     scaled = x * beta
-    return [scaled.gt(threshold).where(x, activation.softplus(scaled) / beta).value]
+    found = scaled.gt(threshold).where(x, activation.softplus(scaled) / beta)
+    return [found.cast(builder.element()).value]
 
 
 @legalizes("softshrink", "hardshrink")
 def legalize_shrink(builder: Pt2Legalizer) -> Results:
     """Zero around zero; NaN stays."""
-    x = builder.floating()
+    x = _wide(builder.floating())
     limit = builder.number("lambd")
     inside = x.ge(-limit) & x.le(limit)
     kept = x
     if builder.name == "softshrink":
         kept = x.gt(limit).where(x - limit, x + limit)
-    return [inside.where(x * 0, kept).value]
+    return [inside.where(x * 0, kept).cast(builder.element()).value]
 
 
 @legalizes("threshold")
@@ -491,7 +499,7 @@ def legalize_glu(builder: Pt2Legalizer) -> Results:
     axis = builder.dim(default=-1)
     half = dims_of(x)[axis] // 2
     a, b = (TensorValue(builder, part) for part in builder.split(x, axis, [half, half]))
-    return [(a * apply(core.SigmoidOp, b)).value]
+    return [(_wide(a) * apply(core.SigmoidOp, _wide(b))).cast(builder.element()).value]
 
 
 @legalizes("logit")
@@ -526,8 +534,7 @@ _PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
 def legalize_pair(builder: Pt2Legalizer) -> Results:
     """Functions of two floats; those of half precision are computed in f32 and rounded once."""
     a, b = builder.stated("self"), builder.stated("other")
-    wide = f32 if a.element in (f16, bf16) else a.element
-    return [_PAIRS[builder.name](a.cast(wide), b.cast(wide)).cast(a.element).value]
+    return [_PAIRS[builder.name](_wide(a), _wide(b)).cast(a.element).value]
 
 
 @legalizes("nextafter")
@@ -558,17 +565,19 @@ def _filled(x: TensorValue, number: float) -> TensorValue:
 @legalizes("lerp")
 def legalize_lerp(builder: Pt2Legalizer) -> Results:
     """Between two tensors."""
-    a, b, w = (builder.stated(name) for name in ("self", "end", "weight"))
+    a, b, w = (_wide(builder.stated(name)) for name in ("self", "end", "weight"))
     near = a + w * (b - a)
-    return [w.abs().lt(0.5).where(near, b - (b - a) * (1 - w)).value]
+    found = w.abs().lt(0.5).where(near, b - (b - a) * (1 - w))
+    return [found.cast(builder.element()).value]
 
 
 @legalizes("addcmul", "addcdiv")
 def legalize_addc(builder: Pt2Legalizer) -> Results:
     """self + value * product or quotient"""
-    x, a, b = (builder.stated(name) for name in ("self", "tensor1", "tensor2"))
+    x, a, b = (_wide(builder.stated(name)) for name in ("self", "tensor1", "tensor2"))
     term = a * b if builder.name == "addcmul" else a / b
-    return [(x + term * builder.operand("value", x.element)).value]
+    found = x + term * builder.operand("value", x.element)
+    return [found.cast(builder.element()).value]
 
 
 @legalizes("special_i0", "i0", "special_i0e")

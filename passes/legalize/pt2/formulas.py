@@ -280,6 +280,8 @@ def legalize_window(builder: Pt2Legalizer) -> Results:
 
 
 def _neighbors(builder: Pt2Legalizer, x: SSAValue, axis: int) -> tuple[TensorValue, TensorValue]:
+    if dims_of(x)[axis] == 0:
+        return TensorValue.of(builder, x), TensorValue.of(builder, x)
     count = dims_of(x)[axis] - 1
     near, far = (builder.slice_axis(x, axis, k, count) for k in (0, 1))
     return TensorValue.of(builder, near), TensorValue.of(builder, far)
@@ -544,7 +546,7 @@ def legalize_covariance(builder: Pt2Legalizer) -> Results:
         if builder.has(name) and builder.get(name) is not None:
             builder.refuse(f"'{name}'", "none")
     x = builder.floating().value
-    x = builder.unsqueeze(x, [0]) if rank_of(x) == 1 else x
+    x = builder.unsqueeze(x, list(range(2 - rank_of(x))))
     count = TensorValue.dim(builder, dims_of(x)[1]).cast(element_type(x))
     rest = TensorValue(builder, x) - TensorValue(builder, mean(builder, x, [1], True))
     correction = float(builder.number("correction")) if builder.has("correction") else 1.0

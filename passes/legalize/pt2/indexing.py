@@ -249,20 +249,21 @@ def _excluding(
 def legalize_rows(builder: Pt2Legalizer) -> Results:
     """Whole rows along a dimension replaced or added."""
     x, index, axis = builder.input(), builder.input("index"), builder.dim()
+    rows = x if rank_of(x) else builder.unsqueeze(x, [0])
     index = builder.reshape(index, [product(dims_of(index))])
-    places = wrapped(builder, index, dims_of(x)[axis])
-    dims = list(dims_of(x))
+    places = wrapped(builder, index, dims_of(rows)[axis])
+    dims = list(dims_of(rows))
     dims[axis] = dims_of(index)[0]
-    if builder.name == "index_fill":
-        value = builder.operand("value", element_type(x)).value
-        return [scattered_rows(builder, x, builder.broadcast(value, dims), axis, places)]
-    source = builder.cast(builder.input("source"), x)
-    if builder.name == "index_copy":
-        return [scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)]
-    if builder.get("alpha") != 1:
-        source = (TensorValue(builder, source) * builder.number("alpha")).value
-    wide = places.column(len(dims), axis).broadcast(dims)
-    return [builder.add(ScatterElementsOp(x, wide.value, source, axis, "add"))]
+    name = "value" if builder.name == "index_fill" else "source"
+    source = builder.broadcast(builder.operand(name, element_type(x)).value, dims)
+    if builder.name == "index_add":
+        scaled = TensorValue(builder, source)
+        scaled = scaled if builder.get("alpha") == 1 else scaled * builder.number("alpha")
+        wide = places.column(len(dims), axis).broadcast(dims)
+        found = builder.add(ScatterElementsOp(rows, wide.value, scaled.value, axis, "add"))
+    else:
+        found = scattered_rows(builder, rows, source, axis, places)
+    return [found if rows is x else builder.reshape(found, [])]
 
 
 @legalizes("put")

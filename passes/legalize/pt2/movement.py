@@ -147,6 +147,8 @@ def legalize_permute(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     rank = rank_of(x)
     order = list(range(rank))
+    if not rank:
+        return [x]
     match builder.name:
         case "permute":
             order = builder.axes(builder.ints_of("dims"), rank)
@@ -164,9 +166,8 @@ def legalize_permute(builder: Pt2Legalizer) -> Results:
                 order[-2:] = reversed(order[-2:])
         case _:
             keys = ("dim0", "dim1") if builder.has("dim0") else ("axis0", "axis1")
-            a, b = (builder.axis(builder.integer(key), max(rank, 1)) for key in keys)
-            if rank:
-                order[a], order[b] = order[b], order[a]
+            a, b = (builder.axis(builder.integer(key), rank) for key in keys)
+            order[a], order[b] = order[b], order[a]
     return [builder.transpose(x, order)]
 
 
@@ -303,7 +304,8 @@ def legalize_flip(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     dims, starts, steps = dims_of(x), [Expr.const(0)] * rank_of(x), [Expr.const(1)] * rank_of(x)
     fixed = {"fliplr": [1], "flipud": [0]}.get(builder.name)
-    for axis in fixed or builder.axes(builder.ints_of("dims"), len(dims)):
+    given = builder.ints_of("dims") if fixed is None and dims else []
+    for axis in fixed or builder.axes(given, len(dims)):
         starts[axis], steps[axis] = dims[axis] - 1, Expr.const(-1)
     return [builder.slice(x, starts, dims, steps)]
 

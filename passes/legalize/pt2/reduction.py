@@ -123,7 +123,7 @@ def legalize_arg(builder: Pt2Legalizer) -> Results:
     kind, keep = builder.name[3:], builder.flag("keepdim")
     if element_type(x) == i1:
         x = builder.cast(x, i64)
-    if builder.get("dim") is None:
+    if builder.get("dim") is None or not rank_of(x):
         flat = builder.reshape(x, [product(dims_of(x))])
         found = _place(builder, flat, kind, 0, False)
         return [builder.reshape(found, [Expr.const(1)] * rank_of(x)) if keep else found]

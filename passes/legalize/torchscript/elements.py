@@ -27,13 +27,13 @@ _INDEX_SECOND = frozenset(
     "adaptive_max_pool3d topk sort median nanmedian kthvalue cummax cummin _pack_padded_sequence "
     "_pad_packed_sequence _unique _unique2 unique_dim unique_consecutive".split()
 )
-_SUMS = frozenset("sum prod cumsum cumprod nansum trace".split())
+_SUMS = frozenset("sum prod cumsum cumprod nansum trace vander".split())
 _FLOATING = frozenset(
     "acos acosh angle asin asinh atan atanh atan2 arctan2 arccos arccosh arcsin arcsinh arctan "
     "arctanh copysign cos cosh deg2rad digamma div divide i0 ldexp polygamma "
     "true_divide erf erfc erfinv exp exp2 expm1 lgamma log log10 log1p log2 logaddexp logit mean "
     "rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh xlogy softmax log_softmax std "
-    "var logsumexp selu elu "
+    "var logsumexp selu elu trapezoid trapz cumulative_trapezoid cov corrcoef "
     "celu gelu silu mish softplus log_sigmoid nanmean cosine_similarity pairwise_distance cdist "
     "dist linalg_vector_norm linalg_matrix_norm norm logcumsumexp".split()
 )
