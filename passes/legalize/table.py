@@ -71,3 +71,8 @@ def import_modules(package: str) -> None:
     """Import every module of a package, so that what registers itself there does."""
     for module in sorted(module.name for module in iter_modules(import_module(package).__path__)):
         import_module(f"{package}.{module}")
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Names of operators and of functions: `name=function`, separated by spaces."""
+    return dict(pair.split("=") for pair in text.split())

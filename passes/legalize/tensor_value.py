@@ -46,7 +46,15 @@ from lowerdeck.dialects.core.elementwise import (
 )
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import BroadcastOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_of, element_type, i1, i64, numpy_dtype
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    element_of,
+    element_type,
+    i1,
+    i64,
+    numpy_dtype,
+)
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs
 
 if TYPE_CHECKING:
@@ -354,6 +362,12 @@ class TensorValue:
         if (known := self._known(other)) is not None:
             return self._make(function(*known))
         return self._op(CompareOp(predicate, self.value, self._like(other).value))
+
+
+def broadcast_values(*values: TensorValue) -> list[TensorValue]:
+    """Tensors in the shape to which they broadcast."""
+    dims = broadcast([value.dims for value in values])
+    return [value.broadcast(dims) for value in values]
 
 
 def concat(parts: Sequence[TensorValue], axis: int) -> TensorValue:

@@ -24,8 +24,8 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.pt2.archive import ArchiveError
 from lowerdeck.frontends.pt2.sizes import size_of
 from lowerdeck.frontends.symbols import Symbols
+from lowerdeck.passes.legalize.common.promotion import promoted, promoted_elements
 from lowerdeck.passes.legalize.pt2.framework import Pt2Walk
-from lowerdeck.passes.legalize.pt2.promotion import promoted, promoted_elements
 from lowerdeck.passes.legalize.walk import LegalizationError
 
 from .pt2_archives import counter, meta, node, write  # noqa: TID251
@@ -116,6 +116,25 @@ def test_what_is_a_view_of_strides(
     sizes: list[int], strides: list[int], shape: list[int], expected: bool
 ) -> None:
     assert can_view(sizes, strides, shape) == expected
+
+
+def test_operands_along_a_dimension_broadcast_first(tmp_path: Path) -> None:
+    shapes = {"a": [1, 3, 2], "b": [4, 1, 2], "v": [3], "w": [2, 3]}
+    rng = np.random.default_rng(0)
+    given = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    dim = {"as_int": -2}
+    nodes = [
+        node("cosine_similarity.default", "c", x1="a", x2="b", dim=dim, eps={"as_float": 1e-8}),
+        node("linalg_cross.default", "x", self="v", other="w", dim={"as_int": -1}),
+    ]
+    tensors = {name: meta("f4", shape) for name, shape in shapes.items()}
+    tensors |= {"c": meta("f4", [4, 2]), "x": meta("f4", [2, 3])}
+    path = write(tmp_path / "m.pt2", nodes, tensors, [*shapes], ["c", "x"], {})
+    cosine, cross = (np.asarray(value) for value in _legal(load_model(path))(given).values())
+    a, b = np.broadcast_arrays(given["a"], given["b"])
+    sizes = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    np.testing.assert_allclose(cosine, (a * b).sum(1) / sizes, rtol=1e-5)
+    np.testing.assert_allclose(cross, np.cross(given["v"], given["w"]), rtol=1e-5)
 
 
 def test_scales_are_chosen_by_the_extrema(tmp_path: Path) -> None:

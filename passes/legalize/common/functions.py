@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from lowerdeck.dialects.core import elementwise as core
-from lowerdeck.dialects.core.types import f32, i1, is_float
+from lowerdeck.dialects.core.types import f32, i1, is_float, is_unsigned
 from lowerdeck.passes.legalize.common.special import apply, digamma, expm1, lgamma, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -41,6 +41,40 @@ FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
 """Of tensors in at least single precision."""
 
 
+def truth(x: TensorValue) -> TensorValue:
+    """Whether elements are not zero."""
+    return x if x.element == i1 else x.ne(0)
+
+
+def truncated(x: TensorValue) -> TensorValue:
+    """Floats without their fraction."""
+    return x.lt(0).where(x.ceil(), x.floor())
+
+
+def _whole(function: Callable[[TensorValue], TensorValue]) -> Callable[[TensorValue], TensorValue]:
+    """A function that leaves integers as they are."""
+    return lambda x: function(x) if is_float(x.element) else x
+
+
+KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+    "abs": lambda x: x if is_unsigned(x.element) else x.abs(),
+    "square": lambda x: x * x,
+    "relu6": lambda x: x.maximum(0).minimum(6),
+    "floor": _whole(lambda x: x.floor()),
+    "ceil": _whole(lambda x: x.ceil()),
+    "trunc": _whole(truncated),
+    "isnan": lambda x: x.ne(x),
+    "isinf": lambda x: x.abs().eq(math.inf) if is_float(x.element) else x.ne(x),
+    "isfinite": lambda x: x.abs().lt(math.inf) if is_float(x.element) else x.eq(x),
+}
+"""Functions that integers have, too."""
+
+
+def _passing_nan(x: TensorValue, y: TensorValue, best: TensorValue) -> TensorValue:
+    """An extremum, of which NaN is none."""
+    return x.ne(x).where(y, y.ne(y).where(x, best)) if is_float(x.element) else best
+
+
 def _binary(function: type[core.BinaryOp]) -> Callable[[TensorValue, TensorValue], TensorValue]:
     """A function of two elements that `TensorValue` has no method for."""
     return lambda x, y: TensorValue(x.builder, x.builder.add(function(x.value, y.value)))
@@ -52,9 +86,15 @@ PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
     "mul": lambda x, y: x & y if x.element == i1 else x * y,
     "div": _binary(core.DivOp),
     "mod": _binary(core.ModOp),
+    "rem": _binary(core.RemOp),
     "pow": _binary(core.PowOp),
-    "max": lambda x, y: x.maximum(y),
-    "min": lambda x, y: x.minimum(y),
+    "max": lambda x, y: x | y if x.element == i1 else x.maximum(y),
+    "min": lambda x, y: x & y if x.element == i1 else x.minimum(y),
+    "fmax": lambda x, y: _passing_nan(x, y, PAIRS["max"](x, y)),
+    "fmin": lambda x, y: _passing_nan(x, y, PAIRS["min"](x, y)),
+    "and": _binary(core.AndOp),
+    "or": _binary(core.OrOp),
+    "xor": _binary(core.XorOp),
     "heaviside": lambda x, y: x.eq(0).where(y, x.gt(0).cast(x.element)),
     "eq": lambda x, y: x.eq(y),
     "ne": lambda x, y: x.ne(y),
@@ -64,8 +104,8 @@ PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
     "ge": lambda x, y: x.ge(y),
 }
 """
-Of tensors of one type. Sums of truth values are or, products and; a remainder has the sign of the
-divisor.
+Of tensors of one type. Sums and the larger of truth values are or, products and the smaller and; of
+the remainders, `mod` has the sign of the divisor.
 """
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import DivOp
+from lowerdeck.dialects.core.elementwise import DivOp, SqrtOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, NonzeroOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i64
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.functions import PAIRS
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
@@ -26,6 +29,21 @@ def mean(
     total = builder.reduce("sum", builder.cast(value, wide), axes, keep_dims)
     count = builder.cast(builder.dims([product(dims[axis] for axis in axes)], []), wide)
     return builder.cast(builder.add(DivOp(total, count)), element)
+
+
+def norm(x: TensorValue, axes: Sequence[int], keep: bool, order: float) -> TensorValue:
+    """The p-norm of sizes, which are not negative."""
+    if abs(order) == math.inf:
+        return x.reduce("max" if order > 0 else "min", axes, keep)
+    if order == 0:
+        return x.ne(0).cast(x.element).reduce("sum", axes, keep)
+    if order == 1:
+        return x.reduce("sum", axes, keep)
+    if order == 2:
+        return apply(SqrtOp, (x * x).reduce("sum", axes, keep))
+    powers = PAIRS["pow"](x, TensorValue.number(x.builder, order, x.element))
+    total = powers.reduce("sum", axes, keep)
+    return PAIRS["pow"](total, TensorValue.number(x.builder, 1 / order, x.element))
 
 
 class ReducedAxes:

@@ -17,7 +17,7 @@ from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.operands import as_float, truth
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import pairs
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805

@@ -9,7 +9,8 @@ from lowerdeck.passes.legalize.common.special import cbrt
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.operands import as_float, both, named_element, pair, truth
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import aten_of, pairs
+from lowerdeck.passes.legalize.pt2.applied import aten_of
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied
 

@@ -18,8 +18,9 @@ from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.operands import both, named_element
 from lowerdeck.passes.legalize.keras.operations import item
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import Overload, overloads, pairs
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tf1.applied import applied
+from lowerdeck.passes.legalize.torch_tables import Overload, overloads
 
 _UNARY = pairs("""
     abs=Abs ceil=Ceil cos=Cos elu=Elu exp=Exp floor=Floor identity=Identity log1p=Log1p log=Log

@@ -14,9 +14,10 @@ from lowerdeck.dialects.core.types import i32, i64, rank_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.operands import as_float, common_type
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import aten_of, overloads
+from lowerdeck.passes.legalize.pt2.applied import aten_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied
+from lowerdeck.passes.legalize.torch_tables import overloads
 
 _OF_FLOATS = """
     CDist: cdist.default x1=0 x2=1

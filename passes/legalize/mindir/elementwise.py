@@ -10,7 +10,7 @@ from lowerdeck.passes.legalize.common.functions import PAIRS
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import pairs
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 _ARITHMETIC = {

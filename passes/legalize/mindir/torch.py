@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import as_torch, pairs
+from lowerdeck.passes.legalize.table import pairs
+from lowerdeck.passes.legalize.torch_tables import as_torch
 
 _UNARY = """
     ACos=acos Abs=abs AcosExt=acos Acosh=acosh AcoshExt=acosh Asin=asin AsinExt=asin Asinh=asinh

@@ -25,7 +25,7 @@ from lowerdeck.passes.legalize.common.functions import PAIRS
 from lowerdeck.passes.legalize.common.special import apply, cbrt, power_of_ten, rounded
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import pairs
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 _UNARY = pairs("""

@@ -22,10 +22,9 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import minimum, product
 from lowerdeck.passes.legalize.common.normalization import moments
-from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.reduction import mean, norm
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.reduction import norm
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lowerdeck.dialects.core.types import element_type, i1
 from lowerdeck.passes.legalize.mxnet.legalizer import MxnetLegalizer
 from lowerdeck.passes.legalize.mxnet.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import as_torch
+from lowerdeck.passes.legalize.torch_tables import as_torch
 
 _OPERATORS = """
     Concat: cat.default tensors=data dim

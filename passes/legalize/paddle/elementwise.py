@@ -11,7 +11,7 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
-from lowerdeck.dialects.core.types import dims_of, f16, f64, i1, is_float, is_unsigned
+from lowerdeck.dialects.core.types import dims_of, f16, f64, i1, is_float
 from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.common.activation import (
@@ -24,7 +24,7 @@ from lowerdeck.passes.legalize.common.activation import (
     softshrink,
     swiglu,
 )
-from lowerdeck.passes.legalize.common.functions import FUNCTIONS, PAIRS, close_to
+from lowerdeck.passes.legalize.common.functions import FUNCTIONS, KEPT, PAIRS, close_to, truth
 from lowerdeck.passes.legalize.common.losses import clip_by_norm, log_loss, smoothed
 from lowerdeck.passes.legalize.common.movement import at_axis
 from lowerdeck.passes.legalize.common.requantize import round_away
@@ -38,7 +38,7 @@ from lowerdeck.passes.legalize.common.special import (
 )
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
-from lowerdeck.passes.legalize.pt2.applied import pairs
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 # Two operands
@@ -84,17 +84,11 @@ def legalize_extremum(builder: PaddleLegalizer) -> Results:
     """NaN is the extremum; in a ProgramDesc only if it is the second operand; or it is none."""
     a, b = aligned(builder, "x", "y")
     is_max = "max" in builder.name
-    if a.element == i1:
-        return (a | b if is_max else a & b).value
-    best = a.maximum(b) if is_max else a.minimum(b)
-    if not is_float(a.element):
-        return best.value
-    if builder.name.startswith("f"):
-        return a.ne(a).where(b, b.ne(b).where(a, best)).value
-    if builder.is_old:
+    if builder.is_old and is_float(a.element) and not builder.name.startswith("f"):
         better = a.gt(b) if is_max else a.lt(b)
         return builder.select(better.value, a.value, b.value)
-    return best.value
+    name = {"maximum": "max", "minimum": "min"}.get(builder.name, builder.name)
+    return PAIRS[name](a, b)
 
 
 @legalizes("floor_divide")
@@ -122,15 +116,8 @@ def legalize_scalar_power(builder: PaddleLegalizer) -> Results:
     return builder.narrow(PAIRS["pow"](wide, y))
 
 
-_BITS = {"and": core.AndOp, "or": core.OrOp, "xor": core.XorOp}
-
-
-def truth(x: TensorValue) -> TensorValue:
-    """Whether elements are not zero."""
-    return x if x.element == i1 else x.ne(0)
-
-
-@legalizes(*(f"{kind}_{name}" for kind in ("logical", "bitwise") for name in (*_BITS, "not")))
+@legalizes(*(f"logical_{name}" for name in ("and", "or", "xor", "not")))
+@legalizes(*(f"bitwise_{name}" for name in ("and", "or", "xor", "not")))
 def legalize_bits(builder: PaddleLegalizer) -> Results:
     """Bits, or truth values."""
     kind, _, name = builder.name.partition("_")
@@ -140,7 +127,7 @@ def legalize_bits(builder: PaddleLegalizer) -> Results:
     a, b = builder.pair("x", "y")
     if kind == "logical":
         a, b = truth(a), truth(b)
-    return builder.add(_BITS[name](a.value, b.value))
+    return PAIRS[name](a, b)
 
 
 @legalizes("bitwise_left_shift", "bitwise_right_shift")
@@ -181,24 +168,11 @@ def legalize_unary(builder: PaddleLegalizer) -> Results:
     return builder.narrow(_UNARY[builder.name](x))
 
 
-def _whole(function: Callable[[TensorValue], TensorValue]) -> Callable[[TensorValue], TensorValue]:
-    """A function that leaves integers as they are."""
-    return lambda x: function(x) if is_float(x.element) else x
-
-
 _KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
-    "abs": lambda x: x if is_unsigned(x.element) else x.abs(),
-    "square": lambda x: x * x,
+    **KEPT,
     "relu": lambda x: x.gt(0).where(x, 0) if is_float(x.element) else x.maximum(0),
-    "relu6": lambda x: x.maximum(0).minimum(6),
-    "sign": lambda x: TensorValue(x.builder, x.builder.add(core.SignOp(x.value))),
-    "floor": _whole(lambda x: x.floor()),
-    "ceil": _whole(lambda x: x.ceil()),
-    "trunc": _whole(lambda x: x.lt(0).where(x.ceil(), x.floor())),
-    "rint": _whole(lambda x: x.round()),
-    "isnan": lambda x: x.ne(x),
-    "isinf": lambda x: x.abs().eq(math.inf) if is_float(x.element) else x.ne(x),
-    "isfinite": lambda x: x.abs().lt(math.inf) if is_float(x.element) else x.eq(x),
+    "sign": lambda x: apply(core.SignOp, x),
+    "rint": lambda x: x.round() if is_float(x.element) else x,
 }
 
 

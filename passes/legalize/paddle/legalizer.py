@@ -22,9 +22,9 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.paddle.ops import PaddleOp
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.promotion import promoted_elements
 from lowerdeck.passes.legalize.common.special import toward_zero
 from lowerdeck.passes.legalize.pt2.applied import aten
-from lowerdeck.passes.legalize.pt2.promotion import promoted_elements
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 

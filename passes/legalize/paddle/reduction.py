@@ -11,13 +11,13 @@ from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1, i32, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.functions import truth
 from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import kth, middle, most_frequent, ordered
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.unique import unique
-from lowerdeck.passes.legalize.paddle.elementwise import truth
 from lowerdeck.passes.legalize.paddle.legalizer import PaddleLegalizer
 from lowerdeck.passes.legalize.paddle.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue

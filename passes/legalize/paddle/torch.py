@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.passes.legalize.paddle.registry import legalizes
-from lowerdeck.passes.legalize.pt2.applied import as_torch
+from lowerdeck.passes.legalize.torch_tables import as_torch
 
 _OPERATORS = """
     addmm: addmm.default self=input mat1=x mat2=y beta alpha

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UnrankedTensorType
@@ -16,10 +13,11 @@ from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.types import element_type
 from lowerdeck.dialects.pt2.ops import op_class
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
-from lowerdeck.passes.legalize.common.walk import Results
+from lowerdeck.passes.legalize.common.walk import listed
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import handler_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def aten(
@@ -40,7 +38,7 @@ def aten(
         inner = Pt2Legalizer(op, builder.symbols)
         inner.created = builder.created
         inner.wants = _wants(builder, len(elements))
-        found = list(handler(inner))
+        found = listed(handler(inner))
         for value, element in zip(found, elements, strict=False):
             if value is not None and element_type(value) != element:
                 builder.refuse(f"a result of {element_type(value)}", f"{element}")
@@ -66,6 +64,14 @@ def aten_of(
     return [found]
 
 
+def torch_value(
+    builder: Legalizer, target: str, element: Attribute, *operands: SSAValue, **arguments: Any
+) -> TensorValue:
+    """What an overload with one result gives, as `aten_of`, for arithmetic."""
+    (found,) = aten_of(builder, target, element, *operands, **arguments)
+    return TensorValue(builder, found)
+
+
 def _wants(builder: Legalizer, count: int) -> Callable[[int], bool]:
     """Which results are computed: those of the op that has as many, or all of them."""
     if isinstance(builder, ArgumentsLegalizer) and len(builder.op.results) == count:
@@ -84,79 +90,3 @@ def _given(builder: Legalizer, value: Any) -> Given:
                 for item in items
             ]
     return plain_attribute(value)
-
-
-# Tables of operators that mean what one of PyTorch means
-
-
-def pairs(text: str) -> dict[str, str]:
-    """Names of operators and of functions: `name=function`, separated by spaces."""
-    return dict(pair.split("=") for pair in text.split())
-
-
-@dataclass(frozen=True)
-class Overload:
-    """What an operator means: an overload, and what its arguments are."""
-
-    target: str
-    sources: Mapping[str, str]
-    """For each argument of the overload the operator's, or a plain value after a colon."""
-
-    def is_plain(self, name: str) -> bool:
-        """True if an argument is a plain value and none of the operator's."""
-        return self.sources[name].startswith(":")
-
-    def arguments(self, builder: ArgumentsLegalizer) -> dict[str, Any]:
-        """The arguments for one op; those that are left out are none."""
-        found: dict[str, Any] = {}
-        for name, source in self.sources.items():
-            if self.is_plain(name):
-                found[name] = ast.literal_eval(source[1:])
-            elif (value := builder.get(source)) is not None:
-                found[name] = value
-        return found
-
-
-@cache
-def overloads(table: str) -> Mapping[str, Overload]:
-    """
-    By the operator, of which each has a line `name: overload argument ...`. An argument is one of
-    the operator's under its own name, `name=other` under another one, and `name:value` something
-    plain.
-    """
-    found: dict[str, Overload] = {}
-    for line in filter(None, map(str.strip, table.splitlines())):
-        name, _, rest = line.partition(": ")
-        target, *arguments = rest.split()
-        found[name] = Overload(target, dict(map(_argument, arguments)))
-    return found
-
-
-_LISTS = ("dims", "shifts", "size", "stride")
-"""Arguments that are lists of numbers, which some operators have as tensors."""
-
-
-def as_torch(table: str, *elements: Attribute) -> dict[str, Callable[[Any], Results]]:
-    """The handlers of a table as `overloads` reads it, in the types of the results or in others."""
-    return {name: _handler(overload, elements) for name, overload in overloads(table).items()}
-
-
-def _handler(
-    overload: Overload, elements: Sequence[Attribute]
-) -> Callable[[ArgumentsLegalizer], Results]:
-    def handler(builder: ArgumentsLegalizer) -> Results:
-        given = overload.arguments(builder)
-        for name in _LISTS:
-            if name in given and not overload.is_plain(name):
-                given[name] = builder.ints_of(overload.sources[name])
-        return aten(builder, overload.target, elements or builder.elements(), **given)
-
-    return handler
-
-
-def _argument(text: str) -> tuple[str, str]:
-    if ":" in text:
-        name, _, value = text.partition(":")
-        return name, f":{value}"
-    name, _, source = text.partition("=")
-    return name, source or name

@@ -32,8 +32,10 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.complex import FUNCTIONS, over, power, squared, times
 from lowerdeck.passes.legalize.common.fourier import spectrum, transformed
+from lowerdeck.passes.legalize.common.movement import rolled
 from lowerdeck.passes.legalize.common.special import angle_of, hypot
-from lowerdeck.passes.legalize.pt2.applied import aten
+from lowerdeck.passes.legalize.common.walk import listed
+from lowerdeck.passes.legalize.pt2.applied import aten, torch_value
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Handler, Results
 from lowerdeck.passes.legalize.pt2.registry import legalizes as legalizes_real
@@ -79,13 +81,13 @@ def complex_of(part: Any) -> Attribute:
     return ComplexType(cast("AnyFloat", part))
 
 
-def complex_values(builder: Pt2Legalizer) -> Results:
+def complex_values(builder: Pt2Legalizer) -> list[SSAValue | None]:
     """What takes the place of the results of an op that works on complex numbers."""
     handler = legalizes.get(builder.name)
     if handler is None:
         text = f"complex numbers in {builder.op.op_type}"
         builder.refuse(text, "real ones", "compute with view_as_real")
-    values = handler(builder)
+    values = listed(handler(builder))
     for value, result in zip(values, builder.op.results, strict=False):
         if value is not None and isinstance(element_type(result), ComplexType):
             builder.pairs.add(value)
@@ -160,22 +162,22 @@ def legalize_view(builder: Pt2Legalizer) -> Results:
     """The same numbers, as a value of its own: another one is complex or is not."""
     x = builder.input()
     x = x if builder.name == "view_as_complex" else _pair(builder, x)
-    return [builder.add(ReshapeOp(x, dims_of(x)))]
+    return builder.add(ReshapeOp(x, dims_of(x)))
 
 
 @legalizes("complex", "polar")
 def legalize_complex(builder: Pt2Legalizer) -> Results:
     """Of parts, or of a size and an angle."""
     if builder.name == "complex":
-        return [_joined(builder.value("real"), builder.value("imag"))]
+        return _joined(builder.value("real"), builder.value("imag"))
     size, angle = builder.value("abs"), builder.value("angle")
-    return [_joined(size * angle.cos(), size * angle.sin())]
+    return _joined(size * angle.cos(), size * angle.sin())
 
 
 @legalizes("real", "imag")
 def legalize_part(builder: Pt2Legalizer) -> Results:
     """One part."""
-    return [_parts(builder)[builder.name == "imag"].value]
+    return _parts(builder)[builder.name == "imag"]
 
 
 @legalizes("abs", "angle")
@@ -183,14 +185,14 @@ def legalize_polar(builder: Pt2Legalizer) -> Results:
     """The length without overflow, or the angle."""
     real, imaginary = _parts(builder)
     found = hypot(real, imaginary) if builder.name == "abs" else angle_of(imaginary, real)
-    return [found.value]
+    return found
 
 
 @legalizes("conj", "_conj", "conj_physical", "_conj_physical", "neg")
 def legalize_opposite(builder: Pt2Legalizer) -> Results:
     """a - b i, or -a - b i."""
     real, imaginary = _parts(builder)
-    return [_joined(-real if builder.name == "neg" else real, -imaginary)]
+    return _joined(-real if builder.name == "neg" else real, -imaginary)
 
 
 @legalizes_real("real", "conj", "_conj", "conj_physical", "_conj_physical", "angle")
@@ -199,8 +201,8 @@ def legalize_real(builder: Pt2Legalizer) -> Results:
     x = builder.stated()
     if builder.name == "angle":
         zero = TensorValue.number(builder, 0.0, x.element)
-        return [x.ne(x).where(x, x.lt(0).where(zero + math.pi, zero)).value]
-    return [x.value]
+        return x.ne(x).where(x, x.lt(0).where(zero + math.pi, zero))
+    return x
 
 
 # Arithmetic
@@ -216,20 +218,20 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
     second = second if alpha == 1 else (second[0] * alpha, second[1] * alpha)
     plus = builder.name == "add"
     found = [a + b if plus else a - b for a, b in zip(first, second, strict=True)]
-    return [_joined(*found)]
+    return _joined(*found)
 
 
 @legalizes("mul", "div")
 def legalize_product(builder: Pt2Legalizer) -> Results:
     """The product, or the quotient."""
     combine = times if builder.name == "mul" else over
-    return [_joined(*combine(_parts(builder), _parts(builder, "other")))]
+    return _joined(*combine(_parts(builder), _parts(builder, "other")))
 
 
 @legalizes(*FUNCTIONS)
 def legalize_function(builder: Pt2Legalizer) -> Results:
     """Functions of one number."""
-    return [_joined(*FUNCTIONS[builder.name](_parts(builder)))]
+    return _joined(*FUNCTIONS[builder.name](_parts(builder)))
 
 
 @legalizes("pow")
@@ -237,8 +239,8 @@ def legalize_power(builder: Pt2Legalizer) -> Results:
     """A square by itself."""
     x = _parts(builder)
     if builder.get("exponent") == 2:
-        return [_joined(*squared(x))]
-    return [_joined(*power(x, _parts(builder, "exponent")))]
+        return _joined(*squared(x))
+    return _joined(*power(x, _parts(builder, "exponent")))
 
 
 @legalizes("eq", "ne", "isnan", "isfinite")
@@ -247,10 +249,10 @@ def legalize_test(builder: Pt2Legalizer) -> Results:
     a, b = _parts(builder)
     if builder.name in ("eq", "ne"):
         c, d = _parts(builder, "other")
-        return [(a.eq(c) & b.eq(d) if builder.name == "eq" else a.ne(c) | b.ne(d)).value]
+        return a.eq(c) & b.eq(d) if builder.name == "eq" else a.ne(c) | b.ne(d)
     if builder.name == "isnan":
-        return [(a.ne(a) | b.ne(b)).value]
-    return [(a.abs().lt(math.inf) & b.abs().lt(math.inf)).value]
+        return a.ne(a) | b.ne(b)
+    return a.abs().lt(math.inf) & b.abs().lt(math.inf)
 
 
 _PRODUCTS = "matmul mm bmm mv dot einsum outer ger inner tensordot kron linear"
@@ -278,16 +280,15 @@ def legalize_matmul(builder: Pt2Legalizer) -> Results:
             for name, value in given.items()
             if value is not None
         }
-        (found,) = aten(builder, target, [element], **arguments)
-        assert found is not None
+        found = torch_value(builder, target, element, **arguments)
         turns = sum(choice)
-        term, old = TensorValue(builder, found), sums[turns % 2]
+        term, old = found, sums[turns % 2]
         term = -term if turns % 4 >= 2 else term
         sums[turns % 2] = term if old is None else old + term
     real, imaginary = sums
     assert real is not None
     assert imaginary is not None
-    return [_joined(real, imaginary)]
+    return _joined(real, imaginary)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -321,7 +322,7 @@ def legalize_move(builder: Pt2Legalizer) -> Results:
     if builder.name in ("to", "_to_copy") and not _is_complex_value(
         builder, builder.op.operands[0]
     ):
-        return [_joined(*_parts(builder))]
+        return _joined(*_parts(builder))
     results = builder.op.results
     elements = [_part_of(element) or element for element in map(element_type, results)]
     found: list[Results] = []
@@ -365,8 +366,8 @@ def legalize_size(builder: Pt2Legalizer) -> Results:
     """A size, as an integer."""
     dims = dims_of(_pair(builder, builder.input()))[:-1]
     if builder.name == "sym_numel":
-        return [TensorValue.dim(builder, product(dims)).value]
-    return [TensorValue.dim(builder, dims[builder.axis(builder.integer("dim"), len(dims))]).value]
+        return TensorValue.dim(builder, product(dims))
+    return TensorValue.dim(builder, dims[builder.axis(builder.integer("dim"), len(dims))])
 
 
 # Fourier transforms
@@ -391,7 +392,7 @@ def legalize_plain_transform(builder: Pt2Legalizer) -> Results:
         kind = "c2c"
     norm = modes[builder.integer("normalization")]
     found = spectrum(builder, x, axes, sizes, kind, inverse, norm)
-    return [_real_part(builder, found) if kind == "c2r" else found]
+    return _real_part(builder, found) if kind == "c2r" else found
 
 
 def _real_part(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
@@ -426,7 +427,7 @@ def legalize_transform(builder: Pt2Legalizer) -> Results:
     found = spectrum(builder, x, axes, sizes, kind, inverse, norm)
     if hermitian and not inverse:
         found = _conjugate(builder, found)
-    return [_real_part(builder, found) if kind == "c2r" else found]
+    return _real_part(builder, found) if kind == "c2r" else found
 
 
 def _conjugate(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
@@ -454,18 +455,11 @@ def _axes(builder: Pt2Legalizer, rank: int) -> tuple[list[int], list[Expr | None
 def legalize_shift(builder: Pt2Legalizer) -> Results:
     """Half of each dimension to the other end."""
     x = builder.input()
-    axes = builder.axes_of("dim", rank_of(x))
-    for axis in axes:
+    for axis in builder.axes_of("dim", rank_of(x)):
         dim = dims_of(x)[axis]
-        half = dim // 2 if builder.name == "fft_fftshift" else dim - dim // 2
-        if half != 0:
-            head, tail = builder.split(x, axis, [dim - half, half])
-            (found,) = aten(
-                builder, "cat.default", [element_type(x)], tensors=[tail, head], dim=axis
-            )
-            assert found is not None
-            x = found
-    return [x]
+        half = dim // 2
+        x = rolled(builder, x, axis, half if builder.name == "fft_fftshift" else dim - half)
+    return x
 
 
 @legalizes_real("fft_fftfreq", "fft_rfftfreq")
@@ -473,7 +467,7 @@ def legalize_frequencies(builder: Pt2Legalizer) -> Results:
     """The frequencies of a spectrum."""
     make = np.fft.fftfreq if builder.name == "fft_fftfreq" else np.fft.rfftfreq
     found = make(builder.integer("n"), float(builder.number("d", 1.0)))
-    return [builder.cast(builder.tensor(np.asarray(found, np.float64)), builder.element())]
+    return builder.cast(builder.tensor(np.asarray(found, np.float64)), builder.element())
 
 
 def _window(builder: Pt2Legalizer, count: int, element: Attribute) -> TensorValue:
@@ -484,9 +478,7 @@ def _window(builder: Pt2Legalizer, count: int, element: Attribute) -> TensorValu
     window = one if given is None else builder.cast(given, element)
     before = (count - length) // 2
     pad = [before, count - length - before]
-    (found,) = aten(builder, "constant_pad_nd.default", [element], self=window, pad=pad)
-    assert found is not None
-    return TensorValue(builder, found)
+    return torch_value(builder, "constant_pad_nd.default", element, self=window, pad=pad)
 
 
 @legalizes("stft")
@@ -502,21 +494,18 @@ def legalize_stft(builder: Pt2Legalizer) -> Results:
     if builder.has("center") and builder.flag("center"):
         pad = [count // 2] * 2
         mode = builder.text("pad_mode", "reflect")
-        (padded,) = aten(builder, "pad.default", [element], self=x, pad=pad, mode=mode)
-        assert padded is not None
-        x = padded
+        x = torch_value(builder, "pad.default", element, self=x, pad=pad, mode=mode).value
     step = builder.get("hop_length") or count // 4
-    (frames,) = aten(
-        builder, "unfold.default", [element], self=x, dimension=1, size=count, step=step
+    frames = torch_value(
+        builder, "unfold.default", element, self=x, dimension=1, size=count, step=step
     )
-    assert frames is not None
-    wave = TensorValue(builder, frames) * _window(builder, count, element).column(3, 2)
+    wave = frames * _window(builder, count, element).column(3, 2)
     onesided = builder.get("onesided") is not False
     found = transformed(builder, builder.unsqueeze(wave.value, [3]), 2, None, False, onesided)
     if builder.flag("normalized"):
         found = (TensorValue(builder, found) * (1 / math.sqrt(count))).value
     found = builder.transpose(found, [0, 2, 1, 3])
-    return [builder.squeeze(found, [0]) if single else found]
+    return builder.squeeze(found, [0]) if single else found
 
 
 @legalizes("istft")
@@ -540,20 +529,14 @@ def legalize_istft(builder: Pt2Legalizer) -> Results:
     total = (frames - 1) * step + count
 
     def added(rows: TensorValue) -> SSAValue:
-        sizes = builder.dims([total], [1])
-        (one,) = aten(
-            builder,
-            "col2im.default",
-            [element],
-            output_size=[1, builder.reshape(sizes, [])],
-            kernel_size=[1, count],
-            dilation=[1, 1],
-            padding=[0, 0],
-            stride=[1, step],
-            self=rows.transpose([0, 2, 1]).value,
-        )
-        assert one is not None
-        return builder.squeeze(one, [1, 2])
+        given: dict[str, Any] = {"kernel_size": [1, count], "stride": [1, step]}
+        size = [1, builder.dims([total], [])]
+        columns = rows.transpose([0, 2, 1]).value
+        one = torch_value(
+            builder, "col2im.default", element, self=columns, output_size=size, dilation=[1, 1],
+            padding=[0, 0], **given,
+        )  # fmt: skip
+        return builder.squeeze(one.value, [1, 2])
 
     squares = (window * window).column(3, 2).broadcast([1, frames, count])
     signal, weight = added(waves * window.column(3, 2)), added(squares)
@@ -561,4 +544,4 @@ def legalize_istft(builder: Pt2Legalizer) -> Results:
     size = builder.expr("length") if builder.get("length") is not None else total - start - start
     signal, weight = (builder.slice_axis(y, 1, start, size) for y in (signal, weight))
     found = (TensorValue(builder, signal) / TensorValue(builder, weight)).value
-    return [builder.squeeze(found, [0]) if single else found]
+    return builder.squeeze(found, [0]) if single else found

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import ml_dtypes
-import numpy as np
-from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
@@ -31,7 +29,8 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common import activation
-from lowerdeck.passes.legalize.common.functions import FUNCTIONS
+from lowerdeck.passes.legalize.common.functions import FUNCTIONS, KEPT, PAIRS, truncated, truth
+from lowerdeck.passes.legalize.common.promotion import Number, promoted
 from lowerdeck.passes.legalize.common.recurrent import run_steps
 from lowerdeck.passes.legalize.common.special import (
     angle_of,
@@ -46,72 +45,64 @@ from lowerdeck.passes.legalize.common.special import (
     logaddexp,
     round_at,
 )
+from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
-from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
-from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
+from lowerdeck.passes.legalize.pt2.registry import Handler, Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
-# Arithmetic
+Function: TypeAlias = "Callable[[TensorValue], TensorValue]"
+Activation: TypeAlias = "Callable[[TensorValue, Sequence[Any]], TensorValue]"
+Combination: TypeAlias = "Callable[[TensorValue, TensorValue], TensorValue]"
 
-_ARITHMETIC: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "maximum": lambda a, b: a.maximum(b),
-    "minimum": lambda a, b: a.minimum(b),
-}
+# Two operands
 
 
 def _operands(builder: Pt2Legalizer, *names: str) -> list[TensorValue]:
-    """Arguments in the type to which they are promoted."""
+    """Arguments in the type to which they are promoted; by default the first two."""
+    names = names or tuple(builder.op.schema.arguments)[:2]
     element = builder.promoted(*names)
     if not is_float(element) and is_float(builder.element()):
         element = builder.element()
     return [builder.operand(name, element) for name in names]
 
 
+def _combined(function: Combination) -> Handler:
+    """A function of operands in one type."""
+    return lambda builder: function(*_operands(builder))
+
+
+_PAIRS = pairs("""
+    mul=mul multiply=mul maximum=max minimum=min max.other=max min.other=min fmax=fmax fmin=fmin
+    remainder=mod fmod=rem heaviside=heaviside bitwise_and=and bitwise_or=or bitwise_xor=xor
+    __and__=and __or__=or __xor__=xor eq=eq ne=ne lt=lt le=le gt=gt ge=ge not_equal=ne less=lt
+    less_equal=le greater=gt greater_equal=ge
+""")
+
+legalizes.rows({name: _combined(PAIRS[function]) for name, function in _PAIRS.items()})
+
+
+@legalizes("logical_and", "logical_or", "logical_xor")
+def legalize_logic(builder: Pt2Legalizer) -> Results:
+    """Of what is not zero."""
+    return PAIRS[builder.name.removeprefix("logical_")](*map(truth, _operands(builder)))
+
+
 @legalizes("add", "sub", "rsub", "subtract")
 def legalize_sum(builder: Pt2Legalizer) -> Results:
     """self + alpha * other; Boolean sums are or."""
-    a, b = _operands(builder, "self", "other")
+    a, b = _operands(builder)
     alpha = builder.get("alpha")
     if a.element == i1:
         if builder.name != "add":
             builder.refuse("a difference of truth values", "a sum")
-        return [(a | (b & builder.operand("alpha", i1))).value]
+        return a | (b & builder.operand("alpha", i1))
     if builder.name == "rsub":
         a, b = b, a
     if alpha != 1:
         b = b * builder.operand("alpha", b.element)
-    return [(a + b if builder.name == "add" else a - b).value]
-
-
-@legalizes("mul", "multiply", "maximum", "minimum")
-def legalize_product(builder: Pt2Legalizer) -> Results:
-    """Products and extrema; those of truth values are and, or."""
-    a, b = _operands(builder, "self", "other")
-    name = "mul" if builder.name == "multiply" else builder.name
-    if a.element == i1:
-        return [(a | b if name == "maximum" else a & b).value]
-    return [_ARITHMETIC[name](a, b).value]
-
-
-@legalizes("max.other", "min.other")
-def legalize_other(builder: Pt2Legalizer) -> Results:
-    """The larger or smaller one of two tensors."""
-    a, b = _operands(builder, "self", "other")
-    return [(a.maximum(b) if builder.name == "max" else a.minimum(b)).value]
-
-
-@legalizes("fmax", "fmin")
-def legalize_fmax(builder: Pt2Legalizer) -> Results:
-    """The extremum, of which NaN is none."""
-    a, b = _operands(builder, "self", "other")
-    best = a.maximum(b) if builder.name == "fmax" else a.minimum(b)
-    if is_float(a.element):
-        best = a.ne(a).where(b, b.ne(b).where(a, best))
-    return [best.value]
+    return a + b if builder.name == "add" else a - b
 
 
 @legalizes("div", "divide", "true_divide", "floor_divide")
@@ -125,17 +116,17 @@ def legalize_quotient(builder: Pt2Legalizer) -> Results:
         element = builder.element()
     a, b = (builder.operand(name, element) for name in ("self", "other"))
     if mode is None:
-        return [(a / b).value]
+        return a / b
     if not is_float(element):
         quotient = (
             a.quotient(b)
             if mode == "floor"
             else TensorValue(builder, builder.add(core.DivOp(a.value, b.value)))
         )
-        return [quotient.value]
+        return quotient
     if mode == "floor":
-        return [_floor_quotient(a, b).value]
-    return [_truncated(a / b).value]
+        return _floor_quotient(a, b)
+    return truncated(a / b)
 
 
 def _floor_quotient(a: TensorValue, b: TensorValue) -> TensorValue:
@@ -149,18 +140,6 @@ def _floor_quotient(a: TensorValue, b: TensorValue) -> TensorValue:
     return b.eq(0).where(a / b, down)
 
 
-def _truncated(x: TensorValue) -> TensorValue:
-    return x.lt(0).where(x.ceil(), x.floor())
-
-
-@legalizes("remainder", "fmod")
-def legalize_remainder(builder: Pt2Legalizer) -> Results:
-    """With the sign of the divisor, or of the dividend."""
-    a, b = _operands(builder, "self", "other")
-    op = core.ModOp if builder.name == "remainder" else core.RemOp
-    return [builder.add(op(a.value, b.value))]
-
-
 @legalizes("pow", "float_power")
 def legalize_power(builder: Pt2Legalizer) -> Results:
     """Powers; small plain exponents are products."""
@@ -169,40 +148,18 @@ def legalize_power(builder: Pt2Legalizer) -> Results:
     a = builder.operand("self", element)
     exponent = builder.get("exponent")
     if element == i1:  # of a plain truth value
-        return [(a | (~builder.operand("exponent", i1))).value]
+        return a | (~builder.operand("exponent", i1))
     if exponent == 2:
-        return [(a * a).value]
+        return a * a
     if exponent == 0.5 and is_float(element):
-        return [apply(core.SqrtOp, a).value]
-    return [builder.add(core.PowOp(a.value, builder.operand("exponent", element).value))]
-
-
-_BITS = {"and": core.AndOp, "or": core.OrOp, "xor": core.XorOp}
-
-
-@legalizes(
-    *(f"bitwise_{name}" for name in _BITS),
-    *(f"__{name}__" for name in _BITS),
-    *(f"logical_{name}" for name in _BITS),
-)
-def legalize_bits(builder: Pt2Legalizer) -> Results:
-    """Bits, or truth values."""
-    element = builder.promoted("self", "other")
-    a, b = (builder.operand(name, element) for name in ("self", "other"))
-    if builder.name.startswith("logical"):
-        a, b = a.ne(_zero(a)), b.ne(_zero(b))
-    return [builder.add(_BITS[builder.name.strip("_").split("_")[-1]](a.value, b.value))]
-
-
-def _zero(x: TensorValue) -> TensorValue:
-    """Zero in the type of a value."""
-    return TensorValue(x.builder, np.zeros((), numpy_dtype(x.element)))
+        return apply(core.SqrtOp, a)
+    return builder.add(core.PowOp(a.value, builder.operand("exponent", element).value))
 
 
 @legalizes("bitwise_left_shift", "bitwise_right_shift", "__lshift__", "__rshift__")
 def legalize_shift(builder: Pt2Legalizer) -> Results:
     """Shifts of integers, which keep the sign to the right; too far is zero, or the sign."""
-    a, b = _operands(builder, "self", "other")
+    a, b = _operands(builder)
     if not is_integer(a.element):
         builder.refuse(f"shifts of {a.element}", "integers")
     last = bit_width(a.element) - 1
@@ -210,46 +167,20 @@ def legalize_shift(builder: Pt2Legalizer) -> Results:
     near = is_inside.where(b, b * 0 + last)
     if "left" in builder.name or builder.name == "__lshift__":
         moved = TensorValue(builder, builder.add(core.ShlOp(a.value, near.value)))
-        return [is_inside.where(moved, moved * 0).value]
+        return is_inside.where(moved, moved * 0)
     if is_unsigned(a.element):
         moved = TensorValue(builder, builder.add(core.ShrOp(a.value, near.value)))
-        return [is_inside.where(moved, moved * 0).value]
+        return is_inside.where(moved, moved * 0)
     # Of what is not negative, all kinds of shifts are one.
     size = a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(a.value))), a)
     moved = TensorValue(builder, builder.add(core.ShrOp(size.value, near.value)))
-    return [a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(moved.value))), moved).value]
+    return a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(moved.value))), moved)
 
 
 @legalizes("bitwise_not", "logical_not")
 def legalize_not(builder: Pt2Legalizer) -> Results:
     """All bits, or the truth value."""
-    x = builder.value()
-    if builder.name == "logical_not" and x.element != i1:
-        return [x.eq(_zero(x)).value]
-    return [builder.add(core.NotOp(x.value))]
-
-
-_COMPARISONS = {
-    "eq": "eq",
-    "ne": "ne",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-    "not_equal": "ne",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-}
-
-
-@legalizes(*_COMPARISONS)
-def legalize_comparison(builder: Pt2Legalizer) -> Results:
-    """Comparisons in the type to which both sides are promoted."""
-    element = builder.promoted("self", "other")
-    a, b = (builder.operand(name, element) for name in ("self", "other"))
-    return [getattr(a, _COMPARISONS[builder.name])(b).value]
+    return ~(truth(builder.value()) if builder.name == "logical_not" else builder.value())
 
 
 @legalizes("where")
@@ -260,10 +191,7 @@ def legalize_where(builder: Pt2Legalizer) -> Results:
 
         return nonzero_columns(builder, builder.input("condition"))
     a, b = _operands(builder, "self", "other")
-    condition = builder.value("condition")
-    if condition.element != i1:
-        condition = condition.ne(_zero(condition))
-    return [builder.select(condition.value, a.value, b.value)]
+    return builder.select(truth(builder.value("condition")).value, a.value, b.value)
 
 
 @legalizes("masked_fill")
@@ -271,29 +199,25 @@ def legalize_masked_fill(builder: Pt2Legalizer) -> Results:
     """Another value where a mask holds."""
     x = builder.value()
     value = builder.operand("value", x.element)
-    return [builder.select(builder.input("mask"), value.value, x.value)]
+    return builder.select(builder.input("mask"), value.value, x.value)
 
 
-@legalizes("clamp", "clip", "clamp_min", "clamp_max", "hardtanh", "relu6")
+@legalizes("clamp", "clip", "clamp_min", "clamp_max", "hardtanh")
 def legalize_clamp(builder: Pt2Legalizer) -> Results:
     """Between bounds of which each may be left out; the upper one wins."""
-    names = {"hardtanh": ("min_val", "max_val")}.get(builder.name, ("min", "max"))
-    if builder.name == "relu6":
-        return [builder.value().maximum(0).minimum(6).value]
-    given = [n for n in names if builder.has(n) and builder.get(n) is not None]
+    low, high = ("min_val", "max_val") if builder.name == "hardtanh" else ("min", "max")
+    given = [n for n in (low, high) if builder.has(n) and builder.get(n) is not None]
     element = builder.promoted("self", *given)
     x = builder.operand("self", element)
-    if names[0] in given:
-        x = x.maximum(builder.operand(names[0], element))
-    if names[1] in given:
-        x = x.minimum(builder.operand(names[1], element))
-    return [x.value]
+    x = x.maximum(builder.operand(low, element)) if low in given else x
+    return x.minimum(builder.operand(high, element)) if high in given else x
 
 
 # Functions of one operand
 
-_UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+_UNARY: Mapping[str, Function] = {
     **FUNCTIONS,
+    **{f"arc{name[1:]}": function for name, function in FUNCTIONS.items() if name[0] == "a"},
     "exp2": lambda x: _power(2.0, x),
     "erfc": erfc,
     "erfinv": erfinv,
@@ -303,21 +227,17 @@ _UNARY: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "rad2deg": lambda x: x * (180 / math.pi),
     "hardsigmoid": lambda x: (x + 3).maximum(0).minimum(6) / 6,
     "hardswish": lambda x: x * (x + 3).maximum(0).minimum(6) / 6,
+    "selu": lambda x: activation.selu(x, 1.0507009873554805, 1.6732632423543772),
     "sinc": lambda x: x.eq(0).where(x * 0 + 1, (x * math.pi).sin() / (x * math.pi)),
+    "entr": lambda x: x.eq(0).where(x * 0, x.lt(0).where(x * 0 + -math.inf, -(x * x.log()))),
+    "ndtr": lambda x: x.lt(0).where(
+        erfc(-x * math.sqrt(0.5)) * 0.5, apply(core.ErfOp, x * math.sqrt(0.5)) * 0.5 + 0.5
+    ),
 }
 
 
 def _power(base: float, x: TensorValue) -> TensorValue:
-    base_value = TensorValue.number(x.builder, base, x.element)
-    return TensorValue(x.builder, x.builder.add(core.PowOp(base_value.value, x.value)))
-
-
-@legalizes(*_UNARY, *(f"arc{name[1:]}" for name in _UNARY if name.startswith("a")))
-def legalize_unary(builder: Pt2Legalizer) -> Results:
-    """Functions of floats; those of half precision are computed in f32 and rounded once."""
-    x = builder.floating()
-    name = builder.name.replace("arc", "a", 1)
-    return [_UNARY[name](_wide(x)).cast(x.element).value]
+    return PAIRS["pow"](TensorValue.number(x.builder, base, x.element), x)
 
 
 def _wide(x: TensorValue) -> TensorValue:
@@ -325,77 +245,69 @@ def _wide(x: TensorValue) -> TensorValue:
     return x.cast(f32) if x.element in (f16, bf16) else x
 
 
-_KEPT: Mapping[str, Callable[[TensorValue], TensorValue]] = {
+def _computed(function: Activation, *names: str) -> Handler:
+    """
+    A function of a float and of numbers, the arguments `names`. Of half precision it is computed in
+    f32 and rounded once.
+    """
+
+    def handler(builder: Pt2Legalizer) -> Results:
+        x = builder.floating()
+        numbers = [None if builder.get(n) is None else builder.number(n) for n in names]
+        return function(_wide(x), numbers).cast(x.element)
+
+    return handler
+
+
+def _plain(function: Function) -> Activation:
+    return lambda x, _: function(x)
+
+
+legalizes.rows({name: _computed(_plain(function)) for name, function in _UNARY.items()})
+
+
+def _kept(function: Function) -> Handler:
+    """A function that integers have, too."""
+    return lambda builder: function(builder.value())
+
+
+def _sign(x: TensorValue) -> TensorValue:
+    """That of NaN is zero."""
+    if is_unsigned(x.element):
+        return x if x.element == i1 else x.minimum(1)
+    sign = apply(core.SignOp, x)
+    return x.eq(x).where(sign, 0) if is_float(x.element) else sign
+
+
+_KEPT: Mapping[str, Function] = {
+    **{name: function for name, function in KEPT.items() if name != "square"},
+    "fix": KEPT["trunc"],
+    "frac": lambda x: x - KEPT["trunc"](x),
     "neg": lambda x: -x,
     "negative": lambda x: -x,
     "relu": lambda x: x.maximum(0),
-    "square": lambda x: x * x,
     "positive": lambda x: x,
+    "sign": _sign,
+    "sgn": _sign,
+    "isposinf": lambda x: x.eq(math.inf) if is_float(x.element) else x.ne(x),
+    "isneginf": lambda x: x.eq(-math.inf) if is_float(x.element) else x.ne(x),
+    "signbit": lambda x: is_negative(x) if is_float(x.element) else x.lt(0),
 }
 
-
-@legalizes(*_KEPT)
-def legalize_kept(builder: Pt2Legalizer) -> Results:
-    """Functions that integers have, too; the square of a truth value is an integer."""
-    return [_KEPT[builder.name](builder.stated("self")).value]
+legalizes.rows({name: _kept(function) for name, function in _KEPT.items()})
 
 
-@legalizes("abs", "sign", "sgn")
-def legalize_sign(builder: Pt2Legalizer) -> Results:
-    """Unsigned numbers are their own size."""
-    x = builder.value()
-    if isinstance(x.element, ComplexType):
-        builder.refuse("complex numbers", "real ones")
-    if is_unsigned(x.element):
-        return [x.value if builder.name == "abs" or x.element == i1 else x.minimum(1).value]
-    if builder.name == "abs":
-        return [x.abs().value]
-    sign = builder.add(core.SignOp(x.value))
-    if is_float(x.element):  # that of NaN is zero
-        sign = builder.select(x.ne(x).value, builder.scalar(0, x.value), sign)
-    return [sign]
+@legalizes("square")
+def legalize_square(builder: Pt2Legalizer) -> Results:
+    """That of a truth value is an integer."""
+    return builder.stated() * builder.stated()
 
 
-@legalizes("floor", "ceil", "trunc", "fix", "frac", "round")
-def legalize_rounding(builder: Pt2Legalizer) -> Results:
-    """Integers stay what they are."""
-    x = builder.value()
-    if not is_float(x.element):
-        return [x.value]
-    decimals = builder.integer("decimals") if builder.has("decimals") else 0
-    match builder.name:
-        case "floor":
-            y = x.floor()
-        case "ceil":
-            y = x.ceil()
-        case "round":
-            y = round_at(x, decimals)
-        case _:
-            y = _truncated(x)
-    return [(x - y if builder.name == "frac" else y).value]
-
-
-@legalizes("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit")
-def legalize_kind(builder: Pt2Legalizer) -> Results:
-    """What kind of number it is."""
-    x = builder.value()
-    if not is_float(x.element):
-        if builder.name == "signbit":
-            return [x.lt(0).value]
-        return [x.eq(x).value if builder.name == "isfinite" else x.ne(x).value]
-    match builder.name:
-        case "isnan":
-            return [x.ne(x).value]
-        case "isinf":
-            return [x.abs().eq(math.inf).value]
-        case "isfinite":
-            return [x.abs().lt(math.inf).value]
-        case "isposinf":
-            return [x.eq(math.inf).value]
-        case "isneginf":
-            return [x.eq(-math.inf).value]
-        case _:
-            return [is_negative(x).value]
+@legalizes("round")
+def legalize_round(builder: Pt2Legalizer) -> Results:
+    """Halves to even, at a number of decimals."""
+    x, decimals = builder.value(), builder.integer("decimals") if builder.has("decimals") else 0
+    return round_at(x, decimals) if is_float(x.element) else x
 
 
 @legalizes("nan_to_num")
@@ -403,53 +315,55 @@ def legalize_nan_to_num(builder: Pt2Legalizer) -> Results:
     """Other numbers for NaN and infinities."""
     x = builder.value()
     if not is_float(x.element):
-        return [x.value]
+        return x
     limit = float(cast("Any", ml_dtypes.finfo(numpy_dtype(x.element))).max)
     y = x.ne(x).where(builder.known(builder.number("nan", 0.0), x.element), x)
     y = x.eq(math.inf).where(builder.known(builder.number("posinf", limit), x.element), y)
     low = builder.known(builder.number("neginf", -limit), x.element)
-    return [x.eq(-math.inf).where(low, y).value]
+    return x.eq(-math.inf).where(low, y)
 
 
 # Activations with parameters
 
 
+def _elu(x: TensorValue, alpha: float, scale: float, inner: float) -> TensorValue:
+    """x, or alpha * (exp(inner * x) - 1) below zero, both times a scale"""
+    return x.gt(0).where(x * scale, expm1(x.minimum(0) * inner) * (alpha * scale))
+
+
+def _within(x: TensorValue, limit: float) -> TensorValue:
+    return x.ge(-limit) & x.le(limit)
+
+
+def _rrelu(x: TensorValue, low: float, high: float, training: bool) -> TensorValue:
+    """With the mean of the slopes that it has in training."""
+    if training:
+        refuse("random numbers", "evaluation", "call model.eval()")
+    return x.gt(0).where(x, x * ((low + high) / 2))
+
+
+_ACTIVATIONS: Mapping[str, Activation] = {
+    "elu alpha scale input_scale": lambda x, n: _elu(x, *n),
+    "celu alpha": lambda x, n: x.gt(0).where(x, expm1(x.minimum(0) / n[0]) * n[0]),
+    "leaky_relu negative_slope": lambda x, n: x.gt(0).where(x, x * n[0]),
+    "softplus beta threshold": lambda x, n: activation.sharp_softplus(x, *n),
+    "hardshrink lambd": lambda x, n: _within(x, n[0]).where(x * 0, x),
+    "softshrink lambd": lambda x, n: _within(x, n[0]).where(
+        x * 0, x.gt(n[0]).where(x - n[0], x + n[0])
+    ),
+    "rrelu lower upper training": lambda x, n: _rrelu(x, *n),
+}
+"""Operators and their numbers."""
+
+for _key, _function in _ACTIVATIONS.items():
+    legalizes(_key.split()[0])(_computed(_function, *_key.split()[1:]))
+
+
 @legalizes("gelu")
 def legalize_gelu(builder: Pt2Legalizer) -> Results:
     """By the error function, or by tanh."""
-    x = builder.floating()
-    wide = _wide(x)
-    if builder.text("approximate", "none") == "tanh":
-        inner = (wide + wide * wide * wide * 0.044715) * math.sqrt(2 / math.pi)
-        y = wide * 0.5 * (apply(core.TanhOp, inner) + 1)
-    else:
-        y = wide * 0.5 * (apply(core.ErfOp, wide * math.sqrt(0.5)) + 1)
-    return [y.cast(x.element).value]
-
-
-@legalizes("elu", "selu", "celu")
-def legalize_elu(builder: Pt2Legalizer) -> Results:
-    """x, or exp(x) - 1 below zero, with factors; half precision is rounded once."""
-    x = _wide(builder.floating())
-    low = x.minimum(0)
-    if builder.name == "selu":
-        scale, alpha = 1.0507009873554805, 1.6732632423543772
-        y = x.gt(0).where(x * scale, expm1(low) * (scale * alpha))
-    elif builder.name == "celu":
-        alpha = builder.number("alpha", 1.0)
-        y = x.gt(0).where(x, expm1(low / alpha) * alpha)
-    else:
-        alpha, scale, inner = (builder.number(k, 1.0) for k in ("alpha", "scale", "input_scale"))
-        y = x.gt(0).where(x * scale, expm1(low * inner) * (alpha * scale))
-    return [y.cast(builder.element()).value]
-
-
-@legalizes("leaky_relu")
-def legalize_leaky_relu(builder: Pt2Legalizer) -> Results:
-    """x, or a fraction of it below zero; half precision is rounded once."""
-    x = _wide(builder.floating())
-    found = x.gt(0).where(x, x * builder.number("negative_slope"))
-    return [found.cast(builder.element()).value]
+    by_tanh = builder.text("approximate", "none") == "tanh"
+    return _computed(lambda x, _: activation.gelu(x, by_tanh))(builder)
 
 
 @legalizes("prelu", "_prelu_kernel")
@@ -459,29 +373,7 @@ def legalize_prelu(builder: Pt2Legalizer) -> Results:
     if builder.name == "prelu" and len(x.dims) > 1:
         count = slope.dims[0] if slope.dims else 1
         slope = slope.reshape([count, *[1] * (len(x.dims) - 2)])
-    return [x.gt(0).where(x, x * slope).value]
-
-
-@legalizes("softplus")
-def legalize_softplus(builder: Pt2Legalizer) -> Results:
-    """log(1 + exp(beta * x)) / beta, and x where that is the same."""
-    x = _wide(builder.floating())
-    beta, threshold = builder.number("beta"), builder.number("threshold")
-    scaled = x * beta
-    found = scaled.gt(threshold).where(x, activation.softplus(scaled) / beta)
-    return [found.cast(builder.element()).value]
-
-
-@legalizes("softshrink", "hardshrink")
-def legalize_shrink(builder: Pt2Legalizer) -> Results:
-    """Zero around zero; NaN stays."""
-    x = _wide(builder.floating())
-    limit = builder.number("lambd")
-    inside = x.ge(-limit) & x.le(limit)
-    kept = x
-    if builder.name == "softshrink":
-        kept = x.gt(limit).where(x - limit, x + limit)
-    return [inside.where(x * 0, kept).cast(builder.element()).value]
+    return x.gt(0).where(x, x * slope)
 
 
 @legalizes("threshold")
@@ -489,7 +381,7 @@ def legalize_threshold(builder: Pt2Legalizer) -> Results:
     """x above a threshold, else a value."""
     x = builder.value()
     value = builder.operand("value", x.element)
-    return [x.le(builder.operand("threshold", x.element)).where(value, x).value]
+    return x.le(builder.operand("threshold", x.element)).where(value, x)
 
 
 @legalizes("glu")
@@ -499,27 +391,37 @@ def legalize_glu(builder: Pt2Legalizer) -> Results:
     axis = builder.dim(default=-1)
     half = dims_of(x)[axis] // 2
     a, b = (TensorValue(builder, part) for part in builder.split(x, axis, [half, half]))
-    return [(_wide(a) * apply(core.SigmoidOp, _wide(b))).cast(builder.element()).value]
+    return (_wide(a) * apply(core.SigmoidOp, _wide(b))).cast(builder.element())
 
 
 @legalizes("logit")
 def legalize_logit(builder: Pt2Legalizer) -> Results:
-    """log(x / (1 - x)), x between eps and 1 - eps."""
+    """log(x / (1 - x)), x between eps and 1 - eps; half precision is rounded at each step."""
     x = builder.floating()
     if builder.get("eps") is not None:
-        eps = builder.number("eps")
-        x = x.clip(eps, 1 - eps)
-    return [(x / (1 - x)).log().value]
+        x = x.clip(builder.number("eps"), 1 - builder.number("eps"))
+    return activation.logit(x, 0)
 
 
 # Functions of two operands
 
 
-def _broadcast_dims(*values: TensorValue) -> tuple[Expr, ...]:
-    return broadcast([value.dims for value in values])
+def _in_floats(function: Combination) -> Handler:
+    """A function of two floats; of half precision it is computed in f32 and rounded once."""
+
+    def handler(builder: Pt2Legalizer) -> Results:
+        a, b = builder.stated("self"), builder.stated("other")
+        return function(_wide(a), _wide(b)).cast(a.element)
+
+    return handler
 
 
-_PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
+def _times_log(function: Function) -> Combination:
+    """x times the logarithm of y, zero where x is and y is a number"""
+    return lambda x, y: (x.eq(0) & y.eq(y)).where(x * 0, x * function(y))
+
+
+_OF_FLOATS: Mapping[str, Combination] = {
     "atan2": angle_of,
     "arctan2": angle_of,
     "hypot": hypot,
@@ -527,14 +429,11 @@ _PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
     "ldexp": lambda a, b: a * _power(2.0, b),
     "logaddexp": logaddexp,
     "logaddexp2": lambda a, b: logaddexp(a, b, math.log(2)),
+    "xlogy": _times_log(lambda y: y.log()),
+    "xlog1py": _times_log(log1p),
 }
 
-
-@legalizes(*_PAIRS)
-def legalize_pair(builder: Pt2Legalizer) -> Results:
-    """Functions of two floats; those of half precision are computed in f32 and rounded once."""
-    a, b = builder.stated("self"), builder.stated("other")
-    return [_PAIRS[builder.name](_wide(a), _wide(b)).cast(a.element).value]
+legalizes.rows({name: _in_floats(function) for name, function in _OF_FLOATS.items()})
 
 
 @legalizes("nextafter")
@@ -550,16 +449,10 @@ def legalize_next(builder: Pt2Legalizer) -> Results:
     step = (x.abs() * (1.25 * 2.0**-24)).maximum(2.0**-149)
     moved = y.gt(x).where(x + step, x - step).cast(f32)
     largest = (2 - 2.0**-23) * 2.0**127
-    moved = a.eq(math.inf).where(_filled(a, largest), moved)
-    moved = a.eq(-math.inf).where(_filled(a, -largest), moved)
+    moved = a.eq(math.inf).where(builder.known(largest, f32), moved)
+    moved = a.eq(-math.inf).where(builder.known(-largest, f32), moved)
     found = a.eq(b).where(b, moved)
-    return [(a.ne(a) | b.ne(b)).where(a + b, found).value]
-
-
-def _filled(x: TensorValue, number: float) -> TensorValue:
-    """A number in the type and of the shape of a value."""
-    like = TensorValue.number(x.builder, number, x.element)
-    return like.broadcast(x.dims)
+    return (a.ne(a) | b.ne(b)).where(a + b, found)
 
 
 @legalizes("lerp")
@@ -567,8 +460,7 @@ def legalize_lerp(builder: Pt2Legalizer) -> Results:
     """Between two tensors."""
     a, b, w = (_wide(builder.stated(name)) for name in ("self", "end", "weight"))
     near = a + w * (b - a)
-    found = w.abs().lt(0.5).where(near, b - (b - a) * (1 - w))
-    return [found.cast(builder.element()).value]
+    return w.abs().lt(0.5).where(near, b - (b - a) * (1 - w)).cast(builder.element())
 
 
 @legalizes("addcmul", "addcdiv")
@@ -576,8 +468,7 @@ def legalize_addc(builder: Pt2Legalizer) -> Results:
     """self + value * product or quotient"""
     x, a, b = (_wide(builder.stated(name)) for name in ("self", "tensor1", "tensor2"))
     term = a * b if builder.name == "addcmul" else a / b
-    found = x + term * builder.operand("value", x.element)
-    return [found.cast(builder.element()).value]
+    return (x + term * builder.operand("value", x.element)).cast(builder.element())
 
 
 @legalizes("special_i0", "i0", "special_i0e")
@@ -587,14 +478,14 @@ def legalize_bessel(builder: Pt2Legalizer) -> Results:
     if x.element == f64:
         builder.refuse("f64", "f32")
     scaled = builder.name.endswith("e")
-    return [bessel_i0(x.cast(f32), scaled=scaled).cast(x.element).value]
+    return bessel_i0(x.cast(f32), scaled=scaled).cast(x.element)
 
 
 @legalizes("gcd", "lcm")
 def legalize_divisor(builder: Pt2Legalizer) -> Results:
     """The greatest common divisor by Euclid's steps, of which there are at most 92."""
-    a, b = _operands(builder, "self", "other")
-    dims = _broadcast_dims(a, b)
+    a, b = _operands(builder)
+    dims = broadcast([a.dims, b.dims])
 
     def step(inner: Pt2Legalizer, number: Expr, state: tuple[TensorValue, ...]) -> Any:
         del number
@@ -608,10 +499,10 @@ def legalize_divisor(builder: Pt2Legalizer) -> Results:
     found = TensorValue(builder, run_steps(builder, Expr.const(_STEPS), sides, step)[0][0])
     found = found if is_unsigned(found.element) else found.abs()
     if builder.name == "gcd":
-        return [found.value]
+        return found
     quotient = TensorValue(builder, builder.add(core.DivOp(sides[0], found.maximum(1).value)))
     product_ = quotient * b
-    return [(product_ if is_unsigned(found.element) else product_.abs()).value]
+    return product_ if is_unsigned(found.element) else product_.abs()
 
 
 _STEPS = 92
@@ -621,40 +512,25 @@ _STEPS = 92
 _WORD = 32
 
 
-@legalizes(
-    "clone",
-    "alias",
-    "detach",
-    "lift_fresh_copy",
-    "lift_fresh",
-    "contiguous",
-    "resolve_conj",
-    "resolve_neg",
-    "lift",
-    "cpu",
-    "_to_cpu",
-    "pin_memory",
-)
+@legalizes("clone", "alias", "detach", "lift", "lift_fresh", "lift_fresh_copy", "contiguous")
+@legalizes("resolve_conj", "resolve_neg", "cpu", "_to_cpu", "pin_memory")
 def legalize_identity(builder: Pt2Legalizer) -> Results:
     """The value itself."""
-    return [builder.input()]
+    return builder.input()
 
 
 @legalizes("_to_copy", "to", "type_as")
 def legalize_cast(builder: Pt2Legalizer) -> Results:
     """Another type of elements; truth values are what is not zero."""
-    return [converted(builder, builder.input())]
+    return converted(builder, builder.input())
 
 
 def converted(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
     """A value in the type that the file states."""
-    y = TensorValue.of(builder, x)
-    if builder.element() == i1 and y.element != i1:
-        return y.ne(_zero(y)).value
-    if isinstance(y.element, ComplexType):
-        builder.refuse("complex numbers", "real ones")
     target = builder.element()
-    if is_float(y.element) and is_integer(target) and bit_width(target) < _WORD:
+    if target == i1:
+        return truth(TensorValue.of(builder, x)).value
+    if is_float(element_type(x)) and is_integer(target) and bit_width(target) < _WORD:
         x = builder.cast(x, i32)  # narrow integers are the low bits of a word
     return builder.cast(x, target)
 
@@ -663,7 +539,7 @@ def converted(builder: Pt2Legalizer, x: SSAValue) -> SSAValue:
 def legalize_copy(builder: Pt2Legalizer) -> Results:
     """The elements of the source, in the type and shape of `self`."""
     source = converted(builder, builder.input("src"))
-    return [builder.broadcast(source, dims_of(builder.input()))]
+    return builder.broadcast(source, dims_of(builder.input()))
 
 
 @legalizes("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout")
@@ -676,22 +552,12 @@ def legalize_dropout(builder: Pt2Legalizer) -> Results:
 
 # Symbols
 
-_SYMBOLIC: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+_SYMBOLIC: Mapping[str, Combination] = {
+    **{name: PAIRS[name] for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}_": PAIRS[name] for name in ("and", "or")},
+    **{f"sym_{name}": PAIRS[name] for name in ("max", "min")},
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
-    "eq": lambda a, b: a.eq(b),
-    "ne": lambda a, b: a.ne(b),
-    "lt": lambda a, b: a.lt(b),
-    "le": lambda a, b: a.le(b),
-    "gt": lambda a, b: a.gt(b),
-    "ge": lambda a, b: a.ge(b),
-    "and_": lambda a, b: a & b,
-    "or_": lambda a, b: a | b,
-    "sym_max": lambda a, b: a.maximum(b),
-    "sym_min": lambda a, b: a.minimum(b),
     "truediv": lambda a, b: a.cast(f64) / b.cast(f64),
     "pow": lambda a, b: _symbolic_power(a, b),
 }
@@ -705,8 +571,7 @@ def _symbolic_power(a: TensorValue, b: TensorValue) -> TensorValue:
         for _ in range(count):
             found = found * a
         return found
-    power = core.PowOp(a.cast(f64).value, b.cast(f64).value)
-    return TensorValue(a.builder, a.builder.add(power))
+    return PAIRS["pow"](a.cast(f64), b.cast(f64))
 
 
 _MOST_FACTORS = 8
@@ -724,20 +589,17 @@ def legalize_symbolic(builder: Pt2Legalizer) -> Results:
     )
     element = i1 if has_bool else f64 if has_float else i64
     a, b = (builder.operand(key, element) for key in ("a", "b"))
-    return [_SYMBOLIC[name](a, b).value]
+    return _SYMBOLIC[name](a, b)
 
 
-@legalizes("torch.sym_not", "_operator.neg", "_operator.pos", "torch.sym_float")
-def legalize_symbolic_not(builder: Pt2Legalizer) -> Results:
-    """The opposite, the number itself, or it as a float."""
-    a = TensorValue.of(builder, builder.input("a"))
-    match builder.op.op_type:
-        case "_operator.pos":
-            return [a.value]
-        case "torch.sym_float":
-            return [a.cast(f64).value]
-        case _:
-            return [(~a if a.element == i1 else -a).value]
+legalizes.rows(
+    {
+        "torch.sym_not": lambda builder: ~builder.value("a"),
+        "torch.sym_float": lambda builder: builder.value("a").cast(f64),
+        "_operator.neg": lambda builder: -builder.value("a"),
+        "_operator.pos": lambda builder: builder.value("a"),
+    }
+)
 
 
 @legalizes("math.trunc", "math.floor", "math.ceil", "torch.sym_int")
@@ -746,9 +608,9 @@ def legalize_symbolic_rounding(builder: Pt2Legalizer) -> Results:
     x = TensorValue.of(builder, builder.input("x" if builder.has("x") else "a"))
     name = builder.op.op_type.split(".")[1]
     if is_float(x.element):
-        x = x.floor() if name == "floor" else x.ceil() if name == "ceil" else _truncated(x)
+        x = KEPT[name if name in ("floor", "ceil") else "trunc"](x)
     found = size_of(builder, x.cast(i64).value, "a size")
-    return [TensorValue.dim(builder, found).value]
+    return TensorValue.dim(builder, found)
 
 
 @legalizes("torch.sym_ite")
@@ -756,14 +618,14 @@ def legalize_symbolic_choice(builder: Pt2Legalizer) -> Results:
     """One of two numbers."""
     element = promoted([builder.get(key) for key in ("t", "f")])
     chosen, other = (builder.operand(key, element) for key in ("t", "f"))
-    return [builder.operand("b", i1).where(chosen, other).value]
+    return builder.operand("b", i1).where(chosen, other)
 
 
 @legalizes("torch.sym_sum")
 def legalize_symbolic_sum(builder: Pt2Legalizer) -> Results:
     """The sum of sizes."""
     terms = builder.exprs_of("args")
-    return [TensorValue.dim(builder, sum(terms, Expr.const(0))).value]
+    return TensorValue.dim(builder, sum(terms, Expr.const(0)))
 
 
 @legalizes("sym_size", "sym_numel")
@@ -771,24 +633,23 @@ def legalize_size(builder: Pt2Legalizer) -> Results:
     """A size, as an integer."""
     x = builder.input()
     if builder.name == "sym_numel":
-        return [TensorValue.dim(builder, product(dims_of(x))).value]
-    return [TensorValue.dim(builder, dims_of(x)[builder.dim()]).value]
+        return TensorValue.dim(builder, product(dims_of(x)))
+    return TensorValue.dim(builder, dims_of(x)[builder.dim()])
 
 
 @legalizes("_shape_as_tensor")
 def legalize_shape(builder: Pt2Legalizer) -> Results:
     """All sizes, as a vector."""
-    return [builder.dims(dims_of(builder.input()))]
+    return builder.dims(dims_of(builder.input()))
 
 
 @legalizes("is_nonzero")
 def legalize_truth(builder: Pt2Legalizer) -> Results:
     """Whether the only element is not zero."""
-    x = builder.value().reshape([])
-    return [x.ne(_zero(x)).value]
+    return truth(builder.value().reshape([]))
 
 
 @legalizes("_local_scalar_dense", "item")
 def legalize_item(builder: Pt2Legalizer) -> Results:
     """The only element."""
-    return [builder.cast(builder.reshape(builder.input(), []), builder.element())]
+    return builder.cast(builder.reshape(builder.input(), []), builder.element())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import ErfOp, SqrtOp
+from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import (
     broadcast,
@@ -27,13 +27,12 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
 from lowerdeck.passes.legalize.common.functions import close_to
 from lowerdeck.passes.legalize.common.movement import concat
-from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.reduction import mean, norm
 from lowerdeck.passes.legalize.common.selection import one_hot
-from lowerdeck.passes.legalize.common.special import apply, erfc, log1p
+from lowerdeck.passes.legalize.common.special import apply, log1p
 from lowerdeck.passes.legalize.common.unique import unique
-from lowerdeck.passes.legalize.pt2.applied import aten
+from lowerdeck.passes.legalize.pt2.applied import aten, torch_value
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
-from lowerdeck.passes.legalize.pt2.reduction import norm
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -42,9 +41,7 @@ from lowerdeck.passes.legalize.tf1.applied import applied
 
 def _torch(builder: Pt2Legalizer, target: str, **arguments: Any) -> TensorValue:
     """What an overload gives whose only result has the type of this op's."""
-    (found,) = aten(builder, target, [builder.element()], **arguments)
-    assert found is not None
-    return TensorValue(builder, found)
+    return torch_value(builder, target, builder.element(), **arguments)
 
 
 # Elements
@@ -58,7 +55,7 @@ def legalize_one_hot(builder: Pt2Legalizer) -> Results:
     if count == -1:
         largest = x.reshape([product(x.dims)]).reduce("max", [0])
         count = size_of(builder, (largest + 1).value, "the number of classes")
-    return [one_hot(x, count, len(x.dims)).cast(i64).value]
+    return one_hot(x, count, len(x.dims)).cast(i64)
 
 
 @legalizes("isclose")
@@ -66,41 +63,7 @@ def legalize_close(builder: Pt2Legalizer) -> Results:
     """Equal, or finite and no further apart than rtol * other + atol."""
     a, b = builder.value(), builder.value("other")
     bounds = builder.number("rtol"), builder.number("atol")
-    return [close_to(a, b, *bounds, equal_nan=builder.flag("equal_nan")).value]
-
-
-@legalizes("xlogy", "special_xlog1py")
-def legalize_xlogy(builder: Pt2Legalizer) -> Results:
-    """x log(y) or x log(1 + y), zero where x is."""
-    x, y = builder.stated(), builder.stated("other")
-    log = y.log() if builder.name == "xlogy" else log1p(y)
-    zero = builder.known(0, x.element)
-    found = (x.eq(0) & y.eq(y)).where(zero, x * log)
-    return [found.value]
-
-
-@legalizes("heaviside")
-def legalize_heaviside(builder: Pt2Legalizer) -> Results:
-    """Zero below zero and for NaN, one above, and a value there."""
-    x, there = builder.value(), builder.value("values")
-    zero, one = (builder.known(k, x.element) for k in (0, 1))
-    return [x.eq(zero).where(there, x.gt(zero).where(one, zero)).value]
-
-
-_SPECIAL: Mapping[str, Callable[[TensorValue], TensorValue]] = {
-    "special_entr": lambda x: x.eq(0).where(
-        x * 0, x.lt(0).where(x * 0 + -math.inf, -(x * x.log()))
-    ),
-    "special_ndtr": lambda x: x.lt(0).where(
-        erfc(-x * math.sqrt(0.5)) * 0.5, apply(ErfOp, x * math.sqrt(0.5)) * 0.5 + 0.5
-    ),
-}
-
-
-@legalizes(*_SPECIAL)
-def legalize_special(builder: Pt2Legalizer) -> Results:
-    """Functions of one number."""
-    return [_SPECIAL[builder.op.op_type.split(".")[1]](builder.floating()).value]
+    return close_to(a, b, *bounds, equal_nan=builder.flag("equal_nan"))
 
 
 @legalizes("equal", "allclose")
@@ -114,16 +77,7 @@ def legalize_equality(builder: Pt2Legalizer) -> Results:
         found = close_to(a, b, *bounds, equal_nan=builder.flag("equal_nan"))
     else:
         found = a.eq(b)
-    return [found.reduce("min", list(range(len(a.dims)))).value]
-
-
-@legalizes("rrelu")
-def legalize_rrelu(builder: Pt2Legalizer) -> Results:
-    """The mean of what it is in training."""
-    if builder.flag("training"):
-        builder.refuse("random numbers", "evaluation", "call model.eval()")
-    x, slope = builder.value(), (builder.number("lower") + builder.number("upper")) / 2
-    return [x.gt(0).where(x, x * slope).value]
+    return found.reduce("min", list(range(len(a.dims))))
 
 
 @legalizes("_addmm_activation", "_add_relu")
@@ -133,8 +87,8 @@ def legalize_activated(builder: Pt2Legalizer) -> Results:
     target = "addmm.default" if builder.name == "_addmm_activation" else "add.Tensor"
     found = _torch(builder, target, **{name: builder.get(name) for name in names})
     if builder.has("use_gelu") and builder.flag("use_gelu"):
-        return [_torch(builder, "gelu.default", self=found.value).value]
-    return [found.maximum(0).value]
+        return _torch(builder, "gelu.default", self=found.value)
+    return found.maximum(0)
 
 
 # Losses
@@ -150,8 +104,8 @@ def _reduced(builder: Pt2Legalizer, loss: TensorValue) -> Results:
     kind = _reduction(builder)
     axes = list(range(len(loss.dims)))
     if kind == 0:
-        return [loss.value]
-    return [mean(builder, loss.value, axes, False) if kind == 1 else loss.reduce("sum", axes).value]
+        return loss
+    return mean(builder, loss.value, axes, False) if kind == 1 else loss.reduce("sum", axes).value
 
 
 def _huber(gap: TensorValue, limit: float) -> TensorValue:
@@ -273,7 +227,7 @@ def legalize_window(builder: Pt2Legalizer) -> Results:
     values = np.ones(count)
     if count > 1:
         values = _WINDOWS[name](np.arange(count) * (2 * np.pi / steps), a, b)
-    return [builder.tensor(values.astype(numpy_dtype(builder.element())))]
+    return builder.tensor(values.astype(numpy_dtype(builder.element())))
 
 
 # Neighbors
@@ -297,7 +251,7 @@ def legalize_difference(builder: Pt2Legalizer) -> Results:
     for _ in range(builder.integer("n")):
         near, far = _neighbors(builder, x, axis)
         x = (far.ne(near) if far.element == i1 else far - near).value
-    return [x]
+    return x
 
 
 @legalizes("trapezoid", "trapz", "cumulative_trapezoid")
@@ -315,8 +269,8 @@ def legalize_trapezoid(builder: Pt2Legalizer) -> Results:
     else:
         area = area * builder.number("dx")
     if builder.name == "cumulative_trapezoid":
-        return [_torch(builder, "cumsum.default", self=area.value, dim=axis).value]
-    return [area.reduce("sum", [axis]).value]
+        return _torch(builder, "cumsum.default", self=area.value, dim=axis)
+    return area.reduce("sum", [axis])
 
 
 # Matrices
@@ -343,7 +297,7 @@ def legalize_solved(builder: Pt2Legalizer) -> Results:
     found = applied(builder, _SOLVED[builder.name], x)
     if builder.name == "logdet":
         sign, size = (TensorValue(builder, one) for one in found)
-        return [sign.lt(0).where(size * math.nan, size).value]
+        return sign.lt(0).where(size * math.nan, size)
     if builder.has("upper") and builder.flag("upper"):
         rank = rank_of(x)
         found = [builder.transpose(found[0], [*range(rank - 2), rank - 1, rank - 2])]
@@ -375,7 +329,7 @@ def legalize_solve(builder: Pt2Legalizer) -> Results:
         lower = builder.flag("upper") != left
         (found,) = applied(builder, "MatrixTriangularSolve", a, b, lower=lower)
     found = turned(found)
-    return [builder.squeeze(found, [rank_of(found) - 1]) if is_vector else found]
+    return builder.squeeze(found, [rank_of(found) - 1]) if is_vector else found
 
 
 @legalizes("cholesky_solve", "cholesky_inverse")
@@ -394,13 +348,13 @@ def legalize_cholesky_solve(builder: Pt2Legalizer) -> Results:
         (factor, False), (other, True)
     ):  # fmt: skip
         (b,) = applied(builder, "MatrixTriangularSolve", matrix, b, lower=not is_upper)
-    return [b]
+    return b
 
 
 @legalizes("linalg_svdvals")
 def legalize_singular_values(builder: Pt2Legalizer) -> Results:
     """In descending order."""
-    return [singular_values(builder, builder.value("A")).cast(builder.element()).value]
+    return singular_values(builder, builder.value("A")).cast(builder.element())
 
 
 @legalizes("linalg_tensorinv")
@@ -410,7 +364,7 @@ def legalize_tensor_inverse(builder: Pt2Legalizer) -> Results:
     rows, columns = dims_of(x)[:ind], dims_of(x)[ind:]
     flat = builder.reshape(x, [product(rows), product(columns)])
     (found,) = applied(builder, "MatrixInverse", flat)
-    return [builder.reshape(found, [*columns, *rows])]
+    return builder.reshape(found, [*columns, *rows])
 
 
 @legalizes("combinations")
@@ -422,7 +376,7 @@ def legalize_combinations(builder: Pt2Legalizer) -> Results:
     make = combinations_with_replacement if builder.flag("with_replacement") else combinations
     chosen = list(make(range(count), builder.integer("r")))
     rows = np.array(chosen, np.int64).reshape(len(chosen), builder.integer("r"))
-    return [builder.add(GatherOp(x, builder.tensor(rows), 0))]
+    return builder.add(GatherOp(x, builder.tensor(rows), 0))
 
 
 @legalizes("diagflat")
@@ -430,7 +384,7 @@ def legalize_diagflat(builder: Pt2Legalizer) -> Results:
     """A matrix with all elements on a diagonal."""
     x = builder.input()
     flat = builder.reshape(x, [product(dims_of(x))])
-    return [_torch(builder, "diag_embed.default", self=flat, offset=builder.get("offset")).value]
+    return _torch(builder, "diag_embed.default", self=flat, offset=builder.get("offset"))
 
 
 @legalizes("fill_diagonal")
@@ -444,7 +398,7 @@ def legalize_fill_diagonal(builder: Pt2Legalizer) -> Results:
     on = rows[0].eq(rows[1])
     for row in rows[2:]:
         on = on & rows[0].eq(row)
-    return [on.where(builder.operand("fill_value", x.element), x).value]
+    return on.where(builder.operand("fill_value", x.element), x)
 
 
 @legalizes("norm_except_dim", "_weight_norm", "_weight_norm_interface")
@@ -456,32 +410,30 @@ def legalize_weight_norm(builder: Pt2Legalizer) -> Results:
     order = float(builder.number("pow")) if builder.has("pow") else 2.0
     size = norm(v.abs(), axes, axis != -1, order)
     if builder.name == "norm_except_dim":
-        return [size.value]
+        return size
     g = builder.value("g")
     return [(v * (g / size)).value, size.value][: len(builder.op.results)]
 
 
-@legalizes("linalg_norm", "linalg_matrix_norm", "frobenius_norm")
-def legalize_any_norm(builder: Pt2Legalizer) -> Results:
+@legalizes("norm", "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm", "frobenius_norm")
+def legalize_norm(builder: Pt2Legalizer) -> Results:
     """Norms of vectors, and those of matrices that are sums or sizes."""
     x = builder.stated().abs()
-    rank = len(x.dims)
-    order = builder.get("ord") if builder.has("ord") else None
-    dims = builder.get("dim")
-    if isinstance(dims, int):
-        dims = [dims]
+    rank, name = len(x.dims), "p" if builder.has("p") else "ord" if builder.has("ord") else ""
+    order = builder.get(name) if name else None
+    order = order if order is None or isinstance(order, str) else builder.number(name)
+    axes = builder.axes_of("dim", rank) if builder.has("dim") else list(range(rank))
+    keep = builder.has("keepdim") and builder.flag("keepdim")
     is_matrix = builder.name == "linalg_matrix_norm" or (
-        order is not None and (rank == 2 if dims is None else len(dims) == 2)
+        builder.name == "linalg_norm" and order is not None and len(axes) == 2
     )
-    axes = list(range(rank)) if dims is None or dims == [] else builder.axes(dims, rank)
-    keep = builder.flag("keepdim")
     if not is_matrix or order == "fro":
-        return [norm(x, axes, keep, 2.0 if order in (None, "fro") else float(order)).value]
+        return norm(x, axes, keep, 2.0 if order in (None, "fro") else float(order))
     if order in (2, -2, "nuc") and sorted(axes) == [rank - 2, rank - 1]:
         values = singular_values(builder, builder.stated()).cast(x.element)
         kind = {"nuc": "sum", 2: "max"}.get(order, "min")
         found = values.reduce(kind, [rank - 2])
-        return [found.reshape([*found.dims, 1, 1]).value if keep else found.value]
+        return found.reshape([*found.dims, 1, 1]).value if keep else found.value
     order = float(order) if isinstance(order, int | float) else 0.0
     if abs(order) not in (1.0, math.inf) or len(axes) != 2:
         builder.refuse(
@@ -490,7 +442,7 @@ def legalize_any_norm(builder: Pt2Legalizer) -> Results:
     summed, other = axes if abs(order) == 1 else axes[::-1]
     total = x.reduce("sum", [summed], True)
     total = total.reduce("max" if order > 0 else "min", [other], True)
-    return [total.value if keep else builder.squeeze(total.value, axes)]
+    return total.value if keep else builder.squeeze(total.value, axes)
 
 
 @legalizes("pdist", "_pdist_forward")
@@ -504,7 +456,7 @@ def legalize_all_distances(builder: Pt2Legalizer) -> Results:
         TensorValue(builder, builder.add(GatherOp(x, builder.tensor(places[:, k]), 0)))
         for k in (0, 1)
     )
-    return [norm((a - b).abs(), [1], False, float(builder.number("p"))).value]
+    return norm((a - b).abs(), [1], False, float(builder.number("p")))
 
 
 @legalizes("renorm")
@@ -514,7 +466,7 @@ def legalize_renorm(builder: Pt2Legalizer) -> Results:
     axes = [k for k in range(len(x.dims)) if k != axis]
     size = norm(x.abs(), axes, True, float(builder.number("p")))
     most = float(builder.number("maxnorm"))
-    return [size.gt(most).where(x * (most / (size + 1e-7)), x).value]
+    return size.gt(most).where(x * (most / (size + 1e-7)), x)
 
 
 @legalizes("linalg_vander", "vander")
@@ -527,7 +479,7 @@ def legalize_vander(builder: Pt2Legalizer) -> Results:
         number = TensorValue.dim(builder, number.dims[0] - 1) - number
     wide = builder.unsqueeze(x.value, [len(x.dims)])
     power = number.cast(x.element).value
-    return [_torch(builder, "pow.Tensor_Tensor", self=wide, exponent=power).value]
+    return _torch(builder, "pow.Tensor_Tensor", self=wide, exponent=power)
 
 
 @legalizes("linalg_vecdot", "vdot")
@@ -536,7 +488,7 @@ def legalize_vecdot(builder: Pt2Legalizer) -> Results:
     names = ("x", "y") if builder.has("x") else ("self", "other")
     found = builder.stated(names[0]) * builder.stated(names[1])
     axis = builder.integer("dim") if builder.has("dim") else 0
-    return [found.reduce("sum", [builder.axis(axis, len(found.dims))]).value]
+    return found.reduce("sum", [builder.axis(axis, len(found.dims))])
 
 
 @legalizes("cov", "corrcoef")
@@ -557,7 +509,7 @@ def legalize_covariance(builder: Pt2Legalizer) -> Results:
         sizes = apply(SqrtOp, (rest * rest).reduce("sum", [1]) / (count - 1.0))
         found = found / sizes.column(2, 0) / sizes.column(2, 1)
         found = found.clip(-1.0, 1.0)
-    return [builder.reshape(found.value, []) if rank_of(builder.input()) < 2 else found.value]
+    return builder.reshape(found.value, []) if rank_of(builder.input()) < 2 else found.value
 
 
 @legalizes("affine_grid_generator")
@@ -581,7 +533,7 @@ def legalize_affine_grid(builder: Pt2Legalizer) -> Results:
     grid = builder.broadcast(grid, [batch, product(space), rank + 1])
     turned = builder.transpose(theta, [0, 2, 1])
     found = _torch(builder, "bmm.default", self=grid, mat2=turned)
-    return [builder.reshape(found.value, [batch, *space, rank])]
+    return builder.reshape(found.value, [batch, *space, rank])
 
 
 # Counting
@@ -600,7 +552,7 @@ def legalize_bincount(builder: Pt2Legalizer) -> Results:
     else:
         values = builder.cast(builder.input("weights"), builder.element())
     zeros = builder.broadcast(builder.scalar(0, values), [count])
-    return [builder.add(ScatterElementsOp(zeros, x.value, values, 0, "add"))]
+    return builder.add(ScatterElementsOp(zeros, x.value, values, 0, "add"))
 
 
 @legalizes("histc")
@@ -619,7 +571,7 @@ def legalize_histogram(builder: Pt2Legalizer) -> Results:
     place = place.minimum(bins - 1)
     zeros = builder.broadcast(builder.scalar(0, x.value), [bins])
     ones = inside.cast(x.element).value
-    return [builder.add(ScatterElementsOp(zeros, place.value, ones, 0, "add"))]
+    return builder.add(ScatterElementsOp(zeros, place.value, ones, 0, "add"))
 
 
 @legalizes("_unique", "_unique2", "unique_dim")
@@ -647,17 +599,12 @@ def legalize_unique_consecutive(builder: Pt2Legalizer) -> Results:
     near, far = _neighbors(builder, flat, 0)
     first = builder.broadcast(builder.scalar(True, i1), [1])
     starts = concat(builder, [first, far.ne(near).value], 0)
-    (values,) = aten(builder, "masked_select.default", [element_type(x)], self=flat, mask=starts)
-    (number,) = aten(builder, "cumsum.default", [i64], self=starts, dim=0)
-    (places,) = aten(builder, "nonzero.default", [i64], self=starts)
-    assert values is not None
-    assert number is not None
-    assert places is not None
-    places = builder.reshape(places, [dims_of(values)[0]])
+    values = torch_value(builder, "masked_select.default", element_type(x), self=flat, mask=starts)
+    number = torch_value(builder, "cumsum.default", i64, self=starts, dim=0)
+    places = torch_value(builder, "nonzero.default", i64, self=starts).reshape(values.dims)
     end = builder.reshape(builder.dims([count], []), [1])
-    near, far = _neighbors(builder, concat(builder, [places, end], 0), 0)
-    inverse = (TensorValue(builder, number) - 1).reshape(dims_of(x))
-    return [values, inverse.value, (far - near).value]
+    near, far = _neighbors(builder, concat(builder, [places.value, end], 0), 0)
+    return [values, (number - 1).reshape(dims_of(x)), far - near]
 
 
 # Movement
@@ -670,7 +617,7 @@ def legalize_column_stack(builder: Pt2Legalizer) -> Results:
         builder.reshape(value, [product(dims_of(value)), 1]) if rank_of(value) < 2 else value
         for value in builder.inputs("tensors")
     ]
-    return [concat(builder, [builder.cast(value, builder.element()) for value in values], 1)]
+    return concat(builder, [builder.cast(value, builder.element()) for value in values], 1)
 
 
 @legalizes("hsplit.int", "vsplit.int", "dsplit.int", "hsplit.array", "vsplit.array", "dsplit.array")
@@ -699,16 +646,14 @@ def legalize_rot90(builder: Pt2Legalizer) -> Results:
     order = list(range(rank_of(x)))
     if turns % 2:
         order[first], order[second] = second, first
-    return [builder.transpose(x, order)]
+    return builder.transpose(x, order)
 
 
 @legalizes("nonzero_numpy")
 def legalize_nonzero_numpy(builder: Pt2Legalizer) -> Results:
     """The places of what is not zero, a vector for each dimension."""
-    (found,) = aten(builder, "nonzero.default", [i64], self=builder.input())
-    assert found is not None
-    count = len(builder.op.results)
-    return [builder.squeeze(builder.slice_axis(found, 1, k, 1), [1]) for k in range(count)]
+    found = torch_value(builder, "nonzero.default", i64, self=builder.input())
+    return [found.pick(1, k) for k in range(len(builder.op.results))]
 
 
 # Attention
@@ -794,4 +739,4 @@ def legalize_encoder_layer(builder: Pt2Legalizer) -> Results:
         y = TensorValue(builder, part(normalized(x, number) if before else x))
         x = (TensorValue(builder, x) + y).value
         x = x if before else normalized(x, number)
-    return [x]
+    return x

@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.pt2.ops import Pt2Op
-from lowerdeck.passes.legalize.common.walk import StructuredWalk
+from lowerdeck.passes.legalize.common.walk import StructuredWalk, listed
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.pt2.complex import complex_values, is_complex
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -35,11 +35,11 @@ from lowerdeck.passes.legalize.pt2.support import next_step
 def core_values(op: Pt2Op, builder: Pt2Legalizer) -> list[SSAValue | None]:
     """What takes the place of the results of an op; RefusalError if it has no form in `core`."""
     if is_complex(builder):
-        return list(complex_values(builder))
+        return complex_values(builder)
     handler = handler_of(op.op_type)
     if handler is None:
         raise RefusalError(f"no legalization for {op.op_type}; {next_step(op.op_type)}")
-    values = list(handler(builder))
+    values = listed(handler(builder))
     if op.is_in_place and values[0] is not None:
         into = op.operands[0]
         value = builder.cast(values[0], element_type(into))

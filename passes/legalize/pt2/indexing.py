@@ -26,11 +26,11 @@ from lowerdeck.dialects.core.types import (
     ui8,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.promotion import promoted_elements
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.onnx.applied import applied
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.movement import scattered_rows
-from lowerdeck.passes.legalize.pt2.promotion import promoted_elements
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -51,7 +51,7 @@ def nonzero_columns(builder: Pt2Legalizer, x: SSAValue) -> list[SSAValue]:
 @legalizes("nonzero", "argwhere")
 def legalize_nonzero(builder: Pt2Legalizer) -> Results:
     """The places of what is not zero, a row for each."""
-    return [builder.transpose(nonzero(builder, builder.input()), [1, 0])]
+    return builder.transpose(nonzero(builder, builder.input()), [1, 0])
 
 
 @legalizes("masked_select")
@@ -61,19 +61,19 @@ def legalize_masked_select(builder: Pt2Legalizer) -> Results:
     dims = broadcast([dims_of(x), dims_of(mask)])
     x, mask = builder.broadcast(x, dims), builder.broadcast(mask, dims)
     places = builder.transpose(nonzero(builder, mask), [1, 0])
-    return [builder.add(GatherNdOp(x, places))]
+    return builder.add(GatherNdOp(x, places))
 
 
 @legalizes("index_select", "embedding")
 def legalize_index_select(builder: Pt2Legalizer) -> Results:
     """Rows along a dimension."""
     if builder.name == "embedding":
-        return [builder.add(GatherOp(builder.input("weight"), builder.input("indices"), 0))]
+        return builder.add(GatherOp(builder.input("weight"), builder.input("indices"), 0))
     x, index = builder.input(), builder.input("index")
     if not rank_of(x):
-        return [x]
+        return x
     index = builder.reshape(index, [product(dims_of(index))])
-    return [builder.add(GatherOp(x, index, builder.dim()))]
+    return builder.add(GatherOp(x, index, builder.dim()))
 
 
 @legalizes("gather", "take_along_dim")
@@ -85,7 +85,7 @@ def legalize_gather(builder: Pt2Legalizer) -> Results:
         if builder.get("dim") is None:
             flat = builder.reshape(x, [product(dims_of(x))])
             index = builder.reshape(index, [product(dims_of(index))])
-            return [builder.add(GatherOp(flat, wrapped(builder, index, dims_of(flat)[0]).value, 0))]
+            return builder.add(GatherOp(flat, wrapped(builder, index, dims_of(flat)[0]).value, 0))
         axis = builder.dim()
         lead = [list(dims_of(v)) for v in (x, index)]
         lead[0][axis] = lead[1][axis] = Expr.const(1)
@@ -94,10 +94,10 @@ def legalize_gather(builder: Pt2Legalizer) -> Results:
         wide[0][axis], wide[1][axis] = dims_of(x)[axis], dims_of(index)[axis]
         x, index = builder.broadcast(x, wide[0]), builder.broadcast(index, wide[1])
         index = wrapped(builder, index, dims_of(x)[axis]).value
-        return [builder.add(GatherElementsOp(x, index, axis))]
+        return builder.add(GatherElementsOp(x, index, axis))
     if not rank_of(x):
-        return [builder.broadcast(x, dims_of(index))]
-    return [builder.add(GatherElementsOp(x, index, builder.dim()))]
+        return builder.broadcast(x, dims_of(index))
+    return builder.add(GatherElementsOp(x, index, builder.dim()))
 
 
 @legalizes("take")
@@ -106,7 +106,7 @@ def legalize_take(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     flat = builder.reshape(x, [product(dims_of(x))])
     index = wrapped(builder, builder.input("index"), dims_of(flat)[0])
-    return [builder.add(GatherOp(flat, index.value, 0))]
+    return builder.add(GatherOp(flat, index.value, 0))
 
 
 # Several index tensors
@@ -160,7 +160,7 @@ def legalize_index(builder: Pt2Legalizer) -> Results:
         found = builder.add(GatherOp(moved, index, 0))
     else:
         found = builder.add(GatherNdOp(moved, places.index.value))
-    return [builder.transpose(found, places.result_order(rank_of(found)))]
+    return builder.transpose(found, places.result_order(rank_of(found)))
 
 
 @legalizes("index_put", "_unsafe_index_put")
@@ -180,7 +180,7 @@ def legalize_index_put(builder: Pt2Legalizer) -> Results:
     if reduction == "add" and element_type(x) == i1:
         reduction = "max"
     result = builder.add(ScatterNdOp(moved, places.index.value, updates, reduction))
-    return [builder.transpose(result, [places.order.index(k) for k in range(rank_of(x))])]
+    return builder.transpose(result, [places.order.index(k) for k in range(rank_of(x))])
 
 
 # Along a dimension
@@ -210,9 +210,9 @@ def legalize_scatter(builder: Pt2Legalizer) -> Results:
     kind = builder.text("reduce") if builder.has("reduce") else ""
     kind = "sum" if builder.name == "scatter_add" else kind
     if kind == "mean" or (builder.has("include_self") and not builder.flag("include_self")):
-        return [_excluding(builder, x, index, source, axis, kind)]
+        return _excluding(builder, x, index, source, axis, kind)
     reduction = _REDUCTIONS[kind] if kind else "none"
-    return [builder.add(ScatterElementsOp(x, index, source, axis, reduction))]
+    return builder.add(ScatterElementsOp(x, index, source, axis, reduction))
 
 
 def _excluding(
@@ -263,7 +263,7 @@ def legalize_rows(builder: Pt2Legalizer) -> Results:
         found = builder.add(ScatterElementsOp(rows, wide.value, scaled.value, axis, "add"))
     else:
         found = scattered_rows(builder, rows, source, axis, places)
-    return [found if rows is x else builder.reshape(found, [])]
+    return found if rows is x else builder.reshape(found, [])
 
 
 @legalizes("put")
@@ -276,7 +276,7 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
     add = "max" if element_type(x) == i1 else "add"
     reduction = add if builder.flag("accumulate") else "none"
     result = builder.add(ScatterElementsOp(flat, places.value, source, 0, reduction))
-    return [builder.reshape(result, dims_of(x))]
+    return builder.reshape(result, dims_of(x))
 
 
 @legalizes("searchsorted", "bucketize")
@@ -301,7 +301,7 @@ def legalize_search(builder: Pt2Legalizer) -> Results:
     else:
         row = borders
     below = ~wide.lt(row) if right else ~wide.le(row)
-    return [below.cast(i64).reduce("sum", [rank]).cast(builder.element()).value]
+    return below.cast(i64).reduce("sum", [rank]).cast(builder.element())
 
 
 @legalizes("isin")
@@ -311,7 +311,7 @@ def legalize_isin(builder: Pt2Legalizer) -> Results:
     element = promoted_elements(x.element, others.element)
     x, flat = x.cast(element), others.cast(element).reshape([product(others.dims)])
     found = x.reshape([*x.dims, 1]).eq(flat).reduce("max", [len(x.dims)])
-    return [(~found if builder.flag("invert") else found).value]
+    return ~found if builder.flag("invert") else found
 
 
 @legalizes("repeat_interleave.Tensor", "repeat_interleave.self_Tensor")
@@ -323,13 +323,13 @@ def legalize_repeat(builder: Pt2Legalizer) -> Results:
     place = TensorValue.iota(builder, count).reshape([count, 1])
     index = ends.le(place).cast(i64).reduce("sum", [1])
     if not builder.has("self"):
-        return [index.cast(builder.element()).value]
+        return index.cast(builder.element())
     x = builder.input()
     if builder.get("dim") is None:
         x, axis = builder.reshape(x, [product(dims_of(x))]), 0
     else:
         axis = builder.dim()
-    return [builder.add(GatherOp(x, index.value, axis))]
+    return builder.add(GatherOp(x, index.value, axis))
 
 
 @legalizes("max_unpool2d", "max_unpool3d")
@@ -342,7 +342,7 @@ def legalize_unpool(builder: Pt2Legalizer) -> Results:
     zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
     x, index = builder.reshape(x, flat), builder.reshape(index, flat)
     found = builder.add(ScatterElementsOp(zeros, index, x, len(lead)))
-    return [builder.reshape(found, [*lead, *size])]
+    return builder.reshape(found, [*lead, *size])
 
 
 @legalizes("masked_scatter")
@@ -357,7 +357,7 @@ def legalize_masked_scatter(builder: Pt2Legalizer) -> Results:
     number = TensorValue(builder, builder.add(CumulativeOp("sum", flags, 0))) - 1
     number = number.maximum(0).minimum(TensorValue.dim(builder, dims_of(source)[0] - 1))
     values = builder.reshape(builder.add(GatherOp(source, number.value, 0)), dims)
-    return [builder.select(mask, values, x)]
+    return builder.select(mask, values, x)
 
 
 @legalizes("index_reduce")
@@ -369,8 +369,8 @@ def legalize_index_reduce(builder: Pt2Legalizer) -> Results:
     wide = index.cast(i64).column(rank_of(x), axis).broadcast(dims_of(source))
     kind = builder.text("reduce")
     if kind == "mean" or not builder.flag("include_self"):
-        return [_excluding(builder, x, wide.value, source, axis, kind)]
-    return [builder.add(ScatterElementsOp(x, wide.value, source, axis, _REDUCTIONS[kind]))]
+        return _excluding(builder, x, wide.value, source, axis, kind)
+    return builder.add(ScatterElementsOp(x, wide.value, source, axis, _REDUCTIONS[kind]))
 
 
 @legalizes("torchvision.nms")
@@ -387,7 +387,7 @@ def legalize_suppression(builder: Pt2Legalizer) -> Results:
         builder.reshape(count, [1]),
         builder.reshape(limit, [1]),
     )[0]
-    return [builder.squeeze(builder.slice_axis(found, 1, 2, 1), [1])]
+    return builder.squeeze(builder.slice_axis(found, 1, 2, 1), [1])
 
 
 @legalizes("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")

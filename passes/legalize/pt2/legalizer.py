@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.dialects.pt2.ops import Pt2Op
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
-from lowerdeck.passes.legalize.pt2.promotion import Number, promoted
+from lowerdeck.passes.legalize.common.promotion import Number, promoted
 from lowerdeck.passes.legalize.pt2.registry import plain_name
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 
@@ -30,6 +33,17 @@ class Pt2Legalizer(ArgumentsLegalizer):
     def overload(self) -> str:
         """The overload."""
         return self.op.op_type.split(".")[2]
+
+    # Images
+
+    def batched(self, x: SSAValue, rank: int) -> tuple[SSAValue, Callable[..., list[SSAValue]]]:
+        """
+        A tensor with the batch as first of `rank` dimensions, and what takes it away from results
+        if there was none.
+        """
+        if rank_of(x) == rank:
+            return x, lambda *results: list(results)
+        return self.unsqueeze(x, [0]), lambda *results: [self.squeeze(r, [0]) for r in results]
 
     # Promotion
 

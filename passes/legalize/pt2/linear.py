@@ -8,15 +8,21 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
-from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, i1, i32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.linear import cross, einsum, matmul, transposed_convolution
+from lowerdeck.passes.legalize.common.linear import (
+    convolution,
+    cross,
+    einsum,
+    matmul,
+    transposed_convolution,
+)
 from lowerdeck.passes.legalize.common.special import apply
+from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, broadcast_values
 from lowerdeck.passes.legalize.tf1.applied import applied
 
 
@@ -33,31 +39,37 @@ def _optional(builder: Pt2Legalizer, name: str) -> SSAValue | None:
 # Convolutions
 
 
-@legalizes("convolution", "_convolution", "_convolution_mode", *(f"conv{k}d" for k in (1, 2, 3)))
+@legalizes("convolution", "_convolution", "_convolution_mode")
+@legalizes(*(f"conv{kind}{k}d" for kind in ("", "_transpose") for k in (1, 2, 3)))
 def legalize_convolution(builder: Pt2Legalizer) -> Results:
-    """Images with or without a batch; `same` puts the odd cell at the end."""
+    """
+    Images with or without a batch; `same` puts the odd cell at the end. Weights of transposed
+    convolutions are [in, out / groups, ...].
+    """
     x, weight = _in_result(builder, "input", "weight")
-    bias = _optional(builder, "bias")
-    rank = rank_of(weight) - 2
-    single = rank_of(x) == rank + 1
-    x = builder.unsqueeze(x, [0]) if single else x
-    if builder.flag("transposed") if builder.has("transposed") else False:
-        found = _transposed(builder, x, weight, bias, rank, "output_padding")
-    else:
-        dilation = builder.ints_of("dilation", rank)
-        begin, end = _padding(builder, weight, dilation, rank)
-        op = ConvOp(
-            x,
-            weight,
-            bias,
-            strides=builder.ints_of("stride", rank),
-            dilations=dilation,
-            pads_begin=begin,
-            pads_end=end,
-            groups=builder.integer("groups"),
+    bias, rank = _optional(builder, "bias"), rank_of(weight) - 2
+    x, back = builder.batched(x, rank + 2)
+    strides, dilations = (builder.ints_of(name, rank) for name in ("stride", "dilation"))
+    groups = builder.integer("groups")
+    if "transpose" in builder.name or (builder.has("transposed") and builder.flag("transposed")):
+        padding, more = (builder.ints_of(name, rank) for name in ("padding", "output_padding"))
+        return back(
+            transposed_convolution(
+                builder,
+                x,
+                weight,
+                bias,
+                strides=strides,
+                dilations=dilations,
+                pads_begin=padding,
+                pads_end=padding,
+                output_padding=more,
+                groups=groups,
+            )
         )
-        found = builder.add(op)
-    return [builder.squeeze(found, [0]) if single else found]
+    begin, end = _padding(builder, weight, dilations, rank)
+    window = Window(dims_of(weight)[2:], strides, dilations, begin, end, [Expr.const(0)] * rank)
+    return back(convolution(builder, x, weight, bias, window, groups))
 
 
 def _padding(
@@ -74,41 +86,6 @@ def _padding(
     return begin, [total - half for total, half in zip(totals, begin, strict=True)]
 
 
-def _transposed(
-    builder: Pt2Legalizer,
-    x: SSAValue,
-    weight: SSAValue,
-    bias: SSAValue | None,
-    rank: int,
-    extra: str,
-) -> SSAValue:
-    padding = builder.ints_of("padding", rank)
-    return transposed_convolution(
-        builder,
-        x,
-        weight,
-        bias,
-        strides=builder.ints_of("stride", rank),
-        dilations=builder.ints_of("dilation", rank),
-        pads_begin=padding,
-        pads_end=padding,
-        output_padding=builder.ints_of(extra, rank),
-        groups=builder.integer("groups"),
-    )
-
-
-@legalizes(*(f"conv_transpose{k}d" for k in (1, 2, 3)))
-def legalize_transposed(builder: Pt2Legalizer) -> Results:
-    """Weights are [in, out / groups, ...]."""
-    x, weight = _in_result(builder, "input", "weight")
-    rank = rank_of(weight) - 2
-    single = rank_of(x) == rank + 1
-    x = builder.unsqueeze(x, [0]) if single else x
-    bias = _optional(builder, "bias")
-    found = _transposed(builder, x, weight, bias, rank, "output_padding")
-    return [builder.squeeze(found, [0]) if single else found]
-
-
 # Products
 
 
@@ -119,7 +96,7 @@ def legalize_linear(builder: Pt2Legalizer) -> Results:
     bias = _optional(builder, "bias")
     order = list(range(rank_of(weight)))[::-1]
     found = TensorValue(builder, matmul(builder, x, builder.transpose(weight, order)))
-    return [found.value if bias is None else (found + TensorValue.of(builder, bias)).value]
+    return found.value if bias is None else (found + TensorValue.of(builder, bias)).value
 
 
 _PAIRS = {
@@ -135,7 +112,7 @@ _PAIRS = {
 def legalize_product(builder: Pt2Legalizer) -> Results:
     """Products of matrices, batches of them, and vectors."""
     a, b = _in_result(builder, *_PAIRS[builder.name])
-    return [matmul(builder, a, b)]
+    return matmul(builder, a, b)
 
 
 @legalizes("addmm", "addmv", "baddbmm", "addr", "addbmm")
@@ -152,10 +129,10 @@ def legalize_sum_of_product(builder: Pt2Legalizer) -> Results:
     alpha, beta = builder.get("alpha"), builder.get("beta")
     found = found if alpha == 1 else found * builder.operand("alpha", element)
     if beta == 0:
-        return [found.value]
+        return found
     x = TensorValue.of(builder, builder.cast(builder.input(), element))
     x = x if beta == 1 else x * builder.operand("beta", element)
-    return [(found + x).value]
+    return found + x
 
 
 @legalizes("_grouped_mm", "transformers.grouped_mm_fallback", "_int_mm")
@@ -163,7 +140,7 @@ def legalize_grouped(builder: Pt2Legalizer) -> Results:
     """Groups of consecutive rows, each times a matrix of its own; `offs` is where they end."""
     if builder.name == "_int_mm":
         a, b = (builder.cast(builder.input(name), i32) for name in ("self", "mat2"))
-        return [matmul(builder, a, b)]
+        return matmul(builder, a, b)
     names = ("self", "mat2") if builder.has("mat2") else ("input", "weight")
     x, weight = _in_result(builder, *names)
     offs = builder.optional("offs")
@@ -178,7 +155,7 @@ def legalize_grouped(builder: Pt2Legalizer) -> Results:
     rows = TensorValue(builder, x).reshape([1, count, width])
     zero = TensorValue.number(builder, 0, rows.element)
     kept = mask.reshape([groups, count, 1]).where(rows, zero)
-    return [TensorValue(builder, matmul(builder, kept.value, weight)).reduce("sum", [0]).value]
+    return TensorValue(builder, matmul(builder, kept.value, weight)).reduce("sum", [0])
 
 
 @legalizes("outer", "ger", "inner", "kron")
@@ -188,12 +165,12 @@ def legalize_outer(builder: Pt2Legalizer) -> Results:
     a, b = _in_result(builder, *names)
     if builder.name == "inner":
         if not rank_of(a) or not rank_of(b):
-            return [(TensorValue.of(builder, a) * TensorValue.of(builder, b)).value]
+            return TensorValue.of(builder, a) * TensorValue.of(builder, b)
         left, right = "abcdefgh"[: rank_of(a) - 1], "ijklmnop"[: rank_of(b) - 1]
-        return [einsum(builder, f"{left}z,{right}z->{left}{right}", [a, b])]
+        return einsum(builder, f"{left}z,{right}z->{left}{right}", [a, b])
     if builder.has("vec2"):
         a, b = builder.unsqueeze(a, [1]), builder.unsqueeze(b, [0])
-        return [(TensorValue.of(builder, a) * TensorValue.of(builder, b)).value]
+        return TensorValue.of(builder, a) * TensorValue.of(builder, b)
     rank = max(rank_of(a), rank_of(b))
     a = builder.unsqueeze(a, list(range(rank - rank_of(a))))
     b = builder.unsqueeze(b, list(range(rank - rank_of(b))))
@@ -202,14 +179,14 @@ def legalize_outer(builder: Pt2Legalizer) -> Results:
     right = [size for dim in dims_of(b) for size in (ones, dim)]
     wide = TensorValue.of(builder, a).reshape(left) * TensorValue.of(builder, b).reshape(right)
     dims = [m * n for m, n in zip(dims_of(a), dims_of(b), strict=True)]
-    return [wide.reshape(dims).value]
+    return wide.reshape(dims)
 
 
 @legalizes("einsum")
 def legalize_einsum(builder: Pt2Legalizer) -> Results:
     """Sums of products by labels."""
     values = [builder.cast(value, builder.element()) for value in builder.inputs("tensors")]
-    return [einsum(builder, builder.text("equation").replace(" ", ""), values)]
+    return einsum(builder, builder.text("equation").replace(" ", ""), values)
 
 
 @legalizes("bilinear")
@@ -218,7 +195,7 @@ def legalize_bilinear(builder: Pt2Legalizer) -> Results:
     a, weight, b = _in_result(builder, "input1", "weight", "input2")
     found = TensorValue(builder, einsum(builder, "...i,oij,...j->...o", [a, weight, b]))
     bias = _optional(builder, "bias")
-    return [found.value if bias is None else (found + TensorValue.of(builder, bias)).value]
+    return found.value if bias is None else (found + TensorValue.of(builder, bias)).value
 
 
 @legalizes("_trilinear")
@@ -232,7 +209,7 @@ def legalize_trilinear(builder: Pt2Legalizer) -> Results:
         values.append(TensorValue.of(builder, value))
     total = values[0] * values[1] * values[2]
     summed = builder.get("sumdim")
-    return [total.reduce("sum", sorted(summed)).value if summed else total.value]
+    return total.reduce("sum", sorted(summed)).value if summed else total.value
 
 
 @legalizes("tensordot")
@@ -249,7 +226,7 @@ def legalize_tensordot(builder: Pt2Legalizer) -> Results:
     kept = [c for k, c in enumerate(left) if k not in firsts]
     kept += [c for k, c in enumerate(right) if k not in seconds]
     equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
-    return [einsum(builder, equation, [a, b])]
+    return einsum(builder, equation, [a, b])
 
 
 @legalizes("linalg_multi_dot", "chain_matmul")
@@ -261,7 +238,7 @@ def legalize_chain(builder: Pt2Legalizer) -> Results:
     ]
     for value in rest:
         first = matmul(builder, first, value)
-    return [first]
+    return first
 
 
 @legalizes("matrix_power", "linalg_matrix_power")
@@ -274,7 +251,7 @@ def legalize_matrix_power(builder: Pt2Legalizer) -> Results:
     if count == 0:
         row = TensorValue.iota(builder, side)
         eye = row.column(2, 0).eq(row.column(2, 1)).cast(element_type(x))
-        return [builder.broadcast(eye.value, dims_of(x))]
+        return builder.broadcast(eye.value, dims_of(x))
     if count < 0:
         (x,), count = applied(builder, "MatrixInverse", x), -count
     found: SSAValue | None = None
@@ -284,7 +261,7 @@ def legalize_matrix_power(builder: Pt2Legalizer) -> Results:
         count >>= 1
         x = matmul(builder, x, x) if count else x
     assert found is not None
-    return [found]
+    return found
 
 
 _MOST_FACTORS = 64
@@ -293,13 +270,13 @@ _MOST_FACTORS = 64
 @legalizes("cross", "linalg_cross")
 def legalize_cross(builder: Pt2Legalizer) -> Results:
     """The cross product of vectors of three."""
-    a, b = builder.stated("self"), builder.stated("other")
+    a, b = broadcast_values(builder.stated("self"), builder.stated("other"))
     rank = len(a.dims)
     if builder.get("dim") is None:
         axis = next(k for k, dim in enumerate(a.dims) if dim == 3)
     else:
         axis = builder.axis(builder.integer("dim"), rank)
-    return [cross(a, b, axis).value]
+    return cross(a, b, axis)
 
 
 # Attention
@@ -345,7 +322,7 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
     scores = scores * scale
     if mask is None:
         weights = builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1))
-        return [matmul(builder, weights, v)]
+        return matmul(builder, weights, v)
     if TensorValue(builder, mask).element == i1:
         zero, low = (builder.scalar(number, element) for number in (0.0, -math.inf))
         mask = builder.select(mask, zero, low)
@@ -354,7 +331,7 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
     hidden = scores.eq(-math.inf).reduce("min", [last], keep_dims=True)
     weights = builder.add(SoftmaxOp(scores.value, last))
     weights = builder.select(hidden.value, builder.scalar(0, weights), weights)
-    return [matmul(builder, weights, v)]
+    return matmul(builder, weights, v)
 
 
 def _swapped(rank: int) -> list[int]:

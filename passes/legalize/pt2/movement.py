@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -30,8 +31,9 @@ from lowerdeck.passes.legalize.common.movement import (
     sliced,
     tile,
 )
+from lowerdeck.passes.legalize.common.promotion import promoted
+from lowerdeck.passes.legalize.onnx.applied import applied as applied_onnx
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
-from lowerdeck.passes.legalize.pt2.promotion import promoted
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, is_nonnegative
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
@@ -60,13 +62,13 @@ def legalize_view(builder: Pt2Legalizer) -> Results:
     """Another shape."""
     x = builder.input()
     shape = builder.exprs_of("shape" if builder.name == "reshape" else "size")
-    return [builder.reshape(x, resolved(builder, dims_of(x), shape))]
+    return builder.reshape(x, resolved(builder, dims_of(x), shape))
 
 
 @legalizes("view_as", "reshape_as")
 def legalize_view_as(builder: Pt2Legalizer) -> Results:
     """The shape of another tensor."""
-    return [builder.reshape(builder.input(), dims_of(builder.input("other")))]
+    return builder.reshape(builder.input(), dims_of(builder.input("other")))
 
 
 @legalizes("expand", "expand_as", "broadcast_to")
@@ -74,11 +76,11 @@ def legalize_expand(builder: Pt2Legalizer) -> Results:
     """Dimensions of one repeated; -1 stands for the old size."""
     x = builder.input()
     if builder.name == "expand_as":
-        return [builder.broadcast(x, dims_of(builder.input("other")))]
+        return builder.broadcast(x, dims_of(builder.input("other")))
     sizes = builder.exprs_of("size")
     old = [Expr.const(1)] * (len(sizes) - rank_of(x)) + list(dims_of(x))
     dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
-    return [builder.broadcast(x, dims)]
+    return builder.broadcast(x, dims)
 
 
 @legalizes("flatten", "ravel")
@@ -87,9 +89,9 @@ def legalize_flatten(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     dims = dims_of(x)
     if builder.name == "ravel" or not dims:
-        return [builder.reshape(x, [product(dims)])]
+        return builder.reshape(x, [product(dims)])
     first, last = (builder.axis(builder.integer(n), len(dims)) for n in ("start_dim", "end_dim"))
-    return [builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])]
+    return builder.reshape(x, [*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]])
 
 
 @legalizes("unflatten")
@@ -98,14 +100,14 @@ def legalize_unflatten(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     dims, axis = dims_of(x), builder.dim()
     sizes = resolved(builder, [dims[axis]], builder.exprs_of("sizes"))
-    return [builder.reshape(x, [*dims[:axis], *sizes, *dims[axis + 1 :]])]
+    return builder.reshape(x, [*dims[:axis], *sizes, *dims[axis + 1 :]])
 
 
 @legalizes("unsqueeze")
 def legalize_unsqueeze(builder: Pt2Legalizer) -> Results:
     """A new dimension of one."""
     x = builder.input()
-    return [builder.unsqueeze(x, [builder.axis(builder.integer("dim"), rank_of(x) + 1)])]
+    return builder.unsqueeze(x, [builder.axis(builder.integer("dim"), rank_of(x) + 1)])
 
 
 @legalizes("squeeze")
@@ -114,7 +116,15 @@ def legalize_squeeze(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     dims = dims_of(x)
     axes = builder.axes_of("dim", len(dims)) if builder.has("dim") else list(range(len(dims)))
-    return [builder.squeeze(x, [axis for axis in axes if dims[axis] == 1])]
+    return builder.squeeze(x, [axis for axis in axes if dims[axis] == 1])
+
+
+def _with_dims(builder: Pt2Legalizer, x: SSAValue, least: int) -> SSAValue:
+    """Dimensions of one where there are too few: the third is the last one, others come first."""
+    dims = list(dims_of(x))
+    while len(dims) < least:
+        dims = [*dims, Expr.const(1)] if len(dims) == 2 else [Expr.const(1), *dims]
+    return builder.reshape(x, dims)
 
 
 @legalizes("atleast_1d", "atleast_2d", "atleast_3d")
@@ -122,33 +132,18 @@ def legalize_atleast(builder: Pt2Legalizer) -> Results:
     """Dimensions of one where there are too few."""
     if not isinstance(builder.get("self") if builder.has("self") else None, SSAValue):
         builder.refuse("a list of tensors", "one tensor")
-    x = builder.input()
-    dims = list(dims_of(x))
-    count = int(builder.name[-2])
-    while len(dims) < count:
-        dims = [*dims, Expr.const(1)] if len(dims) == 2 else [Expr.const(1), *dims]
-    return [builder.reshape(x, dims)]
+    return _with_dims(builder, builder.input(), int(builder.name[-2]))
 
 
-@legalizes(
-    "permute",
-    "transpose",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "mT",
-    "mH",
-    "numpy_T",
-    "movedim",
-    "moveaxis",
-)
+@legalizes("permute", "transpose", "swapaxes", "swapdims", "t", "mT", "mH", "numpy_T")
+@legalizes("movedim", "moveaxis")
 def legalize_permute(builder: Pt2Legalizer) -> Results:
     """Dimensions in another order."""
     x = builder.input()
     rank = rank_of(x)
     order = list(range(rank))
     if not rank:
-        return [x]
+        return x
     match builder.name:
         case "permute":
             order = builder.axes(builder.ints_of("dims"), rank)
@@ -168,16 +163,15 @@ def legalize_permute(builder: Pt2Legalizer) -> Results:
             keys = ("dim0", "dim1") if builder.has("dim0") else ("axis0", "axis1")
             a, b = (builder.axis(builder.integer(key), rank) for key in keys)
             order[a], order[b] = order[b], order[a]
-    return [builder.transpose(x, order)]
+    return builder.transpose(x, order)
 
 
 # Parts
 
 
-def _bounds(builder: Pt2Legalizer, dim: Expr) -> tuple[Expr, Expr]:
+def _bounds(builder: Pt2Legalizer) -> tuple[Expr, Expr]:
     start = Expr.const(0) if builder.get("start") is None else builder.expr("start")
     end = Expr.const(UNBOUNDED) if builder.get("end") is None else builder.expr("end")
-    del dim
     return start, end
 
 
@@ -185,8 +179,8 @@ def _bounds(builder: Pt2Legalizer, dim: Expr) -> tuple[Expr, Expr]:
 def legalize_slice(builder: Pt2Legalizer) -> Results:
     """Bounds are clamped; negative ones count from the end."""
     x, axis = builder.input(), builder.dim()
-    start, end = _bounds(builder, dims_of(x)[axis])
-    return [sliced(builder, x, [axis], [start], [end], [builder.expr("step")])]
+    start, end = _bounds(builder)
+    return sliced(builder, x, [axis], [start], [end], [builder.expr("step")])
 
 
 @legalizes("narrow")
@@ -194,7 +188,7 @@ def legalize_narrow(builder: Pt2Legalizer) -> Results:
     """A number of elements from a place on."""
     x, axis = builder.input(), builder.dim()
     start = _place(builder, builder.expr("start"), dims_of(x)[axis])
-    return [builder.slice_axis(x, axis, start, builder.expr("length"))]
+    return builder.slice_axis(x, axis, start, builder.expr("length"))
 
 
 def _place(builder: Pt2Legalizer, index: Expr, dim: Expr) -> Expr:
@@ -210,7 +204,7 @@ def legalize_select(builder: Pt2Legalizer) -> Results:
     """One position of a dimension, which goes."""
     x, axis = builder.input(), builder.dim()
     place = _place(builder, builder.expr("index"), dims_of(x)[axis])
-    return [builder.squeeze(builder.slice_axis(x, axis, place, 1), [axis])]
+    return builder.squeeze(builder.slice_axis(x, axis, place, 1), [axis])
 
 
 def scattered_rows(
@@ -233,7 +227,7 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
         first, count = _place(builder, builder.expr("index"), dim), Expr.const(1)
         source, step = builder.unsqueeze(source, [axis]), Expr.const(1)
     else:
-        start, end = _bounds(builder, dim)
+        start, end = _bounds(builder)
         step = builder.expr("step")
         numbers = TensorValue.iota(builder, dim)
         cut = sliced(builder, numbers.value, [0], [start], [end], [step])
@@ -242,26 +236,18 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
         dims[axis] = count
         source = builder.broadcast(source, dims)
         if count == dim:
-            return [source]
+            return source
         places = TensorValue.of(builder, cut)
-        return [scattered_rows(builder, x, source, axis, places)]
+        return scattered_rows(builder, x, source, axis, places)
     places = TensorValue.iota(builder, count) * TensorValue.dim(builder, step)
     places = places + TensorValue.dim(builder, first)
     dims = list(dims_of(x))
     dims[axis] = count
-    return [scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)]
+    return scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)
 
 
-@legalizes(
-    "split",
-    "split_with_sizes",
-    "unsafe_split",
-    "unsafe_split_with_sizes",
-    "chunk",
-    "unsafe_chunk",
-    "tensor_split",
-    "unbind",
-)
+@legalizes("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
+@legalizes("chunk", "unsafe_chunk", "tensor_split", "unbind")
 def legalize_split(builder: Pt2Legalizer) -> Results:
     """Consecutive parts."""
     x, axis = builder.input(), builder.dim()
@@ -307,7 +293,7 @@ def legalize_flip(builder: Pt2Legalizer) -> Results:
     given = builder.ints_of("dims") if fixed is None and dims else []
     for axis in fixed or builder.axes(given, len(dims)):
         starts[axis], steps[axis] = dims[axis] - 1, Expr.const(-1)
-    return [builder.slice(x, starts, dims, steps)]
+    return builder.slice(x, starts, dims, steps)
 
 
 @legalizes("roll")
@@ -320,10 +306,10 @@ def legalize_roll(builder: Pt2Legalizer) -> Results:
         builder.refuse(f"{len(shifts)} shifts along {len(axes)} dimensions", "one each")
     if not axes:
         flat = builder.reshape(x, [product(dims)])
-        return [builder.reshape(rolled(builder, flat, 0, shifts[0]), dims)]
+        return builder.reshape(rolled(builder, flat, 0, shifts[0]), dims)
     for shift, axis in zip(shifts, builder.axes(builder.ints_of("dims"), len(dims)), strict=True):
         x = rolled(builder, x, axis, shift)
-    return [x]
+    return x
 
 
 # Joins
@@ -337,7 +323,7 @@ def legalize_cat(builder: Pt2Legalizer) -> Results:
     rank = max(map(rank_of, values))
     kept = [v for v in values if rank_of(v) == rank or dims_of(v) != (Expr.const(0),)]
     axis = builder.axis(builder.integer("dim"), rank)
-    return [concat(builder, [builder.cast(value, element) for value in kept], axis)]
+    return concat(builder, [builder.cast(value, element) for value in kept], axis)
 
 
 @legalizes("stack")
@@ -345,22 +331,17 @@ def legalize_stack(builder: Pt2Legalizer) -> Results:
     """Tensors along a new dimension."""
     values = [builder.cast(value, builder.element()) for value in builder.inputs("tensors")]
     axis = builder.axis(builder.integer("dim"), rank_of(values[0]) + 1)
-    return [concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)]
+    return concat(builder, [builder.unsqueeze(value, [axis]) for value in values], axis)
 
 
 @legalizes("hstack", "vstack", "row_stack", "dstack")
 def legalize_stacks(builder: Pt2Legalizer) -> Results:
     """Joins along the second, first or third dimension."""
-    values = builder.inputs("tensors")
     least = {"hstack": 1, "dstack": 3}.get(builder.name, 2)
-    wide: list[SSAValue] = []
-    for value in values:
-        dims = list(dims_of(value))
-        while len(dims) < least:
-            dims = [*dims, Expr.const(1)] if len(dims) == 2 else [Expr.const(1), *dims]
-        wide.append(builder.cast(builder.reshape(value, dims), builder.element()))
+    values = [_with_dims(builder, value, least) for value in builder.inputs("tensors")]
+    wide = [builder.cast(value, builder.element()) for value in values]
     axis = {"hstack": min(1, rank_of(wide[0]) - 1), "dstack": 2}.get(builder.name, 0)
-    return [concat(builder, wide, axis)]
+    return concat(builder, wide, axis)
 
 
 @legalizes("sum_to_size")
@@ -369,7 +350,7 @@ def legalize_sum_to_size(builder: Pt2Legalizer) -> Results:
     x, sizes = builder.value(), builder.exprs_of("size")
     lead = len(x.dims) - len(sizes)
     axes = [k for k, dim in enumerate(x.dims) if k < lead or (sizes[k - lead] == 1 and dim != 1)]
-    return [x.reduce("sum", axes).reshape(sizes).value if axes else x.value]
+    return x.reduce("sum", axes).reshape(sizes).value if axes else x.value
 
 
 @legalizes("repeat", "tile")
@@ -379,7 +360,7 @@ def legalize_repeat(builder: Pt2Legalizer) -> Results:
     repeats = builder.exprs_of("repeats" if builder.name == "repeat" else "dims")
     repeats = [Expr.const(1)] * (rank_of(x) - len(repeats)) + repeats
     x = builder.unsqueeze(x, list(range(len(repeats) - rank_of(x))))
-    return [tile(builder, x, repeats)]
+    return tile(builder, x, repeats)
 
 
 @legalizes("repeat_interleave.self_int")
@@ -394,7 +375,7 @@ def legalize_repeat_interleave(builder: Pt2Legalizer) -> Results:
     wide = builder.unsqueeze(x, [axis + 1])
     wide = builder.broadcast(wide, [*dims[: axis + 1], count, *dims[axis + 1 :]])
     dims[axis] = dims[axis] * count
-    return [builder.reshape(wide, dims)]
+    return builder.reshape(wide, dims)
 
 
 @legalizes("meshgrid", "broadcast_tensors", "cartesian_prod")
@@ -421,7 +402,7 @@ def legalize_meshgrid(builder: Pt2Legalizer) -> Results:
         return results
     rank = len(values)
     columns = [builder.unsqueeze(r, [rank]) for r in results]
-    return [builder.reshape(concat(builder, columns, rank), [product(sizes), rank])]
+    return builder.reshape(concat(builder, columns, rank), [product(sizes), rank])
 
 
 # Padding
@@ -443,9 +424,9 @@ def legalize_pad(builder: Pt2Legalizer) -> Results:
     begin, end = _spread(builder, rank_of(x), "pad")
     if mode != "constant":
         name = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
-        return [_surrounded(builder, x, begin, end, name)]
+        return _surrounded(builder, x, begin, end, name)
     value = builder.number("value", 0)
-    return [pad(builder, x, begin, end, builder.scalar(value, x))]
+    return pad(builder, x, begin, end, builder.scalar(value, x))
 
 
 @legalizes(*(f"{mode}_pad{k}d" for mode in ("reflection", "replication") for k in (1, 2, 3)))
@@ -454,7 +435,7 @@ def legalize_edge_pad(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     begin, end = _spread(builder, rank_of(x), "padding")
     mode = "reflect" if builder.name.startswith("reflection") else "edge"
-    return [_surrounded(builder, x, begin, end, mode)]
+    return _surrounded(builder, x, begin, end, mode)
 
 
 def _surrounded(
@@ -481,7 +462,7 @@ def legalize_triangle(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     place, k = diagonals(builder, x), builder.integer("diagonal")
     kept = place.le(k) if builder.name == "tril" else place.ge(k)
-    return [builder.select(kept.value, x, builder.scalar(0, x))]
+    return builder.select(kept.value, x, builder.scalar(0, x))
 
 
 @legalizes("diagonal", "diag", "trace")
@@ -490,7 +471,7 @@ def legalize_diagonal(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     rank = rank_of(x)
     if builder.name == "diag" and rank == 1:
-        return [embedded(builder, x, builder.integer("diagonal"), 0, 1)]
+        return embedded(builder, x, builder.integer("diagonal"), 0, 1)
     offset, first, second = 0, 0, 1
     if builder.name == "diagonal":
         first, second = (builder.axis(builder.integer(n), rank) for n in ("dim1", "dim2"))
@@ -500,7 +481,7 @@ def legalize_diagonal(builder: Pt2Legalizer) -> Results:
     found = diagonal(builder, x, offset, first, second)
     if builder.name == "trace":
         found = builder.reduce("sum", builder.cast(found, builder.element()), [0])
-    return [found]
+    return found
 
 
 def _diagonal_places(
@@ -535,7 +516,7 @@ def legalize_diagonal_scatter(builder: Pt2Legalizer) -> Results:
     rank = rank_of(source)
     rows = builder.transpose(source, [rank - 1, *range(rank - 1)])
     result = builder.add(ScatterNdOp(moved, places.value, rows))
-    return [builder.transpose(result, [order.index(k) for k in range(rank_of(x))])]
+    return builder.transpose(result, [order.index(k) for k in range(rank_of(x))])
 
 
 @legalizes("diag_embed")
@@ -544,7 +525,7 @@ def legalize_diag_embed(builder: Pt2Legalizer) -> Results:
     x = builder.input()
     rank = rank_of(x) + 1
     first, second = (builder.axis(builder.integer(n), rank) for n in ("dim1", "dim2"))
-    return [embedded(builder, x, builder.integer("offset"), first, second)]
+    return embedded(builder, x, builder.integer("offset"), first, second)
 
 
 def embedded(builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int) -> SSAValue:
@@ -583,17 +564,17 @@ def legalize_shuffle(builder: Pt2Legalizer) -> Results:
         lead, channels, *space = dims_of(x)
         wide = builder.reshape(x, [lead, groups, channels // groups, *space])
         order = [0, 2, 1, *range(3, 3 + len(space))]
-        return [builder.reshape(builder.transpose(wide, order), dims_of(x))]
+        return builder.reshape(builder.transpose(wide, order), dims_of(x))
     lead_axes = list(range(n))
     if builder.name == "pixel_shuffle":
         r = builder.integer("upscale_factor")
         wide = builder.reshape(x, [*batch, c // (r * r), r, r, h, w])
         wide = builder.transpose(wide, [*lead_axes, n, n + 3, n + 1, n + 4, n + 2])
-        return [builder.reshape(wide, [*batch, c // (r * r), h * r, w * r])]
+        return builder.reshape(wide, [*batch, c // (r * r), h * r, w * r])
     r = builder.integer("downscale_factor")
     wide = builder.reshape(x, [*batch, c, h // r, r, w // r, r])
     wide = builder.transpose(wide, [*lead_axes, n, n + 2, n + 4, n + 1, n + 3])
-    return [builder.reshape(wide, [*batch, c * r * r, h // r, w // r])]
+    return builder.reshape(wide, [*batch, c * r * r, h // r, w // r])
 
 
 @legalizes("unfold")
@@ -609,26 +590,17 @@ def legalize_unfold(builder: Pt2Legalizer) -> Results:
     found = builder.add(GatherOp(x, places.value, axis))
     rank = rank_of(found)
     order = [k for k in range(rank) if k != axis + 1]
-    return [builder.transpose(found, [*order, axis + 1])]
+    return builder.transpose(found, [*order, axis + 1])
 
 
 # Tensors that are made
 
 
-@legalizes(
-    "full",
-    "zeros",
-    "ones",
-    "empty",
-    "scalar_tensor",
-    "empty_strided",
-    "empty_permuted",
-    "new_empty_strided",
-    *(f"new_{n}" for n in ("full", "zeros", "ones", "empty")),
-    *(f"{n}_like" for n in ("full", "zeros", "ones", "empty")),
-    "fill",
-    "zero",
-)
+_FILLED = ("full", "zeros", "ones", "empty")
+
+
+@legalizes(*_FILLED, *(f"new_{n}" for n in _FILLED), *(f"{n}_like" for n in _FILLED))
+@legalizes("scalar_tensor", "empty_strided", "empty_permuted", "new_empty_strided", "fill", "zero")
 def legalize_full(builder: Pt2Legalizer) -> Results:
     """One number everywhere; what is not initialized is zero."""
     name, element = builder.name, builder.element()
@@ -641,10 +613,10 @@ def legalize_full(builder: Pt2Legalizer) -> Results:
     else:
         value = builder.known(1 if "ones" in name else 0, element)
     if name == "scalar_tensor":
-        return [value.value]
+        return value
     by_self = name.endswith("_like") or name in ("fill", "zero")
     dims = dims_of(builder.input()) if by_self else builder.exprs_of("size")
-    return [builder.broadcast(value.value, dims)]
+    return builder.broadcast(value.value, dims)
 
 
 @legalizes("arange")
@@ -659,14 +631,14 @@ def legalize_arange(builder: Pt2Legalizer) -> Results:
         count = max(0, int(np.ceil((float(end) - float(first)) / float(each))))
         wide = f64 if is_float(element) else i64
         number = TensorValue.iota(builder, count).cast(wide)
-        return [(number * each + first).cast(element).value]
+        return (number * each + first).cast(element)
     wide = f64 if is_float(promoted([n for n in plain], [True] * 3)) else i64
     names = {"start": 0, "end": 0, "step": 1}
     given = [
         builder.operand(n, wide) if builder.has(n) else builder.known(k, wide)
         for n, k in names.items()
     ]
-    return [builder.cast(range_of(builder, given[0], given[1], given[2]), element)]
+    return builder.cast(range_of(builder, given[0], given[1], given[2]), element)
 
 
 @legalizes("eye")
@@ -675,7 +647,7 @@ def legalize_eye(builder: Pt2Legalizer) -> Results:
     rows = builder.expr("n")
     columns = builder.expr("m") if builder.has("m") else rows
     on = index_vector(builder, rows, 2, 0).eq(index_vector(builder, columns, 2, 1))
-    return [builder.cast(on.value, builder.element())]
+    return builder.cast(on.value, builder.element())
 
 
 @legalizes("linspace", "logspace")
@@ -694,7 +666,7 @@ def legalize_linspace(builder: Pt2Legalizer) -> Results:
     if builder.name == "logspace":
         base = builder.known(float(builder.number("base")), wide)
         found = TensorValue(builder, builder.add(PowOp(base.value, found.value)))
-    return [found.cast(element).value]
+    return found.cast(element)
 
 
 @legalizes("tril_indices", "triu_indices")
@@ -703,7 +675,7 @@ def legalize_indices(builder: Pt2Legalizer) -> Results:
     make = np.tril_indices if builder.name == "tril_indices" else np.triu_indices
     rows, columns = builder.integer("row"), builder.integer("col")
     found = np.stack(make(rows, builder.integer("offset"), columns)).astype(np.int64)
-    return [builder.cast(builder.tensor(found), builder.element())]
+    return builder.cast(builder.tensor(found), builder.element())
 
 
 @legalizes("as_strided")
@@ -721,9 +693,9 @@ def legalize_as_strided(builder: Pt2Legalizer) -> Results:
         for size, step, stride in zip(sizes, steps, strides, strict=True)
     )
     if offset == 0 and in_order and product(dims) == product(sizes):
-        return [builder.reshape(x, sizes)]
+        return builder.reshape(x, sizes)
     flat = builder.reshape(x, [product(dims)])
-    return [builder.add(GatherOp(flat, _strided(builder, sizes, strides, offset).value, 0))]
+    return builder.add(GatherOp(flat, _strided(builder, sizes, strides, offset).value, 0))
 
 
 def _strided(
@@ -751,7 +723,7 @@ def legalize_as_strided_scatter(builder: Pt2Legalizer) -> Results:
     values = builder.reshape(builder.broadcast(builder.cast(source, x), sizes), count)
     flat = builder.reshape(x, [product(dims_of(x))])
     found = builder.add(ScatterElementsOp(flat, places, values, 0))
-    return [builder.reshape(found, dims_of(x))]
+    return builder.reshape(found, dims_of(x))
 
 
 @legalizes("block_diag")
@@ -770,55 +742,45 @@ def legalize_block_diag(builder: Pt2Legalizer) -> Results:
         left, right = [Expr.const(0), before], [Expr.const(0), total - before - width]
         rows.append(pad(builder, value, left, right, zero))
         before = before + width
-    return [concat(builder, rows, 0)]
+    return concat(builder, rows, 0)
 
 
 @legalizes("im2col", "col2im")
 def legalize_columns(builder: Pt2Legalizer) -> Results:
     """Windows as columns, and the sum of columns where they lie in the image."""
-    x = builder.input()
-    single = rank_of(x) == (3 if builder.name == "im2col" else 2)
-    x = builder.unsqueeze(x, [0]) if single else x
     kernel, dilation, padding, stride = (
         builder.ints_of(name, 2) for name in ("kernel_size", "dilation", "padding", "stride")
     )
     if not all(0 < k < 1 << 16 for k in kernel) or min(*dilation, *stride) < 1:
         builder.refuse(f"windows of {kernel}, {stride} and {dilation} apart", "1 to 65535, from 1")
+    if builder.name == "col2im":
+        x, back = builder.batched(builder.input(), 3)
+        given = builder.dims(builder.exprs_of("output_size")), builder.constant_of(kernel)
+        lists: dict[str, Any] = {
+            "strides": stride,
+            "dilations": dilation,
+            "pads": [*padding, *padding],
+        }
+        return back(*applied_onnx(builder, "Col2Im", x, *given, **lists))
+    x, back = builder.batched(builder.input(), 4)
     pads = [Expr.const(0), Expr.const(0), *map(Expr.const, padding)]
-    is_read = builder.name == "im2col"
-    size = list(dims_of(x)[2:]) if is_read else builder.exprs_of("output_size")
-    wide = [dim + 2 * pad_ for dim, pad_ in zip(size, padding, strict=True)]
+    wide = pad(builder, x, pads, pads, builder.scalar(0, x))
+    batch, channels, *space = dims_of(wide)
     counts = [
         (dim - d * (k - 1) - 1) // s + 1
-        for dim, d, k, s in zip(wide, dilation, kernel, stride, strict=True)
+        for dim, d, k, s in zip(space, dilation, kernel, stride, strict=True)
     ]
     rows, columns = (
-        (TensorValue(builder, np.arange(k, dtype=np.int64) * d).reshape([k, 1]))
+        (TensorValue(builder, np.arange(k, dtype=np.int64) * d)).reshape([k, 1])
         + TensorValue.iota(builder, count).reshape([1, count]) * s
         for k, d, count, s in zip(kernel, dilation, counts, stride, strict=True)
     )
-    place = rows.reshape([kernel[0], 1, counts[0], 1]) * TensorValue.dim(builder, wide[1])
+    place = rows.reshape([kernel[0], 1, counts[0], 1]) * TensorValue.dim(builder, space[1])
     place = place + columns.reshape([1, kernel[1], 1, counts[1]])
-    batch, area = dims_of(x)[0], product(wide)
-    flat = place.reshape([product(place.dims)])
-    if is_read:
-        channels = dims_of(x)[1]
-        padded = builder.reshape(
-            pad(builder, x, pads, pads, builder.scalar(0, x)), [batch, channels, area]
-        )
-        found = builder.add(GatherOp(padded, flat.value, 2))
-        shape = [batch, channels * kernel[0] * kernel[1], product(counts)]
-    else:
-        channels = dims_of(x)[1] // (kernel[0] * kernel[1])
-        source = builder.reshape(x, [batch, channels, product(flat.dims)])
-        zeros = builder.broadcast(builder.scalar(0, x), [batch, channels, area])
-        index = flat.reshape([1, 1, flat.dims[0]]).broadcast(dims_of(source))
-        found = builder.add(ScatterElementsOp(zeros, index.value, source, 2, "add"))
-        found = builder.reshape(found, [batch, channels, *wide])
-        found = builder.slice(found, pads, [batch, channels, *size])
-        shape = list(dims_of(found))
-    result = builder.reshape(found, shape)
-    return [builder.squeeze(result, [0]) if single else result]
+    flat = builder.reshape(wide, [batch, channels, product(space)])
+    found = builder.add(GatherOp(flat, place.reshape([product(place.dims)]).value, 2))
+    shape = [batch, channels * kernel[0] * kernel[1], product(counts)]
+    return back(builder.reshape(found, shape))
 
 
 @legalizes("view.dtype")

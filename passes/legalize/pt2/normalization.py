@@ -39,7 +39,7 @@ def legalize_batch_norm(builder: Pt2Legalizer) -> Results:
     if builder.has("training") and builder.flag("training"):
         if builder.optional("running_mean") is not None:
             builder.refuse("batch_norm in training", "evaluation", "call model.eval()")
-        return _by_moments(builder, x, False)[: len(builder.op.results)]
+        return _by_moments(builder, x, False)
     return [normalized(builder, x), None, None, None][: len(builder.op.results)]
 
 
@@ -66,7 +66,7 @@ def legalize_batch_moments(builder: Pt2Legalizer) -> Results:
     x = builder.input("input")
     is_instance = builder.name == "instance_norm"
     if is_instance and not builder.flag("use_input_stats"):
-        return [normalized(builder, x)]
+        return normalized(builder, x)
     if is_instance and builder.optional("running_mean") is not None:
         builder.refuse("instance_norm in training", "evaluation", "call model.eval()")
     if not is_instance and not builder.flag("training"):
@@ -74,7 +74,7 @@ def legalize_batch_moments(builder: Pt2Legalizer) -> Results:
     return _by_moments(builder, x, is_instance)
 
 
-def _by_moments(builder: Pt2Legalizer, x: SSAValue, is_instance: bool) -> Results:
+def _by_moments(builder: Pt2Legalizer, x: SSAValue, is_instance: bool) -> list[SSAValue | None]:
     """By its own moments; these, and what becomes of the ones of the training."""
     axes = [k for k in range(rank_of(x)) if k != 1 and not (is_instance and k == 0)]
     center, rest, variance = moments(builder, x, axes)
@@ -128,7 +128,7 @@ def legalize_layer_norm(builder: Pt2Legalizer) -> Results:
     eps = float(builder.number("eps"))
     y = builder.cast(builder.add(LayerNormOp(wide, scale, bias, eps, axis)), element)
     if builder.name == "layer_norm":
-        return [y]
+        return y
     if not any(builder.wants(k) for k in range(1, len(builder.op.results))):
         return [y, None, None]
     axes = list(range(axis, rank_of(x)))
@@ -148,7 +148,7 @@ def legalize_rms_norm(builder: Pt2Legalizer) -> Results:
     tiny = float(cast("Any", ml_dtypes.finfo(numpy_dtype(wide.element))).eps)
     squares = mean(builder, (wide * wide).value, axes, True)
     y = wide / TensorValue(builder, deviation(builder, squares, builder.number("eps", tiny)))
-    return [_affine(builder, y, "weight", "none", shape).cast(element).value]
+    return _affine(builder, y, "weight", "none", shape).cast(element)
 
 
 @legalizes("group_norm", "native_group_norm")
@@ -166,6 +166,6 @@ def legalize_group_norm(builder: Pt2Legalizer) -> Results:
     y = (TensorValue(builder, rest) / size).reshape(dims_of(x))
     y = _affine(builder, y, "weight", "bias", [channels, *[1] * len(space)]).cast(element)
     if builder.name == "group_norm":
-        return [y.value]
+        return y
     average = builder.reshape(center, [batch, groups])
     return [y.value, builder.cast(average, element), (1 / size).reshape([batch, groups]).value]

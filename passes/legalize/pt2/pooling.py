@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i32, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i32, i64
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
 from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
@@ -22,13 +22,6 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.applied import applied as applied_tf1
 
 
-def _input(builder: Pt2Legalizer, rank: int) -> tuple[SSAValue, bool]:
-    """[N, C, spatial...], and whether there was no batch."""
-    x = builder.input()
-    single = rank_of(x) == rank + 1
-    return (builder.unsqueeze(x, [0]) if single else x), single
-
-
 def _window(builder: Pt2Legalizer, x: SSAValue, rank: int) -> Window:
     kernel = builder.ints_of("kernel_size", rank)
     strides = builder.ints_of("stride", rank) if builder.get("stride") else kernel
@@ -39,39 +32,31 @@ def _window(builder: Pt2Legalizer, x: SSAValue, rank: int) -> Window:
     return round_up(window, dims_of(x)[2:]) if builder.flag("ceil_mode") else window
 
 
-@legalizes(
-    *(f"max_pool{k}d" for k in (1, 2, 3)),
-    *(f"max_pool{k}d_with_indices" for k in (1, 2, 3)),
-)
+@legalizes(*(f"max_pool{k}d{more}" for k in (1, 2, 3) for more in ("", "_with_indices")))
 def legalize_max_pool(builder: Pt2Legalizer) -> Results:
     """The largest of each window, and where in the plane it is."""
     rank = int(builder.name[8])
-    x, single = _input(builder, rank)
+    x, back = builder.batched(builder.input(), rank + 2)
     window = _window(builder, x, rank)
     value = pool(builder, "max", x, window)
-    results = [value]
-    if len(builder.op.results) > 1 and builder.wants(1):
-        space = dims_of(x)[2:]
-        number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
-        places = number.broadcast(dims_of(x)).value
-        best, where = largest(builder, x, places, window, dims_of(value))
-        results = [best, where]
-    return [builder.squeeze(one, [0]) if single else one for one in results]
+    if len(builder.op.results) == 1 or not builder.wants(1):
+        return back(value)
+    space = dims_of(x)[2:]
+    number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
+    places = number.broadcast(dims_of(x)).value
+    return back(*largest(builder, x, places, window, dims_of(value)))
 
 
 @legalizes(*(f"avg_pool{k}d" for k in (1, 2, 3)))
 def legalize_average_pool(builder: Pt2Legalizer) -> Results:
     """The mean of each window; padding counts or not."""
     rank = int(builder.name[8])
-    x, single = _input(builder, rank)
+    x, back = builder.batched(builder.input(), rank + 2)
     window = _window(builder, x, rank)
-    divisor = builder.get("divisor_override") if builder.has("divisor_override") else None
-    if divisor is not None:
-        total = TensorValue(builder, pool(builder, "sum", x, window)) / float(divisor)
-        found = total.value
-    else:
-        found = pool(builder, "average", x, window, count_pads=builder.flag("count_include_pad"))
-    return [builder.squeeze(found, [0]) if single else found]
+    if builder.has("divisor_override") and builder.get("divisor_override") is not None:
+        total = TensorValue(builder, pool(builder, "sum", x, window))
+        return back((total / builder.real("divisor_override")).value)
+    return back(pool(builder, "average", x, window, count_pads=builder.flag("count_include_pad")))
 
 
 @legalizes(
@@ -83,14 +68,12 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
     """Windows of nearly equal size that fill the image."""
     name = builder.name.strip("_")
     rank = int(name[-2])
-    x, single = _input(builder, rank)
+    x, back = builder.batched(builder.input(), rank + 2)
     sizes = builder.ints_of("output_size", rank)
     is_max = "max" in name
     if is_max and len(builder.op.results) > 1 and builder.wants(1):
-        found = list(adaptive_places(builder, x, sizes))
-        return [builder.squeeze(one, [0]) if single else one for one in found]
-    x = adaptive_pool(builder, x, sizes, "max" if is_max else "mean")
-    return [builder.squeeze(x, [0]) if single else x, None][: len(builder.op.results)]
+        return back(*adaptive_places(builder, x, sizes))
+    return back(adaptive_pool(builder, x, sizes, "max" if is_max else "mean"))
 
 
 # Sizes
@@ -131,7 +114,7 @@ def legalize_resize(builder: Pt2Legalizer) -> Results:
         if dim == size and scale in (None, 1.0):
             continue
         x = _resized(builder, x, axis, size, scale, kind, corners, exact)
-    return [builder.cast(x, element)]
+    return builder.cast(x, element)
 
 
 def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
@@ -192,7 +175,7 @@ def legalize_antialiased(builder: Pt2Legalizer) -> Results:
     sizes = _sizes(builder, space, scales)
     cubic = "bicubic" in builder.name
     if builder.flag("align_corners") or any(scales):
-        return [_stretched(builder, x, sizes, scales, "keyscubic" if cubic else "triangle")]
+        return _stretched(builder, x, sizes, scales, "keyscubic" if cubic else "triangle")
     given = builder.cast(builder.dims([*dims_of(x)[:2], *sizes]), i64)
     attributes: dict[str, Any] = {"cubic_coeff_a": -0.5} if cubic else {}
     return applied(
@@ -276,7 +259,7 @@ def legalize_roi_align(builder: Pt2Legalizer) -> Results:
         scale=float(builder.number("spatial_scale")),
         is_aligned=builder.flag("aligned"),
     )
-    return [found]
+    return found
 
 
 @legalizes("torchvision.roi_pool")
@@ -305,4 +288,4 @@ def legalize_deformable(builder: Pt2Legalizer) -> Results:
         groups=builder.integer("groups"),
         parts=builder.integer("offset_groups"),
     )
-    return [(found + builder.value("bias").column(4, 1)).value]
+    return found + builder.value("bias").column(4, 1)

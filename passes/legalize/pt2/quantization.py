@@ -33,7 +33,7 @@ def legalize_quantize(builder: Pt2Legalizer) -> Results:
     total = scaled.round()
     if zero is not None:
         total = total + zero.cast(x.element)
-    return [total.maximum(low).minimum(high).cast(builder.element()).value]
+    return total.maximum(low).minimum(high).cast(builder.element())
 
 
 @legalizes(
@@ -69,7 +69,7 @@ def legalize_dequantize(builder: Pt2Legalizer) -> Results:
     y = of_bytes(builder, builder.input("input"), element)
     if zero is not None:
         y = y - zero.cast(element)
-    return [(y * scale.cast(element)).value]
+    return y * scale.cast(element)
 
 
 @legalizes(

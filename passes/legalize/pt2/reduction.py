@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import PowOp, SqrtOp
+from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp, TopKOp
 from lowerdeck.dialects.core.types import (
@@ -27,11 +27,11 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import kth, most_frequent
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
-from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.reduction import mean, norm
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue, broadcast_values, stack
 from lowerdeck.passes.legalize.tf1.applied import applied
 
 
@@ -49,10 +49,10 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
     x = builder.cast(builder.input(), builder.element())
     axes, keep = _axes(builder, x)
     if builder.name == "mean":
-        return [mean(builder, x, axes, keep)]
+        return mean(builder, x, axes, keep)
     x = builder.cast(x, wide_element(x))  # half precision is added up in f32
     if builder.name == "prod":
-        return [builder.cast(builder.reduce("prod", x, axes, keep), builder.element())]
+        return builder.cast(builder.reduce("prod", x, axes, keep), builder.element())
     value = TensorValue.of(builder, x)
     if builder.name.startswith("nan"):
         is_nan = value.ne(value)
@@ -61,8 +61,8 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
         if builder.name == "nanmean":
             count = (~is_nan).cast(total.element).reduce("sum", axes, keep)
             total = total / count
-        return [total.cast(builder.element()).value]
-    return [builder.cast(builder.reduce("sum", x, axes, keep), builder.element())]
+        return total.cast(builder.element())
+    return builder.cast(builder.reduce("sum", x, axes, keep), builder.element())
 
 
 @legalizes("amax", "amin")
@@ -70,7 +70,7 @@ def legalize_extremum(builder: Pt2Legalizer) -> Results:
     """The largest or smallest element."""
     x = builder.input()
     axes, keep = _axes(builder, x)
-    return [builder.reduce(builder.name[1:], x, axes, keep)]
+    return builder.reduce(builder.name[1:], x, axes, keep)
 
 
 @legalizes("max", "min")
@@ -78,7 +78,7 @@ def legalize_max(builder: Pt2Legalizer) -> Results:
     """The extremum of all, or along a dimension with where it is first."""
     x = builder.input()
     if not builder.has("dim"):
-        return [builder.reduce(builder.name, x, list(range(rank_of(x))))]
+        return builder.reduce(builder.name, x, list(range(rank_of(x))))
     axes, keep = _axes(builder, x)
     if not axes:
         return [x, builder.scalar(0, i64)]
@@ -126,8 +126,8 @@ def legalize_arg(builder: Pt2Legalizer) -> Results:
     if builder.get("dim") is None or not rank_of(x):
         flat = builder.reshape(x, [product(dims_of(x))])
         found = _place(builder, flat, kind, 0, False)
-        return [builder.reshape(found, [Expr.const(1)] * rank_of(x)) if keep else found]
-    return [_place(builder, x, kind, builder.dim(), keep)]
+        return builder.reshape(found, [Expr.const(1)] * rank_of(x)) if keep else found
+    return _place(builder, x, kind, builder.dim(), keep)
 
 
 @legalizes("any", "all")
@@ -137,7 +137,7 @@ def legalize_any(builder: Pt2Legalizer) -> Results:
     truth = x if x.element == i1 else x.ne(builder.known(0, x.element))
     axes, keep = _axes(builder, x.value)
     found = truth.reduce("max" if builder.name == "any" else "min", axes, keep)
-    return [found.cast(builder.element()).value]  # of bytes, a byte
+    return found.cast(builder.element())  # of bytes, a byte
 
 
 @legalizes("count_nonzero")
@@ -146,7 +146,7 @@ def legalize_count(builder: Pt2Legalizer) -> Results:
     x = builder.value()
     truth = x if x.element == i1 else x.ne(builder.known(0, x.element))
     axes, _ = _axes(builder, x.value)
-    return [truth.cast(i64).reduce("sum", axes).value]
+    return truth.cast(i64).reduce("sum", axes)
 
 
 @legalizes("var", "std", "var_mean", "std_mean")
@@ -183,45 +183,7 @@ def legalize_logsumexp(builder: Pt2Legalizer) -> Results:
     finite = top.abs().eq(math.inf)
     base = TensorValue(builder, builder.select(finite.value, builder.scalar(0, x.value), top.value))
     total = (x - base).exp().reduce("sum", axes, True).log() + base
-    return [total.value if keep else builder.squeeze(total.value, axes)]
-
-
-@legalizes("linalg_vector_norm", "norm")
-def legalize_norm(builder: Pt2Legalizer) -> Results:
-    """The p-norm of vectors."""
-    x = builder.stated().abs()
-    axes, keep = _axes(builder, x.value)
-    order = builder.number("ord" if builder.has("ord") else "p", 2)
-    return [norm(x, axes, keep, float(order)).value]
-
-
-def norm(x: TensorValue, axes: Sequence[int], keep: bool, order: float) -> TensorValue:
-    """The p-norm of sizes."""
-    builder = x.builder
-    if order == math.inf:
-        return x.reduce("max", axes, keep)
-    if order == -math.inf:
-        return x.reduce("min", axes, keep)
-    if order == 0:
-        return x.ne(0).cast(x.element).reduce("sum", axes, keep)
-    if order == 1:
-        return x.reduce("sum", axes, keep)
-    if order == 2:
-        return apply(SqrtOp, (x * x).reduce("sum", axes, keep))
-    exponent = builder.scalar(order, x.value)
-    powers = TensorValue(builder, builder.add(PowOp(x.value, exponent)))
-    total = powers.reduce("sum", axes, keep)
-    return TensorValue(builder, builder.add(PowOp(total.value, builder.scalar(1 / order, x.value))))
-
-
-@legalizes("linalg_matrix_norm.str_ord")
-def legalize_matrix_norm(builder: Pt2Legalizer) -> Results:
-    """The Frobenius norm."""
-    x = builder.stated().abs()
-    if builder.text("ord") != "fro":
-        builder.refuse(f"the norm '{builder.text('ord')}'", "fro")
-    axes = builder.axes(builder.ints_of("dim"), len(x.dims))
-    return [norm(x, axes, builder.flag("keepdim"), 2.0).value]
+    return total.value if keep else builder.squeeze(total.value, axes)
 
 
 @legalizes("dist", "pairwise_distance", "cdist", "_euclidean_dist")
@@ -233,24 +195,24 @@ def legalize_distance(builder: Pt2Legalizer) -> Results:
         b = TensorValue.of(builder, builder.unsqueeze(b.value, [len(b.dims) - 2]))
         gap = (a - b).abs()
         order = float(builder.number("p")) if builder.has("p") else 2.0
-        return [norm(gap, [len(gap.dims) - 1], False, order).value]
+        return norm(gap, [len(gap.dims) - 1], False, order)
     if builder.name == "pairwise_distance":
         gap = (builder.stated("x1") - builder.stated("x2") + builder.number("eps")).abs()
         last, keep = [len(gap.dims) - 1], builder.flag("keepdim")
-        return [norm(gap, last, keep, float(builder.number("p"))).value]
+        return norm(gap, last, keep, float(builder.number("p")))
     gap = (builder.stated() - builder.stated("other")).abs()
-    return [norm(gap, list(range(len(gap.dims))), False, float(builder.number("p"))).value]
+    return norm(gap, list(range(len(gap.dims))), False, float(builder.number("p")))
 
 
 @legalizes("cosine_similarity")
 def legalize_cosine(builder: Pt2Legalizer) -> Results:
     """The product of normalized vectors."""
-    a, b = builder.stated("x1"), builder.stated("x2")
-    rank = max(len(a.dims), len(b.dims))
+    a, b = broadcast_values(builder.stated("x1"), builder.stated("x2"))
+    rank = len(a.dims)
     axes = [builder.axis(builder.integer("dim"), rank)] if rank else []
     eps = builder.number("eps")
     sizes = [norm(v.abs(), axes, True, 2.0).maximum(eps) for v in (a, b)]
-    return [((a / sizes[0]) * (b / sizes[1])).reduce("sum", axes).value]
+    return ((a / sizes[0]) * (b / sizes[1])).reduce("sum", axes)
 
 
 # Softmax
@@ -263,13 +225,13 @@ def legalize_softmax(builder: Pt2Legalizer) -> Results:
     if not rank_of(x):
         value = TensorValue.of(builder, x)
         zero = value * 0
-        return [(zero if "log" in builder.name else zero + 1).value]
+        return zero if "log" in builder.name else zero + 1
     axis = builder.axis(builder.integer("dim"), rank_of(x))
     found = builder.add(SoftmaxOp(x, axis, log="log" in builder.name))
     if builder.name == "_safe_softmax":  # a row of -inf gives zeros
         hidden = TensorValue.of(builder, x).eq(-math.inf).reduce("min", [axis], keep_dims=True)
         found = builder.select(hidden.value, builder.scalar(0, found), found)
-    return [found]
+    return found
 
 
 # Running
@@ -280,11 +242,11 @@ def legalize_running(builder: Pt2Legalizer) -> Results:
     """Running sums and products."""
     x = builder.cast(builder.input(), builder.element())
     if not rank_of(x):
-        return [x]
+        return x
     kind = {"cumsum": "sum", "cumprod": "prod"}[builder.name]
     axis = builder.axis(builder.integer("dim"), rank_of(x))
     found = builder.add(CumulativeOp(kind, builder.cast(x, wide_element(x)), axis))
-    return [builder.cast(found, builder.element())]
+    return builder.cast(found, builder.element())
 
 
 @legalizes("logcumsumexp")
@@ -292,7 +254,7 @@ def legalize_running_logsumexp(builder: Pt2Legalizer) -> Results:
     """Running log(sum(exp(x)))."""
     x = builder.floating().value
     if not rank_of(x):
-        return [x]
+        return x
     axis = builder.tensor(np.array(builder.axis(builder.integer("dim"), rank_of(x)), np.int32))
     return applied(builder, "CumulativeLogsumexp", x, axis)
 
@@ -353,7 +315,7 @@ def legalize_sort(builder: Pt2Legalizer) -> Results:
     descending = builder.flag("descending") if builder.has("descending") else False
     results = list(builder.insert(TopKOp(x, dims_of(x)[axis], axis, descending)))
     if builder.name == "argsort":
-        return [results[1]]
+        return results[1]
     return results[:1] if builder.name == "msort" else results
 
 
@@ -428,8 +390,8 @@ def legalize_quantile(builder: Pt2Legalizer) -> Results:
             found = has_nan.where(found * math.nan, found)
         results.append(TensorValue(builder, back(found)))
     if given is None or not rank_of(given):
-        return [results[0].value]
-    return [stack(results, 0).value]
+        return results[0]
+    return stack(results, 0)
 
 
 def _in_order(

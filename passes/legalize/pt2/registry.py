@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from xdsl.ir import SSAValue
-
+from lowerdeck.passes.legalize.common.walk import Results
 from lowerdeck.passes.legalize.table import HandlerTable
 
 if TYPE_CHECKING:
     from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 
-Results: TypeAlias = "Sequence[SSAValue | None]"
-"""One value a result of the op, None for results that must not be used."""
 Handler: TypeAlias = "Callable[[Pt2Legalizer], Results]"
 
 legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.pt2")

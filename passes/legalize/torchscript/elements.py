@@ -8,9 +8,9 @@ from typing import Any, cast
 from xdsl.ir import Attribute, SSAValue, TypeAttribute
 
 from lowerdeck.dialects.core.types import element_type, f32, f64, i1, i32, i64, is_float, ui8
+from lowerdeck.passes.legalize.common.promotion import category, promoted_elements
 from lowerdeck.passes.legalize.pt2.complex import complex_element
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
-from lowerdeck.passes.legalize.pt2.promotion import category, promoted_elements
 
 _BOOLEAN = frozenset(
     "eq ne lt le gt ge greater greater_equal less less_equal not_equal logical_and logical_or "
