@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.quantize import RequantizeOp
-from lowerdeck.dialects.core.types import bit_width, element_type, i64, is_unsigned, numpy_dtype
+from lowerdeck.dialects.core.types import (
+    bit_width,
+    element_type,
+    i32,
+    i64,
+    is_unsigned,
+    numpy_dtype,
+)
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -73,6 +80,26 @@ def requantized(
     return builder.add(op)
 
 
+def rescaled(
+    x: TensorValue,
+    multiplier: TensorValue | int,
+    exponent: TensorValue | int = 0,
+    to: Attribute = i32,
+    *,
+    zero: int = 0,
+    limits: tuple[int, int] | None = None,
+) -> TensorValue:
+    """x * multiplier * 2^(exponent - 31) of i32, rounded twice, where the factors are computed."""
+    builder, (low, high) = x.builder, type_range(to) if limits is None else limits
+    factors = [
+        part if isinstance(part, TensorValue) else TensorValue.number(builder, part, i32)
+        for part in (multiplier, exponent)
+    ]
+    values = [factor.value for factor in factors]
+    op = RequantizeOp("double", x.value, *values, zero=zero, low=low, high=high, to=to)
+    return TensorValue(builder, builder.add(op))
+
+
 def reduced(multiplier: int) -> int:
     """The upper half of a multiplier, rounded, as sums of 64 bits have it."""
     return (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
@@ -91,15 +118,6 @@ def away(values: Any) -> NDArray[Any]:
     size = np.abs(values)
     whole = np.floor(size)
     return np.copysign(whole + (size - whole >= 0.5), values)
-
-
-def looked_up(builder: CoreBuilder, x: SSAValue, table: NDArray[Any]) -> SSAValue:
-    """The entry of a table for each integer of eight bits; the first is for the least integer."""
-    from lowerdeck.dialects.core.tensor import GatherOp
-
-    least, _ = type_range(element_type(x))
-    places = TensorValue(builder, x).cast(i64) - least
-    return builder.add(GatherOp(builder.tensor(table), places.value, 0, inside=True))
 
 
 def is_signed_byte(element: Attribute) -> bool:

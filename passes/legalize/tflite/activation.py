@@ -6,32 +6,34 @@ as the reference kernels compute an element.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import DivOp, ErfOp, MulOp, SqrtOp, TanhOp
+from lowerdeck.dialects.core.elementwise import DivOp, MulOp, SqrtOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import element_type, f32, i8, i16, i32, rank_of, ui8
 from lowerdeck.passes.legalize.common import activation as formulas
+from lowerdeck.passes.legalize.common import fixed_point as fixed
 from lowerdeck.passes.legalize.common.requantize import (
-    away,
-    looked_up,
     multiplier_of,
     requantized,
     type_range,
 )
+from lowerdeck.passes.legalize.common.tables import Function, entries_of, looked_up
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.tflite import fixed_point as fixed
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import as_f32, limits_of, require_type, without_zero
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
+from lowerdeck.passes.legalize.tflite.rows import (
+    log_softmax_of_bytes,
+    softmax_of_bytes,
+    unit_rows_of_bytes,
+)
+from lowerdeck.passes.legalize.tflite.sixteen_bits import by_table, curve, softmax
 from lowerdeck.passes.legalize.tflite.tensorflow import UNARY, plain_unary
-
-Function = Callable[[float], float]
 
 
 def _all_integers(builder: TfliteLegalizer) -> NDArray[np.int64]:
@@ -51,35 +53,18 @@ def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
     """A real function, whose argument and result are rounded to f32."""
     require_type(builder, builder.input(0), i8, ui8, i16)
     if element_type(builder.input(0)) == i16:
-        from lowerdeck.passes.legalize.tflite.sixteen_bits import by_table
-
         if builder.op_type != "GELU":
             _require_no_zeros(builder)
-        return by_table(builder, lambda x: _image(function, x))
+        return by_table(builder, function)
     own, q = builder.quantization(0), builder.result_quantization()
-    reals = (np.float32(own.scale) * _all_integers(builder).astype(np.float32)).astype(np.float32)
-    with np.errstate(all="ignore"):
-        images = np.array([_image(function, float(x)) for x in reals], np.float32)
-        inverse = np.float32(1) / np.float32(q.scale)
-        scaled = away((images * inverse).astype(np.float32))
-        total = (scaled + np.float32(q.zero)).astype(np.float64)
-    # NaN is the least integer, as where the kernels convert it.
-    return _table(builder, np.nan_to_num(total, nan=-np.inf))
+    integers = _all_integers(builder)
+    return _table(builder, entries_of(function, integers, own.scale, q.scale, q.zero))
 
 
 def _require_no_zeros(builder: TfliteLegalizer) -> None:
     zeros = [builder.quantization(0).zero, builder.result_quantization().zero]
     if any(zeros):
         builder.refuse(f"{builder.op_type} of i16 with zero points {zeros}", "zero points of zero")
-
-
-def _image(function: Function, x: float) -> float:
-    try:
-        return function(x)
-    except (OverflowError, ZeroDivisionError):
-        return math.inf
-    except ValueError:  # a logarithm of what is not positive
-        return -math.inf
 
 
 def _sigmoid(x: float) -> float:
@@ -115,8 +100,6 @@ def legalize_function(builder: TfliteLegalizer) -> Results:
     if not builder.is_quantized():
         return [plain_unary(builder)]
     if element_type(builder.input(0)) == i16 and builder.op_type in ("TANH", "LOGISTIC"):
-        from lowerdeck.passes.legalize.tflite.sixteen_bits import curve
-
         return [curve(builder)]
     if builder.op_type == "LOG":
         q = builder.result_quantization()
@@ -133,13 +116,7 @@ def legalize_gelu(builder: TfliteLegalizer) -> Results:
     if builder.is_quantized():
         return [_by_function(builder, _gelu_by_tanh if approximate else _gelu)]
     builder.require_float()
-    x = builder.value(0)
-    if approximate:
-        inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
-        curve = TensorValue(builder, builder.add(TanhOp(inner.value)))
-    else:
-        curve = TensorValue(builder, builder.add(ErfOp((x * math.sqrt(0.5)).value)))
-    return [(x * 0.5 * (curve + 1)).value]
+    return formulas.gelu(builder.value(0), approximate)
 
 
 def _gelu(x: float) -> float:
@@ -289,9 +266,6 @@ def legalize_softmax(builder: TfliteLegalizer) -> Results:
     """Along the last dimension, of beta times the input."""
     beta = float(builder.option("beta"))
     if builder.is_quantized():
-        from lowerdeck.passes.legalize.tflite.rows import softmax_of_bytes
-        from lowerdeck.passes.legalize.tflite.sixteen_bits import softmax
-
         is_wide = element_type(builder.input(0)) == i16
         return [(softmax if is_wide else softmax_of_bytes)(builder, beta)]
     builder.require_float()
@@ -305,8 +279,6 @@ def legalize_softmax(builder: TfliteLegalizer) -> Results:
 def legalize_log_softmax(builder: TfliteLegalizer) -> Results:
     """Along the last dimension."""
     if builder.is_quantized():
-        from lowerdeck.passes.legalize.tflite.rows import log_softmax_of_bytes
-
         return [log_softmax_of_bytes(builder)]
     builder.require_float()
     x = builder.value(0)
@@ -317,8 +289,6 @@ def legalize_log_softmax(builder: TfliteLegalizer) -> Results:
 def legalize_unit_rows(builder: TfliteLegalizer) -> Results:
     """Rows by their lengths, which are at least 1e-6."""
     if builder.is_quantized():
-        from lowerdeck.passes.legalize.tflite.rows import unit_rows_of_bytes
-
         return [unit_rows_of_bytes(builder)]
     builder.require_float()
     x = builder.value(0)

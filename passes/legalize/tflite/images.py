@@ -21,13 +21,6 @@ def _rules(builder: TfliteLegalizer) -> dict[str, bool]:
     return {name: builder.flag(name) for name in ("align_corners", "half_pixel_centers")}
 
 
-@legalizes("RESIZE_NEAREST_NEIGHBOR")
-def legalize_nearest(builder: TfliteLegalizer) -> Results:
-    """The nearest pixel by one of three rules."""
-    operands = (builder.input(0), builder.input(1))
-    return applied(builder, "ResizeNearestNeighbor", *operands, **_rules(builder))
-
-
 @legalizes("RESIZE_BILINEAR")
 def legalize_bilinear(builder: TfliteLegalizer) -> Results:
     """Between four pixels; of integers with weights of ten bits."""

@@ -11,18 +11,17 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import DivOp
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.quantize import RequantizeOp
-from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i8, i16, i32, i64
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common import fixed_point as fixed
+from lowerdeck.passes.legalize.common.integer_functions import halved, inverse_roots
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
-from lowerdeck.passes.legalize.common.requantize import requantized
+from lowerdeck.passes.legalize.common.requantize import requantized, rescaled
+from lowerdeck.passes.legalize.common.tables import entries
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
-from lowerdeck.passes.legalize.tflite import fixed_point as fixed
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import as_f32, require_type
 from lowerdeck.passes.legalize.tflite.registry import Results
-from lowerdeck.passes.legalize.tflite.rows import halved, inverse_roots
 
 _PEEPHOLES = {0: 9, 1: 10, 3: 11}
 """The inputs with weights of the cell, by gate."""
@@ -127,7 +126,7 @@ class _Cell:
         if self.cell_clip > 0:
             cell_ = cell_.clip(-self.cell_clip, self.cell_clip)
         opened = self._gate(inner, 3, cell_)
-        shown = _entry(inner, self.tanh_of_cell, cell_)
+        shown = _entry(self.tanh_of_cell, cell_)
         return self._output(inner, opened * shown), cell_.cast(i16)
 
     def _gate(self, inner: TfliteLegalizer, gate: int, cell: TensorValue | None) -> TensorValue:
@@ -141,7 +140,7 @@ class _Cell:
             total = _limited(total + TensorValue(inner, product))
         if self.has_norm:
             total = self._normalized(inner, total, gate)
-        return _entry(inner, self.tanh if gate == 2 else self.logistic, total)
+        return _entry(self.tanh if gate == 2 else self.logistic, total)
 
     def _normalized(self, inner: TfliteLegalizer, total: TensorValue, gate: int) -> TensorValue:
         """Rows without mean and with unit variance, with ten bits more."""
@@ -159,19 +158,10 @@ class _Cell:
         variance = variance.lt(1).where(TensorValue.number(inner, guard, i32), variance)
         multiplier, exponent = inverse_roots(variance)
         shifted = total * 1024 - mean.cast(i32)
-        op = RequantizeOp(
-            "double",
-            shifted.value,
-            multiplier.value,
-            exponent.value,
-            zero=0,
-            low=-(1 << 31),
-            high=(1 << 31) - 1,
-            to=i32,
-        )
+        scaled = rescaled(shifted, multiplier, exponent)
         weights = TensorValue(inner, inner.cast(self.builder.input(20 + gate), i32))
         bias = TensorValue(inner, self.builder.input(12 + gate))
-        value = (TensorValue(inner, inner.add(op)) * weights + bias).cast(i64)
+        value = (scaled * weights + bias).cast(i64)
         moved = value.gt(0).where(value + 512, value - 512)
         whole = _quotient(inner, moved, 1024).cast(i32)
         factor = as_f32(scale) * 2.0**12
@@ -212,10 +202,9 @@ def _quotient(builder: TfliteLegalizer, x: TensorValue, divisor: int) -> TensorV
     return TensorValue(builder, builder.add(DivOp(x.value, builder.scalar(divisor, x.value))))
 
 
-def _entry(builder: TfliteLegalizer, table: SSAValue, x: TensorValue) -> TensorValue:
+def _entry(table: SSAValue, x: TensorValue) -> TensorValue:
     """The entry of a table for each integer of 16 bits, in 32."""
-    place = x.cast(i64) + (1 << 15)
-    return TensorValue(builder, builder.add(GatherOp(table, place.value, 0, inside=True))).cast(i32)
+    return entries(x.cast(i64) + (1 << 15), table).cast(i32)
 
 
 def run(builder: TfliteLegalizer, x: SSAValue) -> list[SSAValue]:

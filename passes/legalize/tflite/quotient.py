@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import i32, i64
-from lowerdeck.passes.legalize.common.requantize import looked_up, multiplier_of, type_range
+from lowerdeck.passes.legalize.common import fixed_point as fixed
+from lowerdeck.passes.legalize.common.integer_functions import bit_length, by_bits
+from lowerdeck.passes.legalize.common.requantize import (
+    multiplier_of,
+    rescaled,
+    type_range,
+)
+from lowerdeck.passes.legalize.common.tables import looked_up
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-from lowerdeck.passes.legalize.tflite import fixed_point as fixed
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import as_f32, fused_limits, without_zero
-from lowerdeck.passes.legalize.tflite.rows import bit_length, by_bits, high
 
 
 def quotient(builder: TfliteLegalizer) -> SSAValue:
@@ -22,7 +26,7 @@ def quotient(builder: TfliteLegalizer) -> SSAValue:
     """
     least, most = type_range(builder.element())
     divisors = np.arange(least, most + 1) - builder.quantization(1).zero
-    inverses, shifts = zip(*(_reciprocal(abs(int(d))) for d in divisors), strict=True)
+    inverses, shifts = zip(*(fixed.reciprocal_of(abs(int(d))) for d in divisors), strict=True)
     y = builder.input(1)
     inverse = TensorValue(builder, looked_up(builder, y, np.array(inverses, np.int32)))
     shift = TensorValue(builder, looked_up(builder, y, np.array(shifts, np.int32)))
@@ -38,29 +42,6 @@ def quotient(builder: TfliteLegalizer) -> SSAValue:
     factor = as_f32(scales[0] / as_f32(scales[1] * as_f32(q.scale)))
     multiplier, exponent = multiplier_of(factor)
     power = (shift.cast(i64) + room) * -1 + exponent
-    low, most = fused_limits(builder)
-    op = RequantizeOp(
-        "double",
-        high(wide, inverse).value,
-        builder.scalar(multiplier, i32),
-        power.cast(i32).value,
-        zero=q.zero,
-        low=low,
-        high=most,
-        to=builder.element(),
-    )
-    return builder.add(op)
-
-
-def _reciprocal(x: int) -> tuple[int, int]:
-    """1 / x as a fraction, and by how many bits x exceeds one; of 0, which is not divided by, 0."""
-    if x == 0:
-        return 0, 0
-    bits = x.bit_length()
-    a = (x << (32 - bits)) - (1 << 31)
-    half = (a + (1 << 31)) // 2
-    y = 1515870810 + int(fixed.high_product(half, -1010580540))
-    for _ in range(3):
-        rest = (1 << 29) - int(fixed.high_product(half, y))
-        y += int(fixed.rescaled(fixed.high_product(y, rest), 2))
-    return int(fixed.rescaled(y, 1)), bits - 1
+    scaled = rescaled(wide, inverse)
+    to, limits = builder.element(), fused_limits(builder)
+    return rescaled(scaled, multiplier, power.cast(i32), to, zero=q.zero, limits=limits).value

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from lowerdeck.dialects.core.quantize import RequantizeOp
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import DivOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i64, rank_of, ui8
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.requantize import multiplier_of, reduced, type_range
+from lowerdeck.passes.legalize.common.requantize import multiplier_of, reduced, rescaled, type_range
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import require_type, to_result, without_zero
@@ -50,18 +52,7 @@ def legalize_mean(builder: TfliteLegalizer) -> Results:
     multiplier, exponent = multiplier_of(own.scale / q.scale)
     shift = min(count.bit_length() - 1, 32, 31 + exponent)
     multiplier = (multiplier << shift) // count
-    low, high = type_range(builder.element())
-    op = RequantizeOp(
-        "double",
-        total.value,
-        builder.scalar(multiplier, i32),
-        builder.scalar(exponent - shift, i32),
-        zero=q.zero,
-        low=low,
-        high=high,
-        to=builder.element(),
-    )
-    return [builder.add(op)]
+    return rescaled(total, multiplier, exponent - shift, builder.element(), zero=q.zero)
 
 
 def _total(builder: TfliteLegalizer) -> tuple[TensorValue, int]:
@@ -118,10 +109,8 @@ def legalize_product(builder: TfliteLegalizer) -> Results:
     return [builder.reshape(result, final)]
 
 
-def _mean_of_integers(builder: TfliteLegalizer):
+def _mean_of_integers(builder: TfliteLegalizer) -> SSAValue:
     """The sum in 64 bits by the number of elements, toward zero."""
-    from lowerdeck.dialects.core.elementwise import DivOp
-
     x = builder.input(0)
     keep = builder.flag("keep_dims")
     axes = _axes(builder)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import element_type, i16, i32, i64, rank_of
-from lowerdeck.passes.legalize.common.requantize import away, requantized
+from lowerdeck.passes.legalize.common.integer_functions import bit_length, by_bits
+from lowerdeck.passes.legalize.common.requantize import requantized
+from lowerdeck.passes.legalize.common.tables import Function, entries, interpolated, table_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
-from lowerdeck.passes.legalize.tflite.rows import bit_length, by_bits
 
 _ABOVE = 0x800000000000000000000000000000800011009020440005C0467BAEFA7BD110
 """The positions, as bits, of entries that the kernels have one above the nearest integer."""
@@ -25,13 +23,6 @@ def _sigmoids() -> NDArray[np.int64]:
     """sigmoid(k / 24) in units of 2^-16."""
     exact = [math.floor(65536 / (1 + math.exp(-k / 24)) + 0.5) for k in range(256)]
     return np.array([min(x, 65535) + ((_ABOVE >> k) & 1) for k, x in enumerate(exact)])
-
-
-def _entry(builder: TfliteLegalizer, table: NDArray[np.int64], index: TensorValue) -> TensorValue:
-    entries = builder.tensor(table.astype(np.int32))
-    return TensorValue(
-        builder, builder.add(GatherOp(entries, index.cast(i64).value, 0, inside=True))
-    )
 
 
 def _power_of_two(scale: float) -> int | None:
@@ -61,9 +52,9 @@ def curve(builder: TfliteLegalizer) -> SSAValue:
     bits = 8 if is_tanh else 9
     size = scaled.abs()
     index = size // (1 << bits)
-    table = _sigmoids()
+    table = _sigmoids().astype(np.int32)
     inside = index.minimum(254)
-    low, high = _entry(builder, table, inside), _entry(builder, table, inside + 1)
+    low, high = (entries(place.cast(i64), table) for place in (inside, inside + 1))
     # The kernel adds in 32 bits without a sign, which these sums never exceed.
     between = low * (1 << bits) + (size % (1 << bits)) * (high - low)
     most = 0xFFFF << 8 if is_tanh else 0x7FFF << 10
@@ -77,56 +68,15 @@ def curve(builder: TfliteLegalizer) -> SSAValue:
     return final.cast(i16).value
 
 
-# Tables of 513 entries
+# Functions by tables
 
 
-def table_of(
-    function: Callable[[float], float],
-    scale: float,
-    zero: int,
-    result_scale: float,
-    result_zero: int = 0,
-    real: type[np.floating[Any]] = np.float64,
-) -> NDArray[np.int64]:
-    """
-    A function at 512 places and at the end, in f64 or f32, moved by half of the error that
-    interpolation has in the middle.
-    """
-
-    def image(x: Any) -> Any:
-        return real(function(float(x)))
-
-    with np.errstate(all="ignore"):
-        low, high = (real(scale) * real(end - zero) for end in (-32768, 32767))
-        least, most = (real(result_scale) * real(end - result_zero) for end in (-32768, 32767))
-        step, inverse = (high - low) / real(512), real(65536) / (most - least)
-        entries: list[Any] = []
-        for k in range(512):
-            here = low + real(k) * step
-            after = image(low + real(k + 1) * step) * inverse
-            sample, middle = image(here) * inverse, image(here + step / real(2)) * inverse
-            error = away((after + away(sample)) / real(2)) - away(middle)
-            entries.append(away(sample) - away(error / real(2)))
-        entries.append(away(image(high) * inverse))
-        # NaN passes the kernel's limits, and the lower half of the integer that it becomes is 0.
-        numbers = np.nan_to_num(np.array(entries, np.float64), nan=0, posinf=np.inf, neginf=-np.inf)
-    return np.clip(numbers, -32768, 32767).astype(np.int64)
-
-
-def interpolated(builder: TfliteLegalizer, x: TensorValue, table: NDArray[np.int64]) -> TensorValue:
-    """The function that a table stands for, of i32 from -32768 to 32767; slopes have 16 bits."""
-    index = x // 128 + 256
-    slopes = np.append(np.diff(table), 0).astype(np.int16).astype(np.int64)
-    base, slope = _entry(builder, table, index), _entry(builder, slopes, index)
-    return base + (slope * (x % 128) + 64) // 128
-
-
-def by_table(builder: TfliteLegalizer, function: Callable[[float], float]) -> SSAValue:
+def by_table(builder: TfliteLegalizer, function: Function) -> SSAValue:
     """A real function of integers of 16 bits, by a table in f32."""
     q, result = builder.quantization(0), builder.result_quantization()
     table = table_of(function, q.scale, q.zero, result.scale, result.zero, np.float32)
     x = TensorValue(builder, builder.cast(builder.input(0), i32))
-    return interpolated(builder, x, table).cast(i16).value
+    return interpolated(x, table).cast(i16).value
 
 
 def softmax(builder: TfliteLegalizer, beta: float) -> SSAValue:
@@ -141,12 +91,12 @@ def softmax(builder: TfliteLegalizer, beta: float) -> SSAValue:
     difference = x - x.reduce("max", [axis], keep_dims=True)
     factor = float(np.float32(q.scale) * np.float32(beta)) / (10.0 / 65535.0)
     scaled = TensorValue(builder, requantized(builder, difference.value, factor, i32))
-    exp = interpolated(builder, (scaled + 32767).clip(-32768, 32767), exps)
+    exp = interpolated((scaled + 32767).clip(-32768, 32767), exps)
     total = exp.reduce("sum", [axis], keep_dims=True)
     bits = bit_length(total)  # the leading zeros are 32 less these
     wide = total.cast(i64) * by_bits(bits, [1 << (31 - max(k, 1)) for k in range(32)])
     part = ((wide + (1 << 13)) // (1 << 14)).cast(i32) - ((1 << 15) + (1 << 16))
-    inverse = interpolated(builder, part.clip(-32768, 32767), inverses)
+    inverse = interpolated(part.clip(-32768, 32767), inverses)
     product = exp.cast(i64) * inverse.cast(i64)
     half = by_bits(bits, [(1 << max(k - 1, 0)) >> 1 for k in range(32)])
     unit = by_bits(bits, [1 << max(k - 1, 0) for k in range(32)])

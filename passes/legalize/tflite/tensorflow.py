@@ -5,62 +5,134 @@ with floats and plain integers. Quantized integers of one scale move the same wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.elementwise import SqrtOp
+from lowerdeck.dialects.core.tensor import ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of, ui8
-from lowerdeck.passes.legalize.common.requantize import away, looked_up
+from lowerdeck.passes.legalize.common.fourier import transformed
+from lowerdeck.passes.legalize.common.requantize import away
+from lowerdeck.passes.legalize.common.tables import looked_up
+from lowerdeck.passes.legalize.pt2.applied import overloads, pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
-Attributes = Callable[[TfliteLegalizer], Mapping[str, Any]]
+# Operators that another name and its attributes are all of
+
+_TABLE = """
+    ARG_MAX: ArgMax 0 1:scalar output_type=type_0
+    ARG_MIN: ArgMin 0 1:scalar output_type=type_0
+    BATCH_TO_SPACE_ND: BatchToSpaceND all
+    BITCAST: Bitcast 0 type=type_0
+    BROADCAST_ARGS: BroadcastArgs all
+    BROADCAST_TO: BroadcastTo all
+    BUCKETIZE: Bucketize 0 boundaries
+    CUMSUM: Cumsum 0 1:scalar exclusive reverse
+    DENSIFY: Identity all
+    DEPTH_TO_SPACE: DepthToSpace all block_size
+    EXPAND_DIMS: ExpandDims all
+    FILL: Fill all
+    GATHER_ND: GatherNd all
+    MATRIX_DIAG: MatrixDiag 0
+    MATRIX_SET_DIAG: MatrixSetDiag 0 1
+    MIRROR_PAD: MirrorPad all mode
+    NON_MAX_SUPPRESSION_V4: NonMaxSuppressionV4 0 1 2 3 4 pad_to_max_output_size:True
+    NON_MAX_SUPPRESSION_V5: NonMaxSuppressionV5 0 1 2 3 4 5 pad_to_max_output_size:True
+    ONE_HOT: OneHot 0 1:i32 2 3 axis
+    PACK: Pack list axis
+    PADV2: PadV2 all
+    RANGE: Range all
+    RESIZE_NEAREST_NEIGHBOR: ResizeNearestNeighbor 0 1 align_corners half_pixel_centers
+    REVERSE_SEQUENCE: ReverseSequence all seq_dim batch_dim
+    REVERSE_V2: ReverseV2 all
+    SCATTER_ND: ScatterNd all
+    SEGMENT_SUM: SegmentSum all
+    SELECT: Select 0 1 2
+    SELECT_V2: SelectV2 0 1 2
+    SHAPE: Shape 0 out_type=type_0
+    SLICE: Slice all
+    SPACE_TO_DEPTH: SpaceToDepth all block_size
+    SPARSE_TO_DENSE: SparseToDense 0 1 2 3
+    SPLIT: Split 0 1 num_split=results
+    SPLIT_V: SplitV 0 1 2 num_split=results
+    SQUEEZE: Squeeze all squeeze_dims
+    TILE: Tile all
+    TOPK_V2: TopKV2 0 1:i32 index_type=type_1
+    TRANSPOSE: Transpose all
+    UNIQUE: Unique 0 out_idx=type_1
+    UNPACK: Unpack 0 num=results axis
+    UNSORTED_SEGMENT_MAX: UnsortedSegmentMax all
+    UNSORTED_SEGMENT_MIN: UnsortedSegmentMin all
+    UNSORTED_SEGMENT_PROD: UnsortedSegmentProd all
+    UNSORTED_SEGMENT_SUM: UnsortedSegmentSum all
+    WHERE: Where 0
+    ZEROS_LIKE: ZerosLike all
+"""
+"""
+The operator of TensorFlow; its inputs, by their numbers, in order or as one list; its attributes:
+options, the types and the number of the results. Integers that are quantized stay as they are.
+"""
+
+_EQUAL = {"BATCH_TO_SPACE_ND": [0], "EXPAND_DIMS": [0], "PACK": None, "PADV2": [2]}
+"""Inputs that the kernels want to have the scale of the result; None for all."""
+
+_DEFAULTS: Mapping[str, Any] = {"boundaries": [], "mode": "REFLECT", "squeeze_dims": []}
 
 
-def _none(builder: TfliteLegalizer) -> Mapping[str, Any]:
-    return {}
+@legalizes(*overloads(_TABLE))
+def legalize_as_tensorflow(builder: TfliteLegalizer) -> Results:
+    """One of the table."""
+    builder.ignore("output_type", "out_type", "idx_out_type")
+    name, row = builder.op_type, overloads(_TABLE)[builder.op_type]
+    inputs = [builder.input(k) for k in range(len(builder.inputs))]
+    if name in _EQUAL:
+        builder.require_equal_scales(*(_EQUAL[name] or range(len(inputs))))
+    operands: list[SSAValue | list[SSAValue]] = []
+    attributes: dict[str, Any] = {}
+    for key, source in row.sources.items():
+        if key.isdigit():
+            operands.append(_shaped(builder, builder.input(int(key)), source))
+        elif key == "all":
+            operands += inputs
+        elif key == "list":
+            operands.append(inputs)
+        else:
+            attributes[key] = _attribute(builder, source)
+    return applied(builder, row.target, *operands, **attributes)
 
 
-# Movement: a name of TensorFlow, and attributes
-
-_MOVES: Mapping[str, tuple[str, Attributes]] = {
-    "TRANSPOSE": ("Transpose", _none),
-    "SLICE": ("Slice", _none),
-    "TILE": ("Tile", _none),
-    "REVERSE_V2": ("ReverseV2", _none),
-    "GATHER_ND": ("GatherNd", _none),
-    "BATCH_TO_SPACE_ND": ("BatchToSpaceND", _none),
-    "BROADCAST_TO": ("BroadcastTo", _none),
-    "EXPAND_DIMS": ("ExpandDims", _none),
-    "DENSIFY": ("Identity", _none),
-    "PADV2": ("PadV2", _none),
-    "SPACE_TO_DEPTH": ("SpaceToDepth", lambda b: {"block_size": b.option("block_size")}),
-    "DEPTH_TO_SPACE": ("DepthToSpace", lambda b: {"block_size": b.option("block_size")}),
-    "SQUEEZE": ("Squeeze", lambda b: {"squeeze_dims": b.option("squeeze_dims") or []}),
-    "MIRROR_PAD": ("MirrorPad", lambda b: {"mode": b.option("mode") or "REFLECT"}),
-    "REVERSE_SEQUENCE": (
-        "ReverseSequence",
-        lambda b: {"seq_dim": b.option("seq_dim"), "batch_dim": b.option("batch_dim")},
-    ),
-}
+def _shaped(builder: TfliteLegalizer, value: SSAValue, source: str) -> SSAValue:
+    """An input as the operator of TensorFlow has it."""
+    match source:
+        case ":i32":
+            return builder.cast(value, i32)
+        case ":scalar":
+            return builder.reshape(builder.cast(value, i32), [])
+        case _:
+            return value
 
 
-_EQUAL = {"BATCH_TO_SPACE_ND": (0,), "EXPAND_DIMS": (0,), "PADV2": (2,)}
-"""Inputs that the kernels want to have the scale of the result."""
+def _attribute(builder: TfliteLegalizer, source: str) -> Any:
+    """What an attribute is: something plain, the type or the number of results, or an option."""
+    match source:
+        case ":True":
+            return True
+        case "results":
+            return len(builder.op.results)
+        case "type_0" | "type_1":
+            return builder.element(int(source[-1]))
+        case _:
+            return builder.option(source) or _DEFAULTS.get(source, 0)
 
 
-@legalizes(*_MOVES)
-def legalize_move(builder: TfliteLegalizer) -> Results:
-    """All inputs in order; integers as they are stored."""
-    name, attributes = _MOVES[builder.op_type]
-    builder.require_equal_scales(*_EQUAL.get(builder.op_type, ()))
-    operands = [builder.input(k) for k in range(len(builder.inputs))]
-    return applied(builder, name, *operands, **attributes(builder))
+# Movement
 
 
 @legalizes("PAD")
@@ -121,36 +193,6 @@ def legalize_gather(builder: TfliteLegalizer) -> Results:
     return applied(builder, "GatherV2", x, indices, axis, batch_dims=batch)
 
 
-@legalizes("SPLIT")
-def legalize_split(builder: TfliteLegalizer) -> Results:
-    """Equal parts; the axis comes first."""
-    count = len(builder.op.results)
-    return applied(builder, "Split", builder.input(0), builder.input(1), num_split=count)
-
-
-@legalizes("SPLIT_V")
-def legalize_split_sizes(builder: TfliteLegalizer) -> Results:
-    """Parts of given sizes."""
-    count = len(builder.op.results)
-    x, sizes, axis = (builder.input(k) for k in range(3))
-    return applied(builder, "SplitV", x, sizes, axis, num_split=count)
-
-
-@legalizes("PACK")
-def legalize_pack(builder: TfliteLegalizer) -> Results:
-    """Tensors of one shape along a new axis."""
-    operands = [builder.input(k) for k in range(len(builder.inputs))]
-    builder.require_equal_scales(*range(len(operands)))
-    return applied(builder, "Pack", operands, axis=builder.option("axis"))
-
-
-@legalizes("UNPACK")
-def legalize_unpack(builder: TfliteLegalizer) -> Results:
-    """The parts at each position of an axis."""
-    count = len(builder.op.results)
-    return applied(builder, "Unpack", builder.input(0), num=count, axis=builder.option("axis"))
-
-
 @legalizes("RESHAPE")
 def legalize_reshape(builder: TfliteLegalizer) -> Results:
     """The shape is the second input, or else an option, in which a lone 0 is a scalar."""
@@ -190,13 +232,6 @@ def _rescaled(builder: TfliteLegalizer, index: int) -> SSAValue:
     return looked_up(builder, x, values.astype(np.uint8))
 
 
-@legalizes("SELECT", "SELECT_V2")
-def legalize_select(builder: TfliteLegalizer) -> Results:
-    """A vector as condition of SELECT picks rows; SELECT_V2 broadcasts."""
-    name = "Select" if builder.op_type == "SELECT" else "SelectV2"
-    return applied(builder, name, *(builder.input(k) for k in range(3)))
-
-
 @legalizes("DYNAMIC_UPDATE_SLICE")
 def legalize_update_slice(builder: TfliteLegalizer) -> Results:
     """The update replaces a part that begins where it fits, nearest to the given place."""
@@ -218,8 +253,6 @@ def updated(
     firsts: Sequence[TensorValue],
 ) -> SSAValue:
     """`x` with an update in place of the part that begins at given places, i64 scalars."""
-    from lowerdeck.dialects.core.tensor import ScatterNdOp
-
     rank = len(x.dims)
     if not rank:
         return update.value
@@ -233,179 +266,26 @@ def updated(
 # Shapes and sequences
 
 
-@legalizes("SHAPE")
-def legalize_shape(builder: TfliteLegalizer) -> Results:
-    """The dimensions as integers of the result's type."""
-    builder.ignore("out_type")
-    return applied(builder, "Shape", builder.input(0), out_type=builder.element())
-
-
 @legalizes("RANK")
 def legalize_rank(builder: TfliteLegalizer) -> Results:
     """The number of dimensions."""
     return [builder.tensor(np.array(rank_of(builder.input(0)), np.int32))]
 
 
-@legalizes("FILL", "RANGE", "BROADCAST_ARGS", "ZEROS_LIKE")
-def legalize_made(builder: TfliteLegalizer) -> Results:
-    """Tensors that are made of sizes and numbers."""
-    names = {
-        "FILL": "Fill",
-        "RANGE": "Range",
-        "BROADCAST_ARGS": "BroadcastArgs",
-        "ZEROS_LIKE": "ZerosLike",
-    }
-    operands = [builder.input(k) for k in range(len(builder.inputs))]
-    return applied(builder, names[builder.op_type], *operands)
+# Arithmetic of floats and plain integers
 
+UNARY = pairs("""
+    ABS=Abs CEIL=Ceil COS=Cos ELU=Elu EXP=Exp FLOOR=Floor LOG=Log LOGICAL_NOT=LogicalNot
+    LOGISTIC=Sigmoid NEG=Neg RELU6=Relu6 RELU=Relu ROUND=Round RSQRT=Rsqrt SIGN=Sign SIN=Sin
+    SQRT=Sqrt SQUARE=Square TANH=Tanh
+""")
 
-@legalizes("ONE_HOT")
-def legalize_one_hot(builder: TfliteLegalizer) -> Results:
-    """Where the index along a new axis is that of the element, the one value, else the other."""
-    indices, depth, on, off = (builder.input(k) for k in range(4))
-    depth = builder.cast(depth, i32)
-    return applied(builder, "OneHot", indices, depth, on, off, axis=builder.option("axis"))
-
-
-@legalizes("WHERE")
-def legalize_where(builder: TfliteLegalizer) -> Results:
-    """The indices of what is not zero."""
-    return applied(builder, "Where", builder.input(0))
-
-
-@legalizes("UNIQUE")
-def legalize_unique(builder: TfliteLegalizer) -> Results:
-    """Distinct elements in the order of their appearance, and which of them each element is."""
-    builder.ignore("idx_out_type")
-    return applied(builder, "Unique", builder.input(0), out_idx=builder.element(1))
-
-
-@legalizes("TOPK_V2")
-def legalize_top_k(builder: TfliteLegalizer) -> Results:
-    """The largest elements of the last dimension, and where they are."""
-    x, k = builder.input(0), builder.cast(builder.input(1), i32)
-    return applied(builder, "TopKV2", x, k, index_type=builder.element(1))
-
-
-@legalizes("ARG_MAX", "ARG_MIN")
-def legalize_arg_extremum(builder: TfliteLegalizer) -> Results:
-    """The first place of the extremum along an axis."""
-    builder.ignore("output_type")
-    name = "ArgMax" if builder.op_type == "ARG_MAX" else "ArgMin"
-    axis = builder.cast(builder.input(1), i32)
-    axis = builder.reshape(axis, [])
-    return applied(builder, name, builder.input(0), axis, output_type=builder.element())
-
-
-@legalizes("CUMSUM")
-def legalize_cumulative(builder: TfliteLegalizer) -> Results:
-    """Running sums."""
-    flags = {name: builder.flag(name) for name in ("exclusive", "reverse")}
-    axis = builder.reshape(builder.input(1), [])
-    return applied(builder, "Cumsum", builder.input(0), axis, **flags)
-
-
-@legalizes("MATRIX_DIAG")
-def legalize_diagonal(builder: TfliteLegalizer) -> Results:
-    """Matrices with given diagonals."""
-    return applied(builder, "MatrixDiag", builder.input(0))
-
-
-@legalizes("MATRIX_SET_DIAG")
-def legalize_set_diagonal(builder: TfliteLegalizer) -> Results:
-    """Matrices with other diagonals."""
-    return applied(builder, "MatrixSetDiag", builder.input(0), builder.input(1))
-
-
-# Scatters and segments
-
-_INDEXED = {
-    "SCATTER_ND": "ScatterNd",
-    "SEGMENT_SUM": "SegmentSum",
-    "UNSORTED_SEGMENT_SUM": "UnsortedSegmentSum",
-    "UNSORTED_SEGMENT_PROD": "UnsortedSegmentProd",
-    "UNSORTED_SEGMENT_MAX": "UnsortedSegmentMax",
-    "UNSORTED_SEGMENT_MIN": "UnsortedSegmentMin",
-    "SPARSE_TO_DENSE": "SparseToDense",
-    "BUCKETIZE": "Bucketize",
-    "BITCAST": "Bitcast",
-}
-
-
-@legalizes("SCATTER_ND", "SEGMENT_SUM", *(name for name in _INDEXED if "UNSORTED" in name))
-def legalize_indexed(builder: TfliteLegalizer) -> Results:
-    """Sums of the updates, or of the segments, in their order."""
-    operands = [builder.input(k) for k in range(len(builder.inputs))]
-    return applied(builder, _INDEXED[builder.op_type], *operands)
-
-
-@legalizes("SPARSE_TO_DENSE")
-def legalize_sparse_to_dense(builder: TfliteLegalizer) -> Results:
-    """Values at indices, another value elsewhere."""
-    operands = [builder.input(k) for k in range(4)]
-    return applied(builder, "SparseToDense", *operands)
-
-
-@legalizes("BUCKETIZE")
-def legalize_bucketize(builder: TfliteLegalizer) -> Results:
-    """The number of boundaries that are not above each element."""
-    boundaries: list[float] = builder.option("boundaries") or []
-    return applied(builder, "Bucketize", builder.input(0), boundaries=boundaries)
-
-
-@legalizes("BITCAST")
-def legalize_bitcast(builder: TfliteLegalizer) -> Results:
-    """The same bytes as elements of another type."""
-    return applied(builder, "Bitcast", builder.input(0), type=builder.element())
-
-
-# Arithmetic of floats and plain integers; `quantized.py` has that of quantized integers
-
-UNARY = {
-    "ABS": "Abs",
-    "CEIL": "Ceil",
-    "COS": "Cos",
-    "EXP": "Exp",
-    "FLOOR": "Floor",
-    "LOG": "Log",
-    "LOGICAL_NOT": "LogicalNot",
-    "NEG": "Neg",
-    "ROUND": "Round",
-    "RSQRT": "Rsqrt",
-    "SIGN": "Sign",
-    "SIN": "Sin",
-    "SQRT": "Sqrt",
-    "SQUARE": "Square",
-    "RELU": "Relu",
-    "RELU6": "Relu6",
-    "ELU": "Elu",
-    "TANH": "Tanh",
-    "LOGISTIC": "Sigmoid",
-}
-
-BINARY = {
-    "ADD": "AddV2",
-    "SUB": "Sub",
-    "MUL": "Mul",
-    "DIV": "Div",
-    "MAXIMUM": "Maximum",
-    "MINIMUM": "Minimum",
-    "FLOOR_DIV": "FloorDiv",
-    "FLOOR_MOD": "FloorMod",
-    "POW": "Pow",
-    "SQUARED_DIFFERENCE": "SquaredDifference",
-    "ATAN2": "Atan2",
-    "LOGICAL_AND": "LogicalAnd",
-    "LOGICAL_OR": "LogicalOr",
-    "BITWISE_XOR": "BitwiseXor",
-    "RIGHT_SHIFT": "RightShift",
-    "EQUAL": "Equal",
-    "NOT_EQUAL": "NotEqual",
-    "LESS": "Less",
-    "LESS_EQUAL": "LessEqual",
-    "GREATER": "Greater",
-    "GREATER_EQUAL": "GreaterEqual",
-}
+BINARY = pairs("""
+    ADD=AddV2 ATAN2=Atan2 BITWISE_XOR=BitwiseXor DIV=Div EQUAL=Equal FLOOR_DIV=FloorDiv
+    FLOOR_MOD=FloorMod GREATER=Greater GREATER_EQUAL=GreaterEqual LESS=Less LESS_EQUAL=LessEqual
+    LOGICAL_AND=LogicalAnd LOGICAL_OR=LogicalOr MAXIMUM=Maximum MINIMUM=Minimum MUL=Mul
+    NOT_EQUAL=NotEqual POW=Pow RIGHT_SHIFT=RightShift SQUARED_DIFFERENCE=SquaredDifference SUB=Sub
+""")
 
 
 def plain_unary(builder: TfliteLegalizer) -> SSAValue:
@@ -440,16 +320,9 @@ def legalize_cast(builder: TfliteLegalizer) -> Results:
     return applied(builder, "Cast", x, DstT=builder.element())
 
 
-REDUCTIONS = {
-    "SUM": "Sum",
-    "MEAN": "Mean",
-    "REDUCE_PROD": "Prod",
-    "REDUCE_MAX": "Max",
-    "REDUCE_MIN": "Min",
-    "REDUCE_ANY": "Any",
-    "REDUCE_ALL": "All",
-}
-
+REDUCTIONS = pairs("""
+    MEAN=Mean REDUCE_ALL=All REDUCE_ANY=Any REDUCE_MAX=Max REDUCE_MIN=Min REDUCE_PROD=Prod SUM=Sum
+""")
 
 _EXTREMA = {
     "REDUCE_MAX": float(np.finfo(np.float32).min),
@@ -470,7 +343,7 @@ def plain_reduction(builder: TfliteLegalizer) -> SSAValue:
     return applied(builder, REDUCTIONS[builder.op_type], *operands, keep_dims=keep)[0]
 
 
-# Images, detection and spectra
+# Images and spectra
 
 
 @legalizes("LOCAL_RESPONSE_NORMALIZATION")
@@ -482,35 +355,9 @@ def legalize_by_neighbors(builder: TfliteLegalizer) -> Results:
     return applied(builder, "LRN", builder.input(0), depth_radius=radius, **attributes)
 
 
-@legalizes("NON_MAX_SUPPRESSION_V4")
-def legalize_suppression(builder: TfliteLegalizer) -> Results:
-    """Indices are padded with zeros."""
-    boxes, scores, count, overlap, least = (builder.input(k) for k in range(5))
-    return applied(
-        builder,
-        "NonMaxSuppressionV4",
-        boxes,
-        scores,
-        count,
-        overlap,
-        least,
-        pad_to_max_output_size=True,
-    )
-
-
-@legalizes("NON_MAX_SUPPRESSION_V5")
-def legalize_soft_suppression(builder: TfliteLegalizer) -> Results:
-    """Scores decay by overlaps; the results are padded with zeros."""
-    operands = [builder.input(k) for k in range(6)]
-    found = applied(builder, "NonMaxSuppressionV5", *operands, pad_to_max_output_size=True)
-    return found
-
-
 @legalizes("RFFT2D")
 def legalize_spectrum(builder: TfliteLegalizer) -> Results:
     """The transform of real matrices, as a last dimension of real and imaginary parts."""
-    from lowerdeck.passes.legalize.common.fourier import transformed
-
     x = builder.input(0)
     builder.require_rank(x, range(2, 1 << 16), "matrices")
     rows, columns = builder.sizes(1, 2, "lengths of the transform")
@@ -529,8 +376,6 @@ def legalize_part(builder: TfliteLegalizer) -> Results:
     value = TensorValue(builder, x)
     axis = rank_of(x) - 1
     if builder.op_type == "COMPLEX_ABS":
-        from lowerdeck.dialects.core.elementwise import SqrtOp
-
         total = (value * value).reduce("sum", [axis])
         return [builder.add(SqrtOp(total.value))]
     return [value.pick(axis, 0 if builder.op_type == "REAL" else 1).value]

@@ -40,6 +40,20 @@ def shifted_left(x: Any, amount: int, bits: int = 16) -> Any:
     return np.clip(np.asarray(x, np.int64) << amount, -limit, limit - 1)
 
 
+def reciprocal_of(x: int) -> tuple[int, int]:
+    """1 / x as a fraction, and by how many bits x exceeds one; of 0, which is not divided by, 0."""
+    if x == 0:
+        return 0, 0
+    bits = x.bit_length()
+    a = (x << (32 - bits)) - (1 << 31)
+    half = (a + (1 << 31)) // 2
+    y = 1515870810 + int(high_product(half, -1010580540))
+    for _ in range(3):
+        rest = (1 << 29) - int(high_product(half, y))
+        y += int(rescaled(high_product(y, rest), 2))
+    return int(rescaled(y, 1)), bits - 1
+
+
 def inverse_root(x: int) -> tuple[int, int]:
     """1 / sqrt(x) of a positive integer as multiplier and exponent."""
     if x <= 1:
