@@ -18,11 +18,12 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_fl
 from lowerdeck.passes.legalize.common.fourier import transformed
 from lowerdeck.passes.legalize.common.requantize import away
 from lowerdeck.passes.legalize.common.tables import looked_up
-from lowerdeck.passes.legalize.pt2.applied import overloads, pairs
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
+from lowerdeck.passes.legalize.torch_tables import overloads
 
 # Operators that another name and its attributes are all of
 
