@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import CoreOp, require, require_axis
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp, constant_array
@@ -213,9 +214,15 @@ class CoreBuilder:
             return None
 
     def ints(self, value: SSAValue) -> list[int] | None:
-        """The elements of an integer tensor in C order if they are numbers now."""
+        """The elements of a tensor of integers in C order if they are numbers now."""
         array = self.constant(value)
-        return None if array is None else [int(number) for number in array.reshape(-1)]
+        if array is None:
+            return None
+        if array.dtype.kind not in "biu":
+            numbers = array.astype(np.float64)
+            if not (np.isfinite(numbers) & (np.floor(numbers) == numbers)).all():
+                raise VerifyException(f"expected integers, got {element_type(value)}")
+        return [int(number) for number in array.reshape(-1)]
 
     def exprs(self, value: SSAValue) -> list[Expr] | None:
         """

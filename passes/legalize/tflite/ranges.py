@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from lowerdeck.dialects.core.types import element_type, i32
 from lowerdeck.dialects.tflite.quantization import Quantization
 from lowerdeck.passes.legalize.common.requantize import away, requantized, type_range
+from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 
@@ -39,7 +40,11 @@ def limits_of(
 
 def quantized(number: float, q: Quantization) -> int:
     """The integer of a real number, which f32 computes."""
-    return q.zero + int(away(np.float32(number) / np.float32(q.scale)))
+    with np.errstate(all="ignore"):
+        steps = np.float32(number) / np.float32(q.scale)
+    if not np.isfinite(steps):
+        refuse(f"a scale of {q.scale}", f"a step of which f32 can tell how many are {number}")
+    return q.zero + int(away(steps))
 
 
 def fused_limits(builder: TfliteLegalizer) -> tuple[int, int]:
