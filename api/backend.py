@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from lowerdeck.compiler import CompileOptions, Model, compile, import_and_lower, model_file
+from lowerdeck.compiler import CompileOptions, Model, compile, import_and_lower
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.metadata import TensorInfo
+from lowerdeck.reading import model_file
 
 __all__ = [
     "LowerdeckBackend",

@@ -16,7 +16,8 @@ from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
 
 if TYPE_CHECKING:
-    from lowerdeck.compiler import Array, Model
+    from lowerdeck.compiler import Model
+    from lowerdeck.model import Array
 
 Outputs: TypeAlias = "Mapping[str, Array]"
 Metric: TypeAlias = "Callable[[Sequence[Outputs], Sequence[Outputs]], float]"

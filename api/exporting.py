@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lowerdeck.compiler import CompileOptions, Source, import_and_lower, known_options, model_file
+from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.frameworks import OptionValue, exports
+from lowerdeck.reading import Source, known_options, model_file
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

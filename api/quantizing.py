@@ -18,22 +18,15 @@ from lowerdeck.budgets import (
     switched,
 )
 from lowerdeck.calibration import CalibrationError, Data, samples_of
-from lowerdeck.compiler import (
-    Array,
-    CompileOptions,
-    Model,
-    Source,
-    compile_with,
-    known_options,
-    model_file,
-    read_model,
-)
+from lowerdeck.compiler import CompileOptions, Model, compile_with
 from lowerdeck.dialects.frameworks import OptionValue
 from lowerdeck.dialects.recursion import working_on_modules
+from lowerdeck.model import Array
 from lowerdeck.observing import METHODS, Histogram, range_of
 from lowerdeck.passes.fuse.observe_layers import OBSERVED
 from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
+from lowerdeck.reading import Source, known_options, model_file, read_model
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:

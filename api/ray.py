@@ -18,9 +18,10 @@ import numpy as np
 
 from lowerdeck.batching import BatchError, Rows, checked_rows
 from lowerdeck.calibration import Array, by_name
-from lowerdeck.compiler import Model, Source, compile
+from lowerdeck.compiler import Model, compile
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.engines import LostTask, limited, lost
+from lowerdeck.reading import Source
 
 __all__ = ["Cluster", "RayError", "Served", "deployment", "map_batches", "require_ray"]
 

@@ -12,21 +12,15 @@ import numpy as np
 
 from lowerdeck.binding import RunError
 from lowerdeck.calibration import CalibrationError, Data, samples_of
-from lowerdeck.compiler import (
-    Array,
-    CompileOptions,
-    Source,
-    compile_with,
-    import_and_lower,
-    known_options,
-    model_file,
-)
+from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
 from lowerdeck.dialects.frameworks import OptionValue, exports
 from lowerdeck.exporting import phase_of
+from lowerdeck.model import Array
 from lowerdeck.passes.fuse.observe_layers import OBSERVED
 from lowerdeck.passes.linear.narrow_weights import NarrowWeightsPass
 from lowerdeck.passes.linear.rounding import as_halves_for
 from lowerdeck.passes.machinery.options import OptionError, block_of
+from lowerdeck.reading import Source, known_options, model_file
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -149,7 +149,7 @@ def measure(model: str, target: str, *, cc: bool, profiled: bool) -> Times:
         if profile is not None:
             profile.disable()
         if cc and model != _PROGRAMS:
-            from lowerdeck.compiler import build
+            from lowerdeck.model_folders import build
 
             build(folder)
     # What comes after the last phase is the printing of C.

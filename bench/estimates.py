@@ -41,14 +41,7 @@ from xdsl.passes import ModulePass
 
 from bench.measuring import rank_correlation, text_table
 from bench.reference import recorded_inputs
-from lowerdeck.compiler import (
-    CompileOptions,
-    Model,
-    build_artifact,
-    import_and_lower,
-    load,
-    model_name,
-)
+from lowerdeck.compiler import CompileOptions, Model, import_and_lower, load
 from lowerdeck.dialects.buffer.entry_ops import CallOp
 from lowerdeck.dialects.buffer.kernel import functions_of
 from lowerdeck.dialects.core.control_flow import KernelOp
@@ -60,7 +53,9 @@ from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import anchors_of
 from lowerdeck.lowering.strategies.registry import candidates, described
+from lowerdeck.model_folders import build_artifact
 from lowerdeck.passes.machinery.structure import nameless_key
+from lowerdeck.reading import model_name
 from lowerdeck.tools.peak import MultiplyAdds
 from lowerdeck.tune import kernel_of
 from models.operator_forms import forms

@@ -32,9 +32,10 @@ from xdsl.dialects.builtin import ModuleOp
 from bench.measuring import Gain, alternate, gain, plan_for, text_table, timed
 from bench.peer_runs import load_ours
 from bench.rewrites import ALL, REFUSALS, RewriteCounter, Subject, default_models, subjects
-from lowerdeck.compiler import CompileOptions, build_artifact, import_and_lower
+from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.model_folders import build_artifact
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.statistics import Statistics, statistics_of, symbol_sizes
 from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs

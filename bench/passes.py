@@ -113,7 +113,7 @@ class _Trial:
 
     def compile(self, disable: Iterable[str]) -> float:
         """The error of the C."""
-        from lowerdeck.compiler import build_artifact
+        from lowerdeck.model_folders import build_artifact
 
         context = LowerdeckContext(options=self.subject.options(disable))
         module, _ = import_and_lower(self.subject.path, "imported", self.subject.options())

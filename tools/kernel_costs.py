@@ -50,13 +50,15 @@ def kernel_costs(
     """
     from xdsl.dialects.builtin import ModuleOp
 
-    from lowerdeck.compiler import build_artifact, import_and_lower, load, model_name
+    from lowerdeck.compiler import import_and_lower, load
     from lowerdeck.dialects.buffer.kernel import functions_of
     from lowerdeck.dialects.recursion import working_on_modules
     from lowerdeck.lowering import emit
     from lowerdeck.lowering.cost.cycles import cycles
     from lowerdeck.lowering.pipeline import Observer, run_to_phase
     from lowerdeck.lowering.targets import target_named
+    from lowerdeck.model_folders import build_artifact
+    from lowerdeck.reading import model_name
 
     target = target_named(options.target)
     costs: dict[str, tuple[str, Cost]] = {}

@@ -475,7 +475,7 @@ class OptTool(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The text of the result: IR, C at the end of `--compile-to=c`, or that of a target."""
         if self.args.compile_to == "c":
-            from lowerdeck.compiler import name_of
+            from lowerdeck.reading import name_of
 
             name = name_of(self.get_input_name(), self.context.options)
             artifact = lowering.emit(self.ctx, prog, name)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from lowerdeck.binding import RunError
-from lowerdeck.compiler import build_artifact, load
+from lowerdeck.compiler import load
 from lowerdeck.metadata import read_metadata
+from lowerdeck.model_folders import build_artifact
 
 if TYPE_CHECKING:
     from lowerdeck.lowering.emit_c.module import CArtifact

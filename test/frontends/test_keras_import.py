@@ -17,10 +17,11 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from lowerdeck.compiler import CompileOptions, import_and_lower, model_file
+from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.keras.import_ import import_model
+from lowerdeck.reading import model_file
 
 pytest.importorskip("h5py", reason="models of Keras need h5py: pip install lowerdeck[hdf5]")
 

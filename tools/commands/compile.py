@@ -179,8 +179,9 @@ def _try_to_compile(args: argparse.Namespace) -> tuple[bool, str]:
 def _compiled(args: argparse.Namespace) -> str:
     """Write the files of one model; what to tell of them."""
     from lowerdeck.build import BuildError
-    from lowerdeck.compiler import generate, publish
+    from lowerdeck.compiler import generate
     from lowerdeck.metadata import read_metadata
+    from lowerdeck.model_folders import publish
     from lowerdeck.tools.progress import progress
 
     start = time.perf_counter()
@@ -315,9 +316,9 @@ def _build(args: argparse.Namespace, folder: str, options: CompileOptions) -> st
     what, and else ToolError.
     """
     from lowerdeck.build import build_for_programs, find_compiler
-    from lowerdeck.compiler import build
     from lowerdeck.lowering.targets import obstacle
     from lowerdeck.metadata import read_metadata
+    from lowerdeck.model_folders import build
 
     if args.library == "none":
         return None

@@ -111,10 +111,10 @@ def _data(args: argparse.Namespace, options: CompileOptions) -> dict[str, Any]:
 
 
 def _stages(args: argparse.Namespace, options: CompileOptions, graph: Any) -> list[Stage]:
-    from lowerdeck.compiler import read_model
     from lowerdeck.dialects.recursion import working_on_modules
     from lowerdeck.lowering.pipeline import ALL_PASSES, no_pass, run_to_phase
     from lowerdeck.passes.machinery.type_inference import infer_types
+    from lowerdeck.reading import read_model
     from lowerdeck.tools.view.stages import Recording, Stage
 
     before, after = args.before or args.after, args.after or args.before
@@ -156,7 +156,8 @@ def _checked_phase(phase: str | None) -> str | None:
 
 def _compared(args: argparse.Namespace, options: CompileOptions, graph: Any) -> list[Stage]:
     """Two files as two stages, at the same phase."""
-    from lowerdeck.compiler import import_and_lower, read_model
+    from lowerdeck.compiler import import_and_lower
+    from lowerdeck.reading import read_model
     from lowerdeck.tools.view.stages import Stage
 
     if args.passes or args.before or args.after:

@@ -6,12 +6,13 @@ import os
 from dataclasses import dataclass, field
 from html import escape
 
-from lowerdeck.compiler import import_and_lower, read_model
+from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.files import replacing
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.frontends import facts_of
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.passes.machinery.type_inference import infer_types
+from lowerdeck.reading import read_model
 from lowerdeck.tools.view.graph import Graph
 from lowerdeck.tools.view.page import page
 from lowerdeck.tools.view.stages import Stage

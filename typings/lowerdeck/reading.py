@@ -1,0 +1,1 @@
+../../api/reading.py
