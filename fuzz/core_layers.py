@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.linear import (
     ConvTransposeOp,
     LayerNormOp,
     MatmulOp,
+    WindowsOp,
 )
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp, TransposeOp
@@ -92,6 +93,17 @@ def _conv_transpose(b: Builder) -> None:
     bias = b.constant(element_type(x), [groups * outputs]) if b.chance(5) else None
     extra = [b.random.randint(0, 1) for _ in range(rank)]
     b.add(ConvTransposeOp(x, w, bias, groups=groups, output_padding=extra, **_windows(b, rank)))
+
+
+@recipe(WindowsOp)
+def _columns_of_windows(b: Builder) -> None:
+    x = b.pick(rank=[3, 4])
+    sizes = [dim.value or 0 for dim in dims_of(x)[1:]]
+    if not all(sizes):
+        raise Unfit
+    taps = [b.random.randint(1, size) for size in sizes[1:]]
+    strides = [b.random.randint(1, 3) for _ in taps]
+    b.add(WindowsOp(x, taps, strides, [1] * len(taps)))
 
 
 @recipe(MatmulOp, weight=14)

@@ -32,6 +32,11 @@ MOST_ROWS = 2 * TILE
 """Rows and columns of the product of two tiles by two."""
 
 
+def words_of(depth: int) -> int:
+    """How many words of a row lie in each tile: as many in all of them."""
+    return next(words for words in range(TILE, 0, -1) if depth % words == 0)
+
+
 @irdl_op_definition
 class DotTilesOp(IRDLOperation):
     """
@@ -53,7 +58,7 @@ class DotTilesOp(IRDLOperation):
     - (C3) these name operands dK that there are and symbols sK, nothing else.
     - (C4) elements of a row lie side by side.
     - (C5) total is dense, and has two dimensions of 32 at most.
-    - (C6) the words of a row are a number, a multiple of 16 or fewer.
+    - (C6) the words of a row are a number that has a divisor from 9 to 16, or less than 16.
 
     Example:
 
@@ -127,7 +132,8 @@ class DotTilesOp(IRDLOperation):
         is_small = sizes is not None and len(sizes) == 2 and max(sizes) <= MOST_ROWS
         require(is_small and types[2].is_dense, lambda: f"{types[2]} is no such buffer", "C5")
         depth = self.sizes[2]
-        require(depth > 0 and (depth < TILE or depth % TILE == 0), f"{depth} words", "C6")
+        is_even = depth < TILE or words_of(depth) > TILE // 2
+        require(depth > 0 and is_even, f"{depth} words", "C6")
 
 
 @irdl_op_definition

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects.builtin import FloatAttr, IntAttr, IntegerType, UnitAttr
 from xdsl.dialects.builtin import f64 as builtin_f64
@@ -33,7 +34,7 @@ from lowerdeck.dialects.core.base import (
     require_same_element,
 )
 from lowerdeck.dialects.core.enums import Packing, PackingAttr
-from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
+from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index, MovesElements, unravel
 from lowerdeck.dialects.core.types import (
     DimsAttr,
     bit_width,
@@ -46,7 +47,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
     tensor,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Expr, ExprLike, product
 
 COUNTED_ROWS = 8
 """Of a split factor, that a number of pairs of columns is that of: the most that a tile has."""
@@ -404,6 +405,88 @@ def _require_bias(bias: SSAValue | None, channels: Expr, element: Attribute, lab
 
 
 @irdl_op_definition
+class WindowsOp(CoreOp, MovesElements):
+    """
+    What windows see, as columns of matrices: of [..., C, spatial...] the result is
+    [..., taps x C, windows]. Row t * C + c of a column is the element of channel c at tap t of its
+    window; taps and windows are in C order. All windows lie inside of the input.
+
+    Constraints:
+
+    - (C1) taps, strides and dilations have one entry a spatial dimension, strides and dilations are
+      positive, and a window fits into the input.
+    - (C2) the input has a dimension before the spatial ones, C, and C and these are known.
+
+    Example:
+
+    ```mlir
+    %y = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1]
+        : (tensor<1x4x5x6xi32>) -> tensor<1x24x10xi32>
+    ```
+    """
+
+    name = "core.windows"
+    input = operand_def()
+    taps = prop_def(Ints)
+    strides = prop_def(Ints)
+    dilations = prop_def(Ints)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = f"operands `taps` $taps `strides` $strides `dilations` $dilations {TYPES}"
+
+    def __init__(
+        self,
+        input: SSAValue,
+        taps: Sequence[int],
+        strides: Sequence[int],
+        dilations: Sequence[int],
+    ):
+        super().__init__(
+            [input],
+            {
+                "taps": int_array(taps),
+                "strides": int_array(strides),
+                "dilations": int_array(dilations),
+            },
+        )
+
+    @property
+    def channels(self) -> Expr:
+        """C."""
+        return dims_of(self.input)[-len(ints(self.taps)) - 1]
+
+    @property
+    def counts(self) -> list[Expr]:
+        """The number of windows along each spatial dimension."""
+        taps = ints(self.taps)
+        lists = (taps, ints(self.strides), ints(self.dilations))
+        none = [0] * len(taps)
+        return window_sizes(dims_of(self.input)[-len(taps) :], *lists, none, none, "C1")
+
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        *outer, row, column = at
+        taps = unravel(row // self.channels, [Expr.const(size) for size in ints(self.taps)])
+        places = zip(unravel(column, self.counts), taps, strict=True)
+        steps = zip(ints(self.strides), ints(self.dilations), strict=True)
+        inside = [
+            place * stride + tap * dilation
+            for (place, tap), (stride, dilation) in zip(places, steps, strict=True)
+        ]
+        return [*outer, row % self.channels, *inside]
+
+    def infer(self) -> Sequence[Attribute]:
+        dims, size = dims_of(self.input), len(ints(self.taps))
+        require(len(dims) > size > 0, f"windows over {size} of {len(dims)} dimensions", "C2")
+        counts = self.counts
+        known = dims[-size - 1 :]
+        text = ", ".join(map(str, known))
+        require(all(dim.value for dim in known), f"windows over [{text}]", "C2")
+        outer = dims[: -size - 1]
+        rows = prod(ints(self.taps)) * self.channels
+        return [tensor(element_type(self.input), [*outer, rows, product(counts)])]
+
+
+@irdl_op_definition
 class MatmulOp(ContractionOp):
     """
     Matrix product of [batch..., M, K] and [batch..., K, N]; batch dimensions broadcast.
@@ -658,4 +741,11 @@ class LayerNormOp(SameTypeOp):
         return super().infer()
 
 
-LINEAR: tuple[type[CoreOp], ...] = (ConvOp, ConvTransposeOp, MatmulOp, BatchNormOp, LayerNormOp)
+LINEAR: tuple[type[CoreOp], ...] = (
+    ConvOp,
+    ConvTransposeOp,
+    WindowsOp,
+    MatmulOp,
+    BatchNormOp,
+    LayerNormOp,
+)

@@ -141,6 +141,22 @@ def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Arr
     return rounded(matrix_product(*_factors(op, args)), _result_dtype(op))
 
 
+@meaning_of(linear.WindowsOp)
+def _windows(op: linear.WindowsOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    (x,), taps = args, ints(op.taps)
+    counts = [count.evaluate(symbols) for count in op.counts]
+    parts: list[Array] = []
+    for tap in np.ndindex(*taps):
+        steps = zip(tap, counts, ints(op.strides), ints(op.dilations), strict=True)
+        spans = [
+            slice(place * dilation, place * dilation + max((count - 1) * stride + 1, 0), stride)
+            for place, count, stride, dilation in steps
+        ]
+        part = x[(..., *spans)]
+        parts.append(part.reshape(*part.shape[: -len(taps)], -1))
+    return np.concatenate(parts, axis=-2)
+
+
 _LARGEST_FRAME = 1 << 28
 """Elements of what is padded: a constant with more padding is not worth to be folded."""
 

@@ -294,6 +294,7 @@ def _(op: tiles.DotTilesOp, c: CWriter) -> None:
     ]
     sizes = ", ".join(c.index(expr, op.indices) for expr in op.map.data[-3:])
     total = f"{c.value(op.total)}, {_step(op.total, c)}"
+    sizes += f", {tiles.words_of(op.sizes[2])}"
     arguments = f"{', '.join(factors)}, {total}, {sizes}, {int(op.adds is not None)}"
     c.line(f"{function_name(op)}({arguments});")
 

@@ -34,14 +34,15 @@ def dot_tiles_name(packing: Packing) -> str:
 def dot_tiles(packing: Packing, isa: Isa) -> str:
     """
     The definition of that function: `a` and `b` are the factors, `a_step` and the like the distance
-    of two rows, in words.
+    of two rows, in words, and `words` how many of a row each tile has.
     """
     element = "float" if packing is Packing.HALVES else "int32_t"
     lines = [
         f"static __attribute__((noinline)) void {dot_tiles_name(packing)}(",
         "    const int32_t *a, int64_t a_step, const int32_t *b, int64_t b_step, "
         f"{element} *total,",
-        "    int64_t step, int64_t rows, int64_t columns, int64_t depth, int adds) {",
+        "    int64_t step, int64_t rows, int64_t columns, int64_t depth, int64_t words,",
+        "    int adds) {",
     ]
     if isa.tiles is not None:
         guard = isa.tiles.guard
@@ -49,7 +50,7 @@ def dot_tiles(packing: Packing, isa: Isa) -> str:
             guard += f" && {isa.tiles.guard_of_halves}"
         lines += [f"#if {guard}", "  if (lowerdeck_has_tiles) {"]
         lines += [*isa.tiles.product(packing.value), "    return;", "  }", "#endif"]
-    return "\n".join([*lines, *_loops(packing), "}", ""])
+    return "\n".join([*lines, "  (void)words;", *_loops(packing), "}", ""])
 
 
 def _loops(packing: Packing) -> list[str]:

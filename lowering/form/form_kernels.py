@@ -36,7 +36,7 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
     TanhOp,
 )
-from lowerdeck.dialects.core.linear import ContractionOp, ConvOp
+from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import (
@@ -207,6 +207,9 @@ class KernelFormer:
             return True
         if isinstance(op, ConvOp):
             return value is op.input and self._is_widened(op, producer)
+        if isinstance(op, MatmulOp):
+            # Windows are copied a part at a time, right before they are multiplied.
+            return value is op.rhs and isinstance(value.owner, WindowsOp)
         return self._can_precede(op, value, producer, group)
 
     def _is_widened(self, op: ConvOp, producer: Group) -> bool:

@@ -31,7 +31,7 @@ from lowerdeck.dialects.core.elementwise import (
     XorOp,
 )
 from lowerdeck.dialects.core.enums import Packing
-from lowerdeck.dialects.core.linear import COUNTED_ROWS, ContractionOp, ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import COUNTED_ROWS, ContractionOp, ConvOp, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.quantize import PairHalvesOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, ints
 from lowerdeck.dialects.core.types import (
@@ -48,6 +48,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests.exact import Exact
+from lowerdeck.lowering.strategies.window_products import can_be_in_bands
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -438,7 +439,7 @@ class PackConv(Pattern[_Rows]):
             x = rewriter.add(ReshapeOp(x, dims)).result
         factor = Factor(rewriter, x, _zero_of_images(op, rewriter, rank_of(x)), terms)
         left = factor.add(ConstantOp.of(np.ascontiguousarray(words if groups > 1 else words[0])))
-        windows = _windows(op, factor)
+        windows = _windows(op, factor, self._target)
         dims, size = dims_of(op.result), dims_of(windows)[-1]
         total = factor.add(MatmulOp(left, windows, packing=match.data.packing))
         if groups > 1:
@@ -520,8 +521,11 @@ def _completed(
     return total if bias is None else factor.add(AddOp(total, bias))
 
 
-def _windows(op: ConvOp, factor: Factor) -> SSAValue:
-    """[N, (groups,) taps x channels, positions]: what each window sees, packed."""
+def _windows(op: ConvOp, factor: Factor, target: Target) -> SSAValue:
+    """
+    [N, (groups,) taps x channels, positions]: what each window sees, packed. As one op if all of it
+    is so large that it is better never in memory as a whole.
+    """
     groups, dims = op.groups.data, dims_of(op.result)
     first = 2 if groups > 1 else 1
     words = factor.words(first)
@@ -534,6 +538,8 @@ def _windows(op: ConvOp, factor: Factor) -> SSAValue:
     strides, dilations = ints(op.strides), ints(op.dilations)
     groups_and_batch, depth = outer[:first], outer[first]
     size = product(dims[2:])
+    if can_be_in_bands(taps, depth * prod(taps), dims[2:], target):
+        return factor.add(WindowsOp(words, taps, strides, dilations))
     if prod(taps) > 1 or any(stride != 1 for stride in strides):
         words = factor.add(
             ReshapeOp(words, [*groups_and_batch, 1, depth, *dims_of(words)[first + 1 :]])

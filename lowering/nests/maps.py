@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.index_maps import Broadcasts, MovesElements
-from lowerdeck.dialects.core.linear import BatchNormOp
+from lowerdeck.dialects.core.linear import BatchNormOp, WindowsOp
 from lowerdeck.dialects.core.quantize import MIDDLE, DequantizeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64
 from lowerdeck.dialects.dims import Expr
@@ -39,6 +39,7 @@ MOVES: tuple[type[CoreOp], ...] = (
     core.BroadcastOp,
     core.ReshapeOp,
     core.SliceOp,
+    WindowsOp,
 )
 """One-result maps whose result elements are elements of their operand."""
 

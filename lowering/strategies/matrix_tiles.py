@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE
+from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE, words_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
@@ -21,7 +22,6 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     is_constant,
-    item_bytes,
     layout_in,
     layout_out,
     position_of,
@@ -33,7 +33,7 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 SHARED = "shared"
 """The parameter of a schedule whose blocks threads may share: 1."""
 
-_PACKINGS = (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES)
+PACKINGS = (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES)
 """Those that tiles have."""
 
 
@@ -50,7 +50,7 @@ class MatrixTiles(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
-        if target.isa.tiles is None or op.packing is None or op.packing.data not in _PACKINGS:
+        if target.isa.tiles is None or op.packing is None or op.packing.data not in PACKINGS:
             return
         values = (op.lhs, op.rhs)
         if any(position_of(kernel, value) is None for value in values):
@@ -84,15 +84,15 @@ class MatrixTiles(Strategy):
         *batch, rows, columns = dims_of(op.result)
         sizes = dict(zip(row_labels(len(batch) + 2), batch, strict=False))
         row = schedule.order[-1] if schedule.order[-1] != COLUMN else schedule.order[-2]
-        for first, count, height in _blocks(rows):
-            for start, number, width in _blocks(columns):
+        for first, count, height in blocks_of(rows):
+            for start, number, width in blocks_of(columns):
                 counts = {**sizes, row: count, COLUMN: number}
                 labels = [(label, counts[label]) for label in schedule.order]
                 with k.builder.labeled_nest(labels, parallel=schedule.get(SHARED) == 1) as at:
                     place = dict(zip(schedule.order, at, strict=True))
                     corner = (first + place[row] * MOST_ROWS, start + place[COLUMN] * MOST_ROWS)
                     outer = [place[label] for label in sizes]
-                    _block(k, op, (*outer, *corner), (height, width), schedule.vector(COLUMN))
+                    block(k, op, (*outer, *corner), (height, width), schedule.vector(COLUMN))
         k.builder.release_tiles()
 
 
@@ -105,7 +105,7 @@ def _may_be_shared(kernel: KernelOp, op: MatmulOp, target: Target) -> bool:
     return is_constant(kernel, op.rhs) or size > target.machine.l2_bytes
 
 
-def _blocks(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
+def blocks_of(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
     """The first element, the number and the size of whole blocks, then of what is left over."""
     whole = size // MOST_ROWS
     if whole != 0:
@@ -114,34 +114,59 @@ def _blocks(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
         yield whole * MOST_ROWS, rest.ceildiv(MOST_ROWS), rest
 
 
-def _block(
-    k: KernelLowering, op: MatmulOp, corner: Index, sizes: tuple[Expr, Expr], lanes: int
+@dataclass(frozen=True)
+class Panels:
+    """Columns of the right matrix and of the result that lie in buffers."""
+
+    right: SSAValue
+    result: SSAValue
+    column: Expr
+    """The first of a block, in both."""
+
+
+def block(
+    k: KernelLowering,
+    op: MatmulOp,
+    corner: Index,
+    sizes: tuple[Expr, Expr],
+    lanes: int,
+    panels: Panels | None = None,
 ) -> None:
-    """A block of the result, from its corner on: its sums, then the epilogue of each row."""
+    """
+    A block of the result, from its corner on: its sums, then the epilogue of each row. The right
+    matrix and the result may be those of `panels`.
+    """
     b, (rows, columns) = k.builder, sizes
     assert op.packing is not None
     batch, depth = dims_of(op.result)[:-2], dims_of(op.lhs)[-1].value or 0
     left, right = (
         broadcast_index(corner[:-2], dims_of(factor)[:-2], batch) for factor in (op.lhs, op.rhs)
     )
-    factors = (k.inputs[op.lhs], k.inputs[op.rhs])
+    if panels is None:
+        factors, first_column = (k.inputs[op.lhs], k.inputs[op.rhs]), corner[-1]
+    else:
+        factors, first_column, right = (k.inputs[op.lhs], panels.right), panels.column, []
     total = b.scratch(element_type(op.result), [MOST_ROWS, MOST_ROWS])
-    whole = depth // TILE * TILE
+    whole = depth if words_of(depth) > TILE // 2 else depth // TILE * TILE
     for first, words in ((0, whole), (whole, depth - whole)):
         if words:
-            starts = ([*left, corner[-2], first], [*right, first, corner[-1]])
+            starts = ([*left, corner[-2], first], [*right, first, first_column])
             sums = (rows, columns, words)
             b.dot_tiles(factors, total, starts, sums, op.packing.data, adds=first > 0)
     with b.loop(rows) as row:
-        for first, count, width in _vectors(columns, lanes):
+        for first, count, width in vectors_of(columns, lanes):
             mode = "lanes" if width > 1 else None
             with b.loop(count) as number, b.loop(width, mode=mode) as lane:
                 column = first + number * width + lane
                 place = [*corner[:-2], corner[-2] + row, corner[-1] + column]
-                k.finish(op, place, b.load(total, [row, column]))
+                value = k.finished(op, place, b.load(total, [row, column]))
+                if panels is None:
+                    b.store(value, k.outputs[0], place)
+                else:
+                    b.store(value, panels.result, [corner[-2] + row, panels.column + column])
 
 
-def _vectors(size: Expr, lanes: int) -> Iterator[tuple[Expr, Expr, int]]:
+def vectors_of(size: Expr, lanes: int) -> Iterator[tuple[Expr, Expr, int]]:
     """The first element, the number and the lanes of vectors, then of shorter ones."""
     first, width = Expr.const(0), lanes
     while width:
@@ -159,20 +184,27 @@ def _size(value: SSAValue) -> int:
 
 
 def _cycles(op: MatmulOp, target: Target, *, is_packed: bool) -> float:
-    """
-    Estimated cycles: for products or loads of tiles, but at least for what comes from the L2 cache:
-    factors that do not fit in the L1 cache, but for the larger one where several blocks read it
-    one after the other.
-    """
-    machine = target.machine
+    """Estimated cycles of all products."""
     *batch, rows, columns = assumed_shape(op.result)
-    depth = assumed_shape(op.lhs)[-1]
-    steps, total = -(-depth // TILE), machine.tile_start_cycles
+    sizes, factors = (rows, columns, assumed_shape(op.lhs)[-1]), (_size(op.lhs), _size(op.rhs))
+    return prod(batch) * block_cycles(target, sizes, factors, is_packed=is_packed)
+
+
+def block_cycles(
+    target: Target, sizes: tuple[int, int, int], factors: tuple[int, int], *, is_packed: bool
+) -> float:
+    """
+    Estimated cycles of rows, columns and words: for products or loads of tiles, but at least for
+    what comes from the L2 cache: factors, of so many words, that do not fit in the L1 cache, but
+    for the larger one where several blocks read it one after the other.
+    """
+    machine, (rows, columns, depth) = target.machine, sizes
+    total, words = machine.tile_start_cycles, words_of(depth)
+    steps = depth // words if words > TILE // 2 else -(-depth // TILE)
     # Of a depth that leaves a narrow tile over, each block has both shapes.
-    shape = 2 * machine.tile_shape_cycles if depth > TILE and depth % TILE else 0.0
-    is_small = rows <= MOST_ROWS if _size(op.rhs) > _size(op.lhs) else columns <= MOST_ROWS
-    far = (max if is_small else min)(_size(op.lhs), _size(op.rhs))
-    is_far = far * item_bytes(op.lhs) > machine.l1_bytes // 2
+    shape = 2 * machine.tile_shape_cycles if depth > steps * words else 0.0
+    is_small = rows <= MOST_ROWS if factors[1] > factors[0] else columns <= MOST_ROWS
+    is_far = (max if is_small else min)(factors) * 4 > machine.l1_bytes // 2
     for height, vertical in _counts(rows):
         for width, horizontal in _counts(columns):
             across = 1 if is_packed or columns % TILE == 0 else 2
@@ -183,7 +215,7 @@ def _cycles(op: MatmulOp, target: Target, *, is_packed: bool) -> float:
                 lines * machine.l2_line_cycles if is_far else 0.0,
             )
             total += vertical * horizontal * (steps * step + machine.tile_store_cycles + shape)
-    return prod(batch) * total
+    return total
 
 
 def _counts(size: int) -> Sequence[tuple[int, int]]:

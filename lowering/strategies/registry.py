@@ -43,6 +43,7 @@ from lowerdeck.lowering.strategies.taps import Taps
 from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
 from lowerdeck.lowering.strategies.transposed import Transposed
 from lowerdeck.lowering.strategies.weight_sizes import grows_in_blocks, growth, keeps_small
+from lowerdeck.lowering.strategies.window_products import WindowProducts
 from lowerdeck.lowering.strategies.winograd import Winograd
 from lowerdeck.passes.machinery.structure import nameless_key
 
@@ -57,6 +58,7 @@ STRATEGIES: list[Strategy] = [
     Transposed(),
     TiledMatmul(),
     MatrixTiles(),
+    WindowProducts(),
     StreamedMatmul(),
     DotProducts(),
     BlockedAttention(),

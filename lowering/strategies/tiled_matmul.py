@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
-from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp
+from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import (
@@ -108,6 +108,8 @@ class TiledMatmul(Strategy):
         element = element_type(op.result)
         if op.packing is not None and op.packing.data is Packing.HALVES and not target.isa.halves:
             return
+        if isinstance(op.rhs.owner, WindowsOp):
+            return  # each row of a window would be looked for
         is_packed_in_words = op.packing is not None or is_integer(element)
         if target.lanes_of(element) == 1 or not (is_of(op, f32, f64) or is_packed_in_words):
             return
@@ -115,7 +117,7 @@ class TiledMatmul(Strategy):
             element_type(value) != f64 for value in (*kernel.inputs, *kernel.results)
         ):
             return
-        target = _for_elements(target, element, element_type(op.rhs))
+        target = for_elements(target, element, element_type(op.rhs))
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.rhs).is_row_major):
             return
         axis = tiled_axis(op)
@@ -129,7 +131,7 @@ class TiledMatmul(Strategy):
         if _size(op.rhs) > _size(op.lhs) and not _is_mostly_result(op, target):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
-        most = _most_sums(kernel, target) if is_integer(element) else None
+        most = most_sums(kernel, target) if is_integer(element) else None
         matrices = prod(map(assumed_size, dims[:-1])) // rows
         is_narrow = element == f32 and stored(op.rhs) is not op.rhs
         vectors = depth * columns / target.lanes if is_narrow else 0.0
@@ -199,14 +201,14 @@ class TiledMatmul(Strategy):
             return
         if (width := schedule.get(WIDTH)) is None:
             with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
-                k.finish(op, at, _sum(k, op, at, height=height))
+                k.finish(op, at, column_sum(k, op, at, height=height))
             return
         sizes = [*dims[:-1], dims[-1].ceildiv(width)]
         with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
             first = minimum(at[-1] * width, dims[-1] - width)
             with k.builder.loop(width, mode="lanes") as lane:
                 place = [*at[:-1], first + lane]
-                k.finish(op, place, _sum(k, op, place))
+                k.finish(op, place, column_sum(k, op, place))
 
 
 def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
@@ -231,7 +233,7 @@ def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
                         b.store(value, wide, [i, lane + begin])
             with b.labeled_nest([*rows, (COLUMN, size)]) as at:
                 place = [*at[:-1], start + at[-1]]
-                k.finish(op, place, _sum(k, op, place, (wide, at[-1])))
+                k.finish(op, place, column_sum(k, op, place, (wide, at[-1])))
 
 
 def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:
@@ -312,7 +314,7 @@ def _ways_of_few(
         yield cycles, Schedule(name, tiles, order, parameters=((WIDTH, width),))
 
 
-def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Target:
+def for_elements(target: Target, element: Attribute, weight: Attribute) -> Target:
     """
     The target scaled for sums of type `element`: the cost rules assume four bytes for an element of
     `weight`, so the caches are scaled to hold as many elements. Integer products need two
@@ -361,7 +363,7 @@ def tiled_axis(op: MatmulOp) -> int:
     return rows if dims[axis] == 1 else axis
 
 
-def _most_sums(kernel: KernelOp, target: Target) -> int:
+def most_sums(kernel: KernelOp, target: Target) -> int:
     """
     Vectors of sums in a tile whose epilogue may be long, as that of quantization is: it is repeated
     for each of them.
@@ -481,7 +483,7 @@ def _trips(part: Part) -> int:
     return ((part.upper - part.lower).value or 0) // part.step
 
 
-def _sum(
+def column_sum(
     k: KernelLowering,
     op: MatmulOp,
     at: Index,

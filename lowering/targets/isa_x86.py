@@ -236,7 +236,6 @@ _TOTALS, _LEFT, _RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
 
 def _tile_product(packing: str) -> Sequence[str]:
     lines = [
-        f"    const int64_t words = depth < {_ROWS} ? depth : {_ROWS};",
         *(f"    const int64_t {end} = {size} < {_ROWS} ? {size} : {_ROWS};" for end, size in _ENDS),
         *_shapes(),
         "    lowerdeck_shape_tiles(shape);",

@@ -1001,10 +1001,10 @@ buffer.func @dot_tiles_c5 {
 
 // -----
 
-// CHECK: op 'buffer.dot_tiles': 20 words (C6)
+// CHECK: op 'buffer.dot_tiles': 34 words (C6)
 buffer.func @dot_tiles_c6 {
 ^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
-  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 20]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 34]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 

@@ -496,6 +496,30 @@ func.func @matmul_c2_rank(%x : tensor<3xf32>, %y : tensor<3x4xf32>) {
 
 // -----
 
+// CHECK: op 'core.windows': a window of 7 exceeds 4 (C1)
+func.func @windows_c1(%x : tensor<1x4x4x6xi32>) {
+  %r = core.windows %x taps [4, 1] strides [1, 1] dilations [2, 1] : (tensor<1x4x4x6xi32>) -> tensor<1x16x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.windows': windows over 2 of 2 dimensions (C2)
+func.func @windows_c2_rank(%x : tensor<4x6xi32>) {
+  %r = core.windows %x taps [1, 1] strides [1, 1] dilations [1, 1] : (tensor<4x6xi32>) -> tensor<1x24xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.windows': windows over [4, h, 6] (C2)
+func.func @windows_c2_open(%x : tensor<1x4x?x6xi32, #core.tensor<dims = [1, 4, h, 6]>>) {
+  %r = core.windows %x taps [1, 1] strides [1, 1] dilations [1, 1] : (tensor<1x4x?x6xi32, #core.tensor<dims = [1, 4, h, 6]>>) -> tensor<1x4x24xi32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.matmul': cannot multiply rows of 5 with columns of 3 (C3)
 func.func @matmul_split_c3(%x : tensor<2x5xi32>, %y : tensor<3x4xi32>) -> tensor<2x4xi32> {
   %r = core.matmul %x, %y packed split_left : (tensor<2x5xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>

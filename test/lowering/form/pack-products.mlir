@@ -193,3 +193,30 @@ func.func @depthwise_long(%x: tensor<1x4x999xui8>) -> tensor<1x4x400xi32> {
   %y = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 4 in i32 : (tensor<1x4x999xui8>, tensor<4x1x600xi8>) -> tensor<1x4x400xi32>
   func.return %y : tensor<1x4x400xi32>
 }
+
+// -----
+
+// What 9 taps see of 8 quads, or 16 pairs, is larger than a part of the L2 cache, and never in memory
+// as a whole; that of one tap, or of few windows, is.
+// CHECK-LABEL: @large
+// CHECK:         %[[W:.+]] = core.windows %{{.+}} taps [3, 3] strides [2, 1] dilations [1, 2] : (tensor<1x16x65x68xi32>) -> tensor<1x144x2048xi32>
+// CHECK-NEXT:    core.matmul %{{.+}}, %[[W]] packed pairs
+// CHECK-NOT:     core.windows
+// QUADS-LABEL: @large
+// QUADS:         %[[W:.+]] = core.windows %{{.+}} : (tensor<1x8x65x68xi32>) -> tensor<1x72x2048xi32>
+// QUADS-NEXT:    core.matmul %{{.+}}, %[[W]] packed unsigned_right
+// QUADS-NOT:     core.windows
+// PLAIN-LABEL: @large
+// PLAIN:         core.windows
+// NONE-LABEL:  @large
+// NONE:          core.conv
+func.func @large(%x: tensor<1x32x64x64xui8>, %y: tensor<1x32x8x8xui8>) -> (tensor<1x4x32x64xi32>, tensor<1x4x32x32xi32>, tensor<1x4x8x8xi32>) {
+  %w = core.constant dense<100> : tensor<4x32x3x3xi8>
+  %v = core.constant dense<100> : tensor<4x32x1x1xi8>
+  %zero = core.constant dense<7> : tensor<ui8>
+  %none = core.constant dense<0> : tensor<i8>
+  %a = core.conv %x, %w, %zero, %none strides [2, 1] dilations [1, 2] pads [1, 2] [0, 2] groups 1 in i32 : (tensor<1x32x64x64xui8>, tensor<4x32x3x3xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x32x64xi32>
+  %b = core.conv %x, %v, %zero, %none strides [2, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in i32 : (tensor<1x32x64x64xui8>, tensor<4x32x1x1xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x32x32xi32>
+  %c = core.conv %y, %w, %zero, %none strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 in i32 : (tensor<1x32x8x8xui8>, tensor<4x32x3x3xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x8x8xi32>
+  func.return %a, %b, %c : tensor<1x4x32x64xi32>, tensor<1x4x32x32xi32>, tensor<1x4x8x8xi32>
+}

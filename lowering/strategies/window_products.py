@@ -1,0 +1,253 @@
+"""Products whose right matrix is what windows see: it is copied a band of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.buffer.tiles import MOST_ROWS
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.index_maps import linear_index
+from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp, WindowsOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of, element_type, i32, numpy_dtype
+from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.lowering.nests.lower import KernelLowering
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.costs import of_busiest
+from lowerdeck.lowering.strategies.facts import assumed_shape, layout_in, layout_out, the
+from lowerdeck.lowering.strategies.matrix_tiles import (
+    PACKINGS,
+    Panels,
+    block,
+    block_cycles,
+    blocks_of,
+    vectors_of,
+)
+from lowerdeck.lowering.strategies.tiled_matmul import (
+    COLUMN,
+    column_sum,
+    for_elements,
+    most_sums,
+    product_tiles,
+    row_labels,
+)
+from lowerdeck.lowering.targets.base import Target
+
+BAND = "band"
+"""The parameter of a schedule: rows of windows whose columns are copied at a time."""
+
+TILES = "tiles"
+"""The parameter of a schedule that multiplies tiles of matrices: 1."""
+
+_COPY_CYCLES = 1.5
+"""Of a vector, from one cache to the other."""
+
+_BYTES = 4
+"""Of an element."""
+
+
+def can_be_in_bands(
+    taps: Sequence[int], rows: Expr, counts: Sequence[Expr], target: Target
+) -> bool:
+    """
+    True for windows of several taps, in known numbers, that fill more than a quarter of the L2
+    cache as columns of so many rows, while those of a row of them fit into that.
+    """
+    sizes = constants([rows, *counts])
+    if sizes is None or len(taps) < 2 or prod(taps) == 1:
+        return False
+    most = target.machine.l2_bytes // 4
+    return sizes[0] * prod(sizes[2:]) * _BYTES <= most < prod(sizes) * _BYTES
+
+
+class WindowProducts(Strategy):
+    """
+    Of a band of rows of windows the columns are copied into a small buffer, then multiplied: in
+    tiles of matrices where there are such, else in tiles of rows by vectors of columns. Rows of the
+    buffer are an odd number of lines apart, so that they do not share few places in a cache.
+    """
+
+    name = "window_products"
+    anchors = (MatmulOp,)
+    parameters = (BAND, TILES)
+    looks_around = False
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, target = the(MatmulOp, kernel), setting.target
+        windows = op.rhs.owner
+        if not isinstance(windows, WindowsOp) or element_type(op.result) != i32:
+            return
+        if target.lanes_of(i32) == 1:
+            return
+        layouts = [layout_out(kernel), *(layout_in(kernel, v) for v in (op.lhs, windows.input))]
+        if not all(layout.is_row_major for layout in layouts):
+            return
+        counts = constants(windows.counts)
+        if counts is None or len(counts) < 2:
+            return
+        depth, height = assumed_shape(op.rhs)[-2], assumed_shape(op.result)[-2]
+        images = prod(assumed_shape(op.result)[:-2])
+        for band in _bands(counts, depth, images, setting):
+            columns = band * prod(counts[1:])
+            parts = images * -(-counts[0] // band)
+            copied = _COPY_CYCLES * depth * -(-columns // target.lanes)
+            for cycles, schedule in self._ways(kernel, (height, columns, depth), setting):
+                own = Schedule(
+                    self.name,
+                    schedule.tiles,
+                    schedule.order,
+                    schedule.lanes,
+                    parameters=((BAND, band), *schedule.parameters),
+                )
+                yield Candidate(of_busiest(parts * (cycles + copied), parts, setting), own)
+
+    def _ways(
+        self, kernel: KernelOp, sizes: tuple[int, int, int], setting: Setting
+    ) -> Iterator[tuple[float, Schedule]]:
+        """Ways to multiply rows by columns of so many words, with their cycles."""
+        op, target, (rows, columns, depth) = the(MatmulOp, kernel), setting.target, sizes
+        row, lanes = row_labels(len(dims_of(op.result)))[-1], ((COLUMN, target.lanes),)
+        is_packed = op.packing is not None and op.packing.data in PACKINGS
+        if target.isa.tiles is not None and is_packed:
+            cycles = block_cycles(target, sizes, (rows * depth, depth * columns), is_packed=False)
+            yield cycles, Schedule(self.name, lanes=lanes, parameters=((TILES, 1),))
+        scaled = for_elements(target, i32, i32)
+        most = most_sums(kernel, target)
+        for cycles, tile in product_tiles(scaled, rows, columns, depth, most=most):
+            if op.is_split and tile[0] > COUNTED_ROWS:
+                continue
+            tiles, width = ((row, tile[0]), (COLUMN, tile[1])), ((COLUMN, scaled.lanes),)
+            order = (row, COLUMN) if depth * columns > rows * depth else (COLUMN, row)
+            yield cycles, Schedule(self.name, tiles, order, width)
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        op = the(MatmulOp, k.kernel)
+        windows, band = op.rhs.owner, schedule.get(BAND)
+        assert isinstance(windows, WindowsOp)
+        counts = constants(windows.counts)
+        assert counts is not None
+        assert band is not None
+        batch = dims_of(op.result)[:-2]
+        labels = list(zip(row_labels(len(batch) + 2), batch, strict=False))
+        whole = counts[0] // band
+        for first, count, size in ((0, whole, band), (whole * band, 1, counts[0] % band)):
+            if not count or not size:
+                continue
+            nest = k.builder.labeled_nest([*labels, ("band", count)], parallel=True)
+            with nest as (*outer, number):
+                start = number * band + first
+                panel = _copied(k, windows, outer, start, size, schedule.vector(COLUMN))
+                corner = (*outer, start * prod(counts[1:]))
+                sizes = (dims_of(op.result)[-2], Expr.const(size * prod(counts[1:])))
+                found = k.builder.scratch(element_type(k.roots[0]), [*sizes])
+                if schedule.get(TILES) is not None:
+                    width = schedule.vector(COLUMN)
+                    _multiply_in_tiles(k, op, (panel, found), corner, sizes, width)
+                else:
+                    _multiply(k, op, (panel, found), corner, sizes, schedule)
+                _store(k, found, corner, sizes, schedule.vector(COLUMN))
+        if schedule.get(TILES) is not None:
+            k.builder.release_tiles()
+
+
+def _bands(counts: Sequence[int], depth: int, images: int, setting: Setting) -> Iterator[int]:
+    """As many rows as fit into a part of the L2 cache, but some for each thread."""
+    row = depth * prod(counts[1:]) * _BYTES
+    most = max(setting.target.machine.l2_bytes // 4 // row, 1)
+    if images < setting.threads:
+        most = min(most, max(counts[0] // (2 * setting.threads), 1))
+    yield min(most, counts[0])
+
+
+def _copied(
+    k: KernelLowering,
+    windows: WindowsOp,
+    outer: Sequence[Expr],
+    start: Expr,
+    size: int,
+    lanes: int,
+) -> SSAValue:
+    """The columns of so many rows of windows from one on."""
+    b, taps = k.builder, [Expr.const(tap) for tap in ints(windows.taps)]
+    counts = constants(windows.counts)
+    assert counts is not None
+    inner, width = counts[1:-1], counts[-1]
+    depth = prod(ints(windows.taps)) * (windows.channels.value or 0)
+    lines = -(-size * prod(inner) * width // lanes) | 1
+    panel = b.scratch(element_type(windows.result), [depth, lines * lanes])
+    strides, dilations = ints(windows.strides), ints(windows.dilations)
+    with b.nest([*taps, windows.channels, size, *inner]) as at:
+        tap, channel, places = at[: len(taps)], at[len(taps)], at[len(taps) + 1 :]
+        row = linear_index(tap, taps) * windows.channels + channel
+        line = linear_index(places, [Expr.const(size), *map(Expr.const, inner)]) * width
+        places = [start + places[0], *places[1:]]
+        for first, number, vector in vectors_of(Expr.const(width), lanes):
+            mode = "lanes" if vector > 1 else None
+            with b.loop(number) as run, b.loop(vector, mode=mode) as lane:
+                column = first + run * vector + lane
+                steps = zip([*places, column], tap, strides, dilations, strict=True)
+                inside = [
+                    place * stride + offset * dilation for place, offset, stride, dilation in steps
+                ]
+                value = k.element(windows.input, [*outer, channel, *inside])
+                b.store(value, panel, [row, line + column])
+    return panel
+
+
+def _multiply(
+    k: KernelLowering,
+    op: MatmulOp,
+    buffers: tuple[SSAValue, SSAValue],
+    corner: Sequence[Expr],
+    sizes: tuple[Expr, Expr],
+    schedule: Schedule,
+) -> None:
+    """All rows by the columns of a panel, which begin at a column of the result, in a buffer."""
+    (*outer, first), (rows, columns), (panel, found) = corner, sizes, buffers
+    label = row_labels(len(outer) + 2)[-1]
+    with k.builder.labeled_nest([(label, rows), (COLUMN, columns)]) as (row, column):
+        place = [*outer, row, first + column]
+        total = column_sum(k, op, place, (panel, column), height=schedule.tile(label))
+        k.builder.store(k.finished(op, place, total), found, [row, column])
+
+
+def _multiply_in_tiles(
+    k: KernelLowering,
+    op: MatmulOp,
+    buffers: tuple[SSAValue, SSAValue],
+    corner: Sequence[Expr],
+    sizes: tuple[Expr, Expr],
+    lanes: int,
+) -> None:
+    """Likewise, in blocks; those of columns are the outer loop, so that weights stay."""
+    (*outer, start), b, (panel, found) = corner, k.builder, buffers
+    for left, number, width in blocks_of(sizes[1]):
+        for top, count, height in blocks_of(sizes[0]):
+            with b.nest([number, count]) as (across, down):
+                column = left + across * MOST_ROWS
+                place = (*outer, top + down * MOST_ROWS, start + column)
+                panels = Panels(panel, found, column)
+                block(k, op, place, (height, width), lanes, panels)
+
+
+def _store(
+    k: KernelLowering,
+    found: SSAValue,
+    corner: Sequence[Expr],
+    sizes: tuple[Expr, Expr],
+    lanes: int,
+) -> None:
+    """What is in a buffer row by row: of many rows at a time, no line would be written whole."""
+    (*outer, first), (rows, columns), b = corner, sizes, k.builder
+    lanes *= _BYTES // numpy_dtype(element_type(k.roots[0])).itemsize or 1
+    with b.loop(rows) as row:
+        for begin, number, vector in vectors_of(columns, lanes):
+            mode = "lanes" if vector > 1 else None
+            with b.loop(number) as run, b.loop(vector, mode=mode) as lane:
+                column = begin + run * vector + lane
+                value = b.load(found, [row, column])
+                b.store(value, k.outputs[0], [*outer, row, first + column])
