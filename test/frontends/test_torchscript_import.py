@@ -212,6 +212,10 @@ def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
         ("torch.movedim(torch.select(x, 0, 1), 0, -1)", "f32", "float32", -2),
         ("torch.cov(torch.select(x, 0, 1), correction=0)", "i16", "float32", 0),
         ("torch.diff(x, n=4)", "i16", "int16", []),
+        ("torch.hardtanh(x, -1.5, 0.5)", "i16", "int16", [0, -1]),
+        ("torch.prelu(torch.select(x, 0, 1), torch.ones([1]))", "f32", "float32", -2),
+        ("torch.l1_loss(x, torch.mul(x, 3), 2)", "i8", "int64", 6),
+        ("torch.special_entr(torch.abs(x))", "i8", "float32", [0, -1.3862944]),
         ("torch.leaky_relu(torch.mul(x, 3), 0.1)", "f16", "float16", [3, -0.60009765625]),
     ],
 )

@@ -205,9 +205,10 @@ def legalize_masked_fill(builder: Pt2Legalizer) -> Results:
 @legalizes("clamp", "clip", "clamp_min", "clamp_max", "hardtanh")
 def legalize_clamp(builder: Pt2Legalizer) -> Results:
     """Between bounds of which each may be left out; the upper one wins."""
-    low, high = ("min_val", "max_val") if builder.name == "hardtanh" else ("min", "max")
+    keeps_type = builder.name == "hardtanh"
+    low, high = ("min_val", "max_val") if keeps_type else ("min", "max")
     given = [n for n in (low, high) if builder.has(n) and builder.get(n) is not None]
-    element = builder.promoted("self", *given)
+    element = builder.element() if keeps_type else builder.promoted("self", *given)
     x = builder.operand("self", element)
     x = x.maximum(builder.operand(low, element)) if low in given else x
     return x.minimum(builder.operand(high, element)) if high in given else x
@@ -373,6 +374,7 @@ def legalize_prelu(builder: Pt2Legalizer) -> Results:
     if builder.name == "prelu" and len(x.dims) > 1:
         count = slope.dims[0] if slope.dims else 1
         slope = slope.reshape([count, *[1] * (len(x.dims) - 2)])
+    slope = slope if x.dims else slope.reshape([])
     return x.gt(0).where(x, x * slope)
 
 

@@ -105,7 +105,9 @@ def _reduced(builder: Pt2Legalizer, loss: TensorValue) -> Results:
     axes = list(range(len(loss.dims)))
     if kind == 0:
         return loss
-    return mean(builder, loss.value, axes, False) if kind == 1 else loss.reduce("sum", axes).value
+    if kind == 1:
+        return mean(builder, loss.value, axes, False)
+    return loss.cast(builder.element()).reduce("sum", axes).value
 
 
 def _huber(gap: TensorValue, limit: float) -> TensorValue:
@@ -115,7 +117,8 @@ def _huber(gap: TensorValue, limit: float) -> TensorValue:
 @legalizes("l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div")
 def legalize_loss(builder: Pt2Legalizer) -> Results:
     """Distances from a target."""
-    x, target = builder.stated(), builder.stated("target")
+    element = builder.promoted("self", "target")
+    x, target = builder.operand("self", element), builder.operand("target", element)
     gap = (x - target).abs()
     match builder.name:
         case "l1_loss":

@@ -105,9 +105,11 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
         return f32
     found = _combined(builder, name, first)
     rounds = name in ("div", "divide") and builder.has("rounding_mode")
-    if name == "square" and found == i1:
+    is_sum = name in ("l1_loss", "mse_loss") and builder.get("reduction") == 2
+    if not is_float(found) and (is_sum or (name == "square" and found == i1)):
         return i64
-    is_floating = name in _FLOATING or (name.startswith("special_") and name != "special_round")
+    is_special = builder.op.op_type.startswith("aten.special_") and name != "round"
+    is_floating = name in _FLOATING or is_special
     if is_floating and not is_float(found) and not (rounds and builder.get("rounding_mode")):
         return f32
     return found
