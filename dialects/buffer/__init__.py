@@ -42,6 +42,7 @@ from lowerdeck.dialects.buffer.kernel import (
 from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import (
+    AddBytesOp,
     AnyOp,
     CompareOp,
     ConvertOp,
@@ -79,6 +80,7 @@ Buffer = Dialect(
         SigmoidOp,
         InvokeOp,
         CompareOp,
+        AddBytesOp,
         AnyOp,
         SelectOp,
         MaxfOp,

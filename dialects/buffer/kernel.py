@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     UnitAttr,
     i1,
+    i32,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -407,6 +408,8 @@ class LoadOp(IRDLOperation):
     the elements after it in the last dimension, or along `axis`: all of them, with a `stride` every
     so many-th, or with `repeat` each so many times. Nothing beyond the last one is read.
 
+    Or four bytes as a `word`: an i32 of the element and the three after it, the first one lowest.
+
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
 
     Constraints:
@@ -419,6 +422,7 @@ class LoadOp(IRDLOperation):
       truth values is a byte.
     - (C5) only a vector has a stride, which is at least 2, or an axis.
     - (C6) only a vector repeats elements, of which it has 2 at least, side by side.
+    - (C7) a `word` is an i32 of bytes that lie side by side along the last dimension.
 
     Example:
 
@@ -428,6 +432,7 @@ class LoadOp(IRDLOperation):
     %c = buffer.load %x(%j) <[0, d0]> : !buffer.ref<[4, 64] x f32> -> vector<4xf32> {
       axis = #builtin.int<0>
     }
+    %w = buffer.load %b(%j) <[0, d0 * 4]> word : !buffer.ref<[4, 64] x i8> -> i32
     ```
     """
 
@@ -439,10 +444,14 @@ class LoadOp(IRDLOperation):
     stride = opt_prop_def(IntAttr)
     axis = opt_prop_def(IntAttr)
     repeat = opt_prop_def(IntAttr)
+    word = opt_prop_def(UnitAttr)
     result = result_def()
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect())
-    assembly_format = "$ref (`(` $indices^ `)`)? $map `:` type($ref) `->` type($result) attr-dict"
+    assembly_format = (
+        "$ref (`(` $indices^ `)`)? $map (`word` $word^)? `:` type($ref) `->` type($result) "
+        "attr-dict"
+    )
 
     def __init__(
         self,
@@ -453,6 +462,8 @@ class LoadOp(IRDLOperation):
         stride: int = 1,
         axis: int | None = None,
         repeat: int = 1,
+        *,
+        word: bool = False,
     ):
         element = ref_type(ref).element
         type_ = vector_type(lane_type(element), lanes) if lanes else value_type(element)
@@ -464,12 +475,16 @@ class LoadOp(IRDLOperation):
                 "stride": IntAttr(stride) if stride > 1 else None,
                 "axis": None if axis is None else IntAttr(axis),
                 "repeat": IntAttr(repeat) if repeat > 1 else None,
+                "word": UnitAttr() if word else None,
             },
-            [type_],
+            [i32 if word else type_],
         )
 
     def verify_(self) -> None:
         _require_access(self.ref, self.map.data, self.indices)
+        if self.word is not None:
+            self._require_word("C7")
+            return
         _require_lanes(self, self.result.type, "C3")
         fits = _fits(self.result.type, ref_type(self.ref).element)
         require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
@@ -480,6 +495,15 @@ class LoadOp(IRDLOperation):
             is_plain = self.stride is None and self.axis is None
             text = f"{lanes} lanes do not repeat elements {times} times"
             require(fits and is_plain, text, "C6")
+
+    def _require_word(self, label: str) -> None:
+        buffer = ref_type(self.ref)
+        is_plain = self.stride is None and self.axis is None and self.repeat is None
+        is_of_bytes = buffer.element != i1 and value_type(buffer.element) == IntegerType(8)
+        fits = is_plain and is_of_bytes and self.result.type == i32
+        require(fits, lambda: f"{self.result.type} as a word of {buffer.element}", label)
+        is_beside = bool(buffer.dims.data) and buffer.strides.data[buffer.innermost] == 1
+        require(is_beside, "the bytes of a word do not lie side by side", label)
 
     @property
     def step(self) -> int:
@@ -499,6 +523,8 @@ class LoadOp(IRDLOperation):
     @property
     def extent(self) -> int:
         """Elements along the dimension of the lanes, from the first that is read to the last."""
+        if self.word is not None:
+            return 4
         times = 1 if self.repeat is None else self.repeat.data
         return max(lanes_of(self.result.type) // times - 1, 0) * self.step + 1
 

@@ -275,6 +275,49 @@ class DotPairsOp(_DotOp):
 
 
 @irdl_op_definition
+class AddBytesOp(IRDLOperation):
+    """
+    Bytes 0 and 2 of an i32, or 1 and 3 where `odd`, each added to a half of `base`, modulo 2^16.
+    Bytes have signs unless they are `unsigned`.
+
+    Constraints:
+
+    - (C1) word, base and result are i32.
+
+    Examples:
+
+    ```mlir
+    %even = buffer.add_bytes %word, %base : i32
+    %odd = buffer.add_bytes odd unsigned %word, %base : i32
+    ```
+    """
+
+    name = "buffer.add_bytes"
+    odd = opt_prop_def(UnitAttr)
+    unsigned = opt_prop_def(UnitAttr)
+    word = operand_def(IntegerType(32))
+    base = operand_def(IntegerType(32))
+    result = result_def(IntegerType(32))
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "(`odd` $odd^)? (`unsigned` $unsigned^)? $word `,` $base attr-dict `:` type($result)"
+    )
+
+    def __init__(
+        self, word: SSAValue, base: SSAValue, *, odd: bool = False, unsigned: bool = False
+    ):
+        super().__init__(
+            operands=[word, base],
+            properties={
+                "odd": UnitAttr() if odd else None,
+                "unsigned": UnitAttr() if unsigned else None,
+            },
+            result_types=[IntegerType(32)],
+        )
+
+
+@irdl_op_definition
 class DotQuadsOp(_DotOp):
     """
     total + the sum of the products of the four bytes of lhs, which have no signs, and those of rhs,
@@ -430,7 +473,7 @@ class MultiplyHighOp(_RoundedOp):
 class DivideByPowerOp(_RoundedOp):
     """
     lhs / 2^rhs, rounded to the nearest integer, halves away from zero; rhs from 0 to 31. Of
-    scalars, too.
+    scalars, too. Where it is `positive`, rhs is known to be 1 or more, and lhs not to be -2^31.
 
     Constraints:
 
@@ -444,6 +487,14 @@ class DivideByPowerOp(_RoundedOp):
     """
 
     name = "buffer.divide_by_power"
+    positive = opt_prop_def(UnitAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "(`positive` $positive^)? $lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, positive: bool = False):
+        super().__init__(lhs, rhs)
+        if positive:
+            self.positive = UnitAttr()
 
 
 @irdl_op_definition

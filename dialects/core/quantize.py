@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IntAttr
+from xdsl.dialects.builtin import IntAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -65,7 +66,8 @@ class RequantizeOp(CoreOp, Broadcasts):
     - `even`: the factor is the multiplier, an f32; x is rounded to f32, and the product in f32 to
       the nearest integer, halves to even.
 
-    Nothing is reassociated across this op: each of the four gives other integers.
+    Nothing is reassociated across this op: each of the four gives other integers. Of a `right` one
+    all exponents are known to be less than 0, and no multiplier is.
 
     Constraints:
 
@@ -75,6 +77,7 @@ class RequantizeOp(CoreOp, Broadcasts):
     - (C3) `to` is an integer type of at most 32 bits that holds `low` and `high`, `low` at most
       `high`; for `even`, both and `zero` have at most 16 bits.
     - (C4) all operands broadcast.
+    - (C5) only `double` rounding is `right`.
 
     Example:
 
@@ -93,10 +96,12 @@ class RequantizeOp(CoreOp, Broadcasts):
     low = prop_def(IntAttr)
     high = prop_def(IntAttr)
     to = prop_def()
+    right = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = (
-        "$rounding operands `zero` custom<Number>($zero) `low` custom<Number>($low) "
+        "$rounding (`right` $right^)? operands `zero` custom<Number>($zero) "
+        "`low` custom<Number>($low) "
         f"`high` custom<Number>($high) `to` $to {TYPES}"
     )
 
@@ -155,6 +160,9 @@ class RequantizeOp(CoreOp, Broadcasts):
             lambda: f"{numbers} for even rounding",
             "C3",
         )
+        is_double = self.rounding.data is Rounding.DOUBLE
+        text = f"{self.rounding.data.value} rounding is not right"
+        require(self.right is None or is_double, text, "C5")
         return [tensor(self.to, require_broadcast([dims_of(v) for v in self.operands], "C4"))]
 
 

@@ -194,6 +194,15 @@ def _dot_pairs(op: Operation, a: str, b: str, c: str) -> str:
     return _wrapped(op, f"{c} + {low} + ({a} >> 16) * ({b} >> 16)")
 
 
+def _add_bytes(op: vector.AddBytesOp, word: str, base: str) -> str:
+    halves = list[str]()
+    for shift in (0, 16):
+        byte = f"({word} >> {shift + 8 * (op.odd is not None)} & 0xFF)"
+        byte = byte if op.unsigned is not None else f"(({byte} ^ 0x80) - 0x80)"
+        halves.append(f"(({base} >> {shift}) + {byte} & 0xFFFF) << {shift}")
+    return _wrapped(op, " | ".join(halves))
+
+
 def _dot_pairs_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
     low = " * ".join(f"{x}.astype(np.int16).astype(np.int32)" for x in (a, b))
     return f"{c} + {low} + ({a} >> 16) * ({b} >> 16)"
@@ -345,6 +354,7 @@ FORMS: dict[type[Operation], Form] = {
     arith.BitcastOp: _reinterpret,
     vector.ReduceOp: _reduce_lanes,
     vector.AnyOp: _plain("bool({0}.any())"),
+    vector.AddBytesOp: _add_bytes,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
     vector.DotSmallQuadsOp: _dot_quads,

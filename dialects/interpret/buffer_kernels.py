@@ -266,6 +266,10 @@ class _KernelWriter:
                 text += ".view(np.int8)"
             self._line(f"{self._declare(op.result)} = {text}")
             return
+        if op.word is not None:
+            number = f"int.from_bytes({self._vector(op)}.tobytes(), 'little', signed=True)"
+            self._line(f"{self._declare(op.result)} = {number}")
+            return
         text = self._element(op)
         if type_ == i1:
             text = f"bool({text})"

@@ -288,16 +288,6 @@ def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
     return f"({target})__builtin_convertvector({a}, {unsigned_name(op.result.type)})"
 
 
-def _dot_pairs(op: Operation, a: str, b: str, c: str) -> str:
-    if lanes_of(op.results[0].type):
-        return _vector_function(op, a, b, c)
-    products = [
-        f"(uint32_t)((int16_t){a} * (int16_t){b})",
-        f"(uint32_t)((int16_t)((uint32_t){a} >> 16) * (int16_t)((uint32_t){b} >> 16))",
-    ]
-    return f"(int32_t)((uint32_t){c} + {' + '.join(products)})"
-
-
 def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
     if lanes_of(op.results[0].type):
         return _vector_function(op, a, b, c)
@@ -334,12 +324,18 @@ def _multiply_high(op: Operation, a: str, b: str) -> str:
     return f"(int32_t)(uint32_t)((uint64_t)((int64_t){a} * {b} + 1073741824) >> 31)"
 
 
-def _divide_by_power(op: Operation, a: str, b: str) -> str:
-    """Twice the number, half of twice the divisor and one less below zero, rounded down."""
-    if lanes_of(op.results[0].type):
+def _divide_by_power(op: vector.DivideByPowerOp, a: str, b: str) -> str:
+    """
+    In 32 bits: where something is left to round, one less below zero, twice the quotient rounded
+    down, and half of one more; else the magnitude, halves up.
+    """
+    if lanes_of(op.result.type):
         return _vector_function(op, a, b)
-    total = f"(uint64_t)(int64_t){a} * 2 + ((uint64_t)1 << {b}) - ({a} < 0)"
-    return f"(int32_t)(uint32_t)(({total}) >> ({b} + 1))"
+    if op.positive is not None:
+        return f"((({a} + ({a} >> 31)) >> ({b} - 1)) + 1) >> 1"
+    sign = f"(uint32_t)-({a} < 0)"
+    quotient = f"((((uint32_t){a} ^ {sign}) - {sign}) + (((uint32_t)1 << {b}) >> 1)) >> {b}"
+    return f"(int32_t)((({quotient}) ^ {sign}) - {sign})"
 
 
 def _remainder(op: Operation, a: str, b: str) -> str:
@@ -400,7 +396,8 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ConvertOp: _convert_lanes,
     vector.AnyOp: _vector_function,
     vector.ReduceOp: _vector_function,
-    vector.DotPairsOp: _dot_pairs,
+    vector.AddBytesOp: _vector_function,
+    vector.DotPairsOp: _vector_function,
     vector.DotQuadsOp: _dot_quads,
     vector.DotSmallQuadsOp: _dot_quads,
     vector.DotHalvesOp: _dot_halves,

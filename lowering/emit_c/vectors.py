@@ -20,6 +20,7 @@ from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import (
     LARGEST_STRIDE,
+    AddBytesOp,
     AnyOp,
     ConvertOp,
     DivideByPowerOp,
@@ -41,6 +42,7 @@ from lowerdeck.dialects.buffer.vector import (
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.dialects.walking import all_ops
+from lowerdeck.lowering.emit_c import words
 from lowerdeck.lowering.emit_c.tiles import dot_tiles, dot_tiles_name, release_tiles, set_up_tiles
 from lowerdeck.lowering.emit_c.vector_arithmetic import (
     any_lane,
@@ -101,7 +103,6 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     SelectOp: "select",
     MaxfOp: "max",
     MinfOp: "min",
-    DotPairsOp: "dot_pairs",
     DotQuadsOp: "dot_quads",
     DotSmallQuadsOp: "dot_small_quads",
     DotHalvesOp: "dot_halves",
@@ -142,7 +143,20 @@ def _(op: _IntegerExtremum) -> str | None:
 
 
 @function_name.register
+def _(op: DotPairsOp) -> str:
+    type_ = op.result.type
+    return f"{vector_name(type_)}_dot_pairs" if lanes_of(type_) else words.DOT_PAIRS
+
+
+@function_name.register
+def _(op: AddBytesOp) -> str:
+    return words.add_bytes_name(odd=op.odd is not None, unsigned=op.unsigned is not None)
+
+
+@function_name.register
 def _(op: kernel.LoadOp) -> str | None:
+    if op.word is not None:
+        return words.LOAD
     if op.repeat is not None:
         return f"{vector_name(op.result.type)}_repeat{op.repeat.data}"
     if not lanes_of(op.result.type) or op.distance == 1:
@@ -233,6 +247,7 @@ def _definitions(
     functions["lowerdeck_release_tiles"] = Function(release_tiles(isa), uses_tiles)
     for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES):
         functions[dot_tiles_name(packing)] = Function(dot_tiles(packing, isa), uses_tiles)
+    functions |= words.functions(isa)
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, isa)
     for scalar, lanes, count in sorted(rows, key=lambda each: transpose_name(*each)):

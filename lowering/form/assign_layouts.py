@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.lowering.form.channels_last import ChannelsLast
 from lowerdeck.lowering.strategies.base import Border, Setting, Wishes
 from lowerdeck.lowering.strategies.conversions import conversion
 from lowerdeck.lowering.strategies.costs import conversion_cycles
@@ -271,7 +272,7 @@ def _has_border(layout: LayoutAttr, border: Border) -> bool:
 class LayoutAssigner:
     """Writes a plan to kernels, and inserts conversions."""
 
-    def __init__(self, plan: LayoutPlan) -> None:
+    def __init__(self, plan: LayoutPlan | ChannelsLast) -> None:
         self._plan = plan
         self._layouts: dict[SSAValue, LayoutAttr] = {}
         """The layouts of the results of conversions."""
@@ -332,6 +333,9 @@ class AssignLayoutsPass(ModulePass):
     have the same layout, blocked or not, whichever copies less. All other values, and the operands
     and results of functions and control flow, are row-major. A value that is needed in another
     layout than the one it is produced in is converted once, by a copy kernel.
+
+    On targets whose sums of bytes go over words, without vectors, the channels of such bytes lie
+    innermost.
     """
 
     name = "assign-layouts"
@@ -339,9 +343,14 @@ class AssignLayoutsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         setting = Setting.of(options_of(ctx))
-        if setting.target.lanes == 1:
+        isa = setting.target.isa
+        if setting.target.lanes == 1 and not isa.byte_additions:
             return
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
                 block = function.body.block
-                LayoutAssigner(LayoutPlan(block, setting)).assign(block)
+                if isa.byte_additions:
+                    plan = ChannelsLast(kernels_in(block), setting)
+                else:
+                    plan = LayoutPlan(block, setting)
+                LayoutAssigner(plan).assign(block)

@@ -141,6 +141,10 @@ class KernelBuilder:
         """The element of a buffer."""
         return self.add(LoadOp(ref, *self.bound(self._place(ref, at))))
 
+    def load_word(self, ref: SSAValue, at: Sequence[ExprLike]) -> SSAValue:
+        """Four bytes of a buffer, the first one at an index, as an i32."""
+        return self.add(LoadOp(ref, *self.bound(self._place(ref, at)), word=True))
+
     def store(self, value: SSAValue, ref: SSAValue, at: Sequence[ExprLike]) -> None:
         """Set the element of a buffer."""
         self.append(StoreOp(value, ref, *self.bound(self._place(ref, at))))

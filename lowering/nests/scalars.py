@@ -364,7 +364,11 @@ def _doubly(
     exponent: SSAValue,
 ) -> SSAValue:
     """The high half of the doubled product, halves up, by a power of two, halves away from zero."""
-    zero, signs = b.integer(0, i32), _signs(op.exponent)
+    zero = b.integer(0, i32)
+    if op.right is not None:
+        right = b.add(arith.SubiOp(zero, exponent))
+        return b.add(DivideByPowerOp(b.add(MultiplyHighOp(x, multiplier)), right, positive=True))
+    signs = _signs(op.exponent)
     if 1 in signs:
         x = b.add(arith.ShLIOp(x, b.add(arith.MaxSIOp(exponent, zero))))
     x = b.add(MultiplyHighOp(x, multiplier))

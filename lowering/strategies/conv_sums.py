@@ -10,9 +10,10 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
-from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.lowering.nests.channel_links import channel_offsets
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import sum_over_channels
@@ -21,6 +22,8 @@ from lowerdeck.lowering.strategies.facts import (
     can_be_packed,
     has_channels,
     is_of,
+    layout_in,
+    layout_out,
     position_of,
 )
 from lowerdeck.lowering.targets.base import FEWEST_LANES
@@ -28,6 +31,10 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES
 OUTPUT_CHANNEL = "oc"
 """The label of the loop over blocks of output channels; `n` is that over the batch, `x0`, `x1`, ...
 those over space."""
+
+
+POSITION = "x"
+"""The label of the loop over all positions, where inputs and results of a position are in line."""
 
 
 def conv_wishes(
@@ -77,6 +84,41 @@ def is_depthwise(op: ConvOp) -> bool:
 def spatial_labels(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
     """The loops over space."""
     return [(f"x{number}", dim) for number, dim in enumerate(dims)]
+
+
+def is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
+    """
+    True if each result is a sum over one position, and the next position lies beside it even where
+    a row ends, in the input as in the result: tiles can then be of any number of positions.
+    """
+    if crosses_groups(op, layout_out(kernel)) or len(dims_of(op.result)) < 2 + 2:
+        return False
+    is_point = {*ints(op.strides)} == {1} and all(tap == 1 for tap in dims_of(op.weight)[2:])
+    layouts = (layout_in(kernel, op.input), layout_out(kernel))
+    edges = [edge for at in layouts for edge in (*at.data.begin[2:], *at.data.end[2:])]
+    has_pads = any(pad != 0 for pad in (*op.pads_begin.data, *op.pads_end.data))
+    is_empty = any(size == 0 for size in dims_of(op.result)[2:])
+    return is_point and not has_pads and not any(edges) and not is_empty
+
+
+def spatial_loops(op: ConvOp, schedule: Schedule) -> list[tuple[str, Expr]]:
+    """The loops over space."""
+    space = dims_of(op.result)[2:]
+    return [(POSITION, product(space))] if POSITION in schedule.order else spatial_labels(space)
+
+
+def place_of(op: ConvOp, at: Sequence[Expr]) -> Sequence[Expr]:
+    """The index in space at a point of these loops."""
+    space = dims_of(op.result)[2:]
+    if len(at) == len(space):
+        return at
+    index, rest = list[Expr](), at[0]
+    for axis in range(len(space) - 1):
+        size = product(space[axis + 1 :])
+        # Not `mod`: an address then is again the position in line.
+        index.append(rest // size)
+        rest -= index[-1] * size
+    return [*index, rest]
 
 
 def conv_sum(

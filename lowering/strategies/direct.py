@@ -15,22 +15,25 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Counts, Schedule
-from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
-from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.conv_sums import (
     OUTPUT_CHANNEL,
+    POSITION,
     can_be_blocked,
     conv_sum,
     conv_wishes,
     crosses_groups,
     input_block_of_conv,
     is_depthwise,
+    is_in_line,
     lanes_of_conv,
+    place_of,
     spatial_labels,
+    spatial_loops,
 )
 from lowerdeck.lowering.strategies.costs import (
     direct_cycles,
@@ -52,9 +55,6 @@ from lowerdeck.lowering.targets.base import Target
 
 PANEL = "panel"
 """The label of the loop over the panels of output channels that share one part of the sums."""
-
-POSITION = "x"
-"""The label of the loop over all positions, where inputs and results of a position are in line."""
 
 GROUP = "group"
 """The label of the loop over groups of positions in line, and the parameter of a schedule that has
@@ -105,7 +105,7 @@ class Direct(Strategy):
         blocks = 1 if crosses_groups(op, result) else -(-shape[1] // lanes) // op.groups.data
         depth = prod(w[1:])
         spatial, space = [f"x{axis}" for axis in range(len(shape) - 2)], shape[2:]
-        if _is_in_line(kernel, op):
+        if is_in_line(kernel, op):
             spatial, space = [POSITION], [prod(space)]
         # Trailing dimensions of size one are not rows.
         wide = [axis for axis, size in enumerate(space) if size != 1]
@@ -202,21 +202,6 @@ def _computed(op: ConvOp, result: LayoutAttr) -> float:
     return groups / len(firsts)
 
 
-def _is_in_line(kernel: KernelOp, op: ConvOp) -> bool:
-    """
-    True if each result is a sum over one position, and the next position lies beside it even where
-    a row ends, in the input as in the result: tiles can then be of any number of positions.
-    """
-    if crosses_groups(op, layout_out(kernel)) or len(dims_of(op.result)) < 2 + 2:
-        return False
-    is_point = {*ints(op.strides)} == {1} and all(tap == 1 for tap in dims_of(op.weight)[2:])
-    layouts = (layout_in(kernel, op.input), layout_out(kernel))
-    edges = [edge for at in layouts for edge in (*at.data.begin[2:], *at.data.end[2:])]
-    has_pads = any(pad != 0 for pad in (*op.pads_begin.data, *op.pads_end.data))
-    is_empty = any(size == 0 for size in dims_of(op.result)[2:])
-    return is_point and not has_pads and not any(edges) and not is_empty
-
-
 def _cut_of_image(
     op: ConvOp, target: Target, spatial: Sequence[str], tile: tuple[int, int]
 ) -> tuple[tuple[str, ...], Counts] | None:
@@ -241,26 +226,6 @@ def _cut_of_image(
     if len(image) < 2 + 2 or rows * image[-1] * each > target.machine.l2_bytes // 2:
         return None
     return ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1]), ()
-
-
-def _places(op: ConvOp, schedule: Schedule) -> list[tuple[str, Expr]]:
-    """The loops over space."""
-    space = dims_of(op.result)[2:]
-    return [(POSITION, product(space))] if POSITION in schedule.order else spatial_labels(space)
-
-
-def _place(op: ConvOp, at: Sequence[Expr]) -> Sequence[Expr]:
-    """The index in space at a point of these loops."""
-    space = dims_of(op.result)[2:]
-    if len(at) == len(space):
-        return at
-    index, rest = list[Expr](), at[0]
-    for axis in range(len(space) - 1):
-        size = product(space[axis + 1 :])
-        # Not `mod`: an address then is again the position in line.
-        index.append(rest // size)
-        rest -= index[-1] * size
-    return [*index, rest]
 
 
 def part_of_depth(
@@ -330,17 +295,17 @@ def _lower_blocks(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
     def add(image: Expr, block: Expr, place: Sequence[Expr]) -> None:
         with b.loop(lanes, label="lane", mode="lanes") as lane:
             channel = block * lanes + lane
-            where = [image, channel, *_place(op, place)]
+            where = [image, channel, *place_of(op, place)]
             zero = scalars.constant(b, 0, element_type(op.input))
             start = zero if op.bias is None else k.element(op.bias, [channel])
             k.finish(op, where, conv_sum(k, op, where, start))
 
     images, panels = ("n", dims[0]), (OUTPUT_CHANNEL, blocks)
     if (size := schedule.get(GROUP)) is None:
-        with b.labeled_nest([images, panels, *_places(op, schedule)], parallel=True) as at:
+        with b.labeled_nest([images, panels, *spatial_loops(op, schedule)], parallel=True) as at:
             add(at[0], at[1], at[2:])
         return
-    ((label, positions),) = _places(op, schedule)
+    ((label, positions),) = spatial_loops(op, schedule)
     groups, rest = positions // size, positions % size
     for first, count, each in (
         (Expr.const(0), groups, Expr.const(size)),
@@ -370,7 +335,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
     shares = dims[1].ceildiv(lanes) // (count * share)
     inner = [
         (PANEL, Expr.const(share)),
-        *_places(op, schedule),
+        *spatial_loops(op, schedule),
         (OUTPUT_CHANNEL, Expr.const(count)),
     ]
 
@@ -378,7 +343,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
         with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
             block = (outer[1] * share + at[0]) * count + at[-1]
             channel = block * lanes + lane
-            where = [outer[0], channel, *_place(op, at[1:-1])]
+            where = [outer[0], channel, *place_of(op, at[1:-1])]
             zero = scalars.constant(b, 0, f32)
             total = conv_sum(k, op, where, zero, (part * size, size))
             if not first:

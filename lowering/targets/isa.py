@@ -86,6 +86,16 @@ class Isa:
     first that the machine has. Where there are any, they make twice as many products as the
     instruction for i32.
     """
+    scalar_pairs: Builtin | None = None
+    """The same of scalars: statements that make `r` of `a`, `b` and `c`."""
+    byte_additions: Mapping[tuple[bool, bool], Builtin] = field(
+        default_factory=dict[tuple[bool, bool], Builtin]
+    )
+    """
+    By whether bytes are odd ones and without signs, statements that make `r` of `base` with bytes
+    of the scalar `word` added to its halves. Where there are any, sums of products of bytes go over
+    words, as `scalar_pairs`.
+    """
     wide_products: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """By lanes of i32, the products in 64 bits of every second lane of vectors {0} and {1}."""
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])

@@ -888,6 +888,34 @@ buffer.func @dot_pairs_c1 {
 
 // -----
 
+// CHECK: Expected attribute i32 but got vector<8xi32>
+buffer.func @add_bytes_c1 {
+^bb0(%x : !buffer.ref<[8] x i32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x i32> -> vector<8xi32>
+  %b = "buffer.add_bytes"(%a, %a) : (vector<8xi32>, vector<8xi32>) -> vector<8xi32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.load': i32 as a word of i16 (C7)
+buffer.func @word_c7 {
+^bb0(%x : !buffer.ref<[8] x i16>):
+  %a = buffer.load %x <[0]> word : !buffer.ref<[8] x i16> -> i32
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.load': the bytes of a word do not lie side by side (C7)
+buffer.func @apart_c7 {
+^bb0(%x : !buffer.ref<[8] x i8, [2]>):
+  %a = buffer.load %x <[0]> word : !buffer.ref<[8] x i8, [2]> -> i32
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.dot_small_quads': parts of f32 (C1)
 buffer.func @dot_small_quads_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):

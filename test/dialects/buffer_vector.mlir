@@ -88,6 +88,22 @@ buffer.func @widened {
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
 
+// CHECK-LABEL: buffer.func @words
+// CHECK:         %w = buffer.load %x <[4]> word : !buffer.ref<[8] x i8> -> i32
+// CHECK-NEXT:    %a = buffer.add_bytes %w, %w : i32
+// CHECK-NEXT:    %b = buffer.add_bytes odd unsigned %w, %a : i32
+// CHECK-NEXT:    %d = buffer.dot_pairs %a, %b, %w : i32
+// CHECK-NEXT:    %e = buffer.divide_by_power positive %d, %a : i32
+buffer.func @words {
+^bb0(%x: !buffer.ref<[8] x i8>):
+  %w = buffer.load %x <[4]> word : !buffer.ref<[8] x i8> -> i32
+  %a = buffer.add_bytes %w, %w : i32
+  %b = buffer.add_bytes odd unsigned %w, %a : i32
+  %d = buffer.dot_pairs %a, %b, %w : i32
+  %e = buffer.divide_by_power positive %d, %a : i32
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
 // CHECK-LABEL: buffer.entry ["x"] -> ["y"] {
 // CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
 // CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>, kernel = "part", nodes = ["a", "b"], shapes = "4 -> 4", bytes = #core.dims<[n * 32]>, schedule = "", multiply_adds = #core.dims<[n * 4]>}

@@ -424,6 +424,14 @@ func.func @requantize_c3(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32
 
 // -----
 
+// CHECK: op 'core.requantize': single rounding is not right (C5)
+func.func @requantize_c5(%x: tensor<2xi32>, %m: tensor<2xi32>) -> tensor<2xi8> {
+  %y = core.requantize single right %x, %m, %m zero 0 low -128 high 127 to i8 : (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<2xi8>
+  func.return %y : tensor<2xi8>
+}
+
+// -----
+
 // CHECK: op 'core.requantize': cannot broadcast {{.*}} (C4)
 func.func @requantize_c4(%x : tensor<2xi32>, %w : tensor<2xi64>, %m : tensor<i32>, %f : tensor<f64>, %n : tensor<3xi32>) {
   %r = core.requantize double %x, %n, %m zero 0 low 0 high 1 to i8 : (tensor<2xi32>, tensor<3xi32>, tensor<i32>) -> tensor<2xi8>
