@@ -280,10 +280,6 @@ class AddBytesOp(IRDLOperation):
     Bytes 0 and 2 of an i32, or 1 and 3 where `odd`, each added to a half of `base`, modulo 2^16.
     Bytes have signs unless they are `unsigned`.
 
-    Constraints:
-
-    - (C1) word, base and result are i32.
-
     Examples:
 
     ```mlir

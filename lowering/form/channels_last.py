@@ -11,9 +11,9 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp
-from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, is_integer, rank_of
+from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.lowering.strategies.base import Setting
-from lowerdeck.lowering.strategies.byte_sums import channels_last, image_of_words
+from lowerdeck.lowering.strategies.byte_sums import channels_last, image_of_words, is_byte
 from lowerdeck.lowering.strategies.facts import anchors_of
 
 
@@ -66,6 +66,5 @@ def _takes_any_layout(kernel: KernelOp) -> bool:
 
 def _has_channels(value: SSAValue) -> bool:
     """True for bytes with several channels, and dimensions behind them."""
-    dims, element = dims_of(value), element_type(value)
-    is_of_bytes = is_integer(element) and bit_width(element) == 8
-    return is_of_bytes and len(dims) > 2 and dims[1] != 1
+    dims = dims_of(value)
+    return is_byte(value) and len(dims) > 2 and dims[1] != 1

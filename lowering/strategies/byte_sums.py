@@ -8,10 +8,11 @@ time. Zero points are subtracted where bytes are widened, so padding is what is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.buffer.vector import AddBytesOp, DotPairsOp
@@ -33,6 +34,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import add_product, factor_element
+from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.taps import window_range
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -45,6 +47,7 @@ from lowerdeck.lowering.strategies.conv_sums import (
     spatial_labels,
     spatial_loops,
 )
+from lowerdeck.lowering.strategies.costs import tiles
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     is_constant,
@@ -54,21 +57,15 @@ from lowerdeck.lowering.strategies.facts import (
 )
 from lowerdeck.lowering.targets.base import Target
 
-WORD = 4
+WORD: Exact[int] = 4
 """Bytes of a word."""
+HALF: Exact[int] = 16
+"""Bits of a half of a word."""
+PAIRS = 2
+"""Of halves, that a word is widened to."""
 
 GROUP, BLOCK = "group", "block"
 """The labels of the loops over groups of channels, and over words of them."""
-
-_TILES = ((2, 2), (1, 4), (1, 2), (2, 1), (1, 1))
-"""Positions by output channels whose sums, with what they are made of, registers hold."""
-
-_WIDENED = 3.0
-"""Instructions for a word: it is loaded, and widened to two pairs."""
-_STEP = 5.0
-"""For a step of a loop: pointers and the end."""
-_RESULT = 20.0
-"""For a result: its scale and limits."""
 
 
 class ByteSums(Strategy):
@@ -95,17 +92,14 @@ class ByteSums(Strategy):
         width = prod(shape[2:]) if space == [POSITION] else shape[-1]
         # Windows at an edge have fewer taps than those beside them.
         is_even = op.pads_begin.data[-1] == 0 == op.pads_end.data[-1]
-        for columns, count in _TILES:
-            fits = columns <= width and count <= w[0] // op.groups.data
-            if not fits or (columns > 1 and not is_even):
-                continue
-            words = prod(w[2:]) * -(-w[1] // WORD)
-            sums = columns * count
-            step = _WIDENED * (columns + count) + 2 * sums + _STEP
-            cycles = prod(shape) / sums * (words * step + _RESULT * sums + 2 * _STEP)
-            tiles = ((space[-1], columns), (OUTPUT_CHANNEL, count))
+        sizes = (width if is_even else 1, w[0] // op.groups.data)
+        words = prod(w[2:]) * -(-w[1] // WORD)
+        rows = op.groups.data * prod(shape[:1] + shape[2:]) // max(sizes[0], 1)
+        for tile in _tiles(setting.target, sizes):
             order = ("n", *space, GROUP, OUTPUT_CHANNEL)
-            yield Candidate(cycles, Schedule(self.name, tiles, order))
+            names = (space[-1], OUTPUT_CHANNEL)
+            schedule = Schedule(self.name, tuple(zip(names, tile, strict=True)), order)
+            yield Candidate(rows * _cycles(setting.target, sizes, tile, words), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(ConvOp, kernel)
@@ -141,11 +135,42 @@ def has_byte_sums(kernel: KernelOp, op: ConvOp, target: Target) -> bool:
     return is_read and all(_is_of_bytes(op, number) for number in range(2))
 
 
+def _tiles(target: Target, sizes: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """
+    Positions by output channels whose sums registers hold, with the pairs of these positions and of
+    one output channel, an address and a zero point of each factor, and the end of the loop. No
+    output channels are left over: they would be code of their own.
+    """
+    registers = range(1, target.machine.registers)
+    for positions, outputs in product(registers, registers):
+        others = PAIRS * positions + PAIRS + 2 * 2 + 1
+        is_small = positions * outputs + others <= target.machine.registers
+        if is_small and positions <= max(sizes[0], 1) and sizes[1] % outputs == 0:
+            yield positions, outputs
+
+
+def _cycles(target: Target, sizes: tuple[int, int], tile: tuple[int, int], words: int) -> float:
+    """Of as many sums: each word is loaded and widened for a tile."""
+    parts = list(product(*(tiles(size, part) for size, part in zip(sizes, tile, strict=True))))
+    cycles = target.costs.variant_cycles * len(parts)
+    for (count, positions), (times, outputs) in parts:
+        widened, products = (positions + outputs) * (1 + PAIRS), PAIRS * positions * outputs
+        step = widened + products + target.machine.loop_cycles
+        cycles += count * times * (words * step + target.costs.row_cycles)
+    return cycles
+
+
 def image_of_words(kernel: KernelOp, op: ConvOp, target: Target) -> int | None:
     """The position of the input whose channels such a convolution wants innermost; else None."""
     depth = dims_of(op.input)[1] if is_depthwise(op) else dims_of(op.weight)[1]
     is_long = (depth.value or 0) >= WORD
     return position_of(kernel, op.input) if is_long and has_byte_sums(kernel, op, target) else None
+
+
+def is_byte(value: SSAValue) -> bool:
+    """True for integers of 8 bits."""
+    element = element_type(value)
+    return is_integer(element) and bit_width(element) == HALF // PAIRS
 
 
 def channels_last(rank: int) -> LayoutAttr:
@@ -159,8 +184,7 @@ def _is_of_bytes(op: ContractionOp, number: int) -> bool:
     first dimension.
     """
     values = [op.factors[number], *([op.zero_points[number]] if op.zero_points else [])]
-    elements = [element_type(value) for value in values]
-    if not all(is_integer(element) and bit_width(element) == 8 for element in elements):
+    if not all(map(is_byte, values)):
         return False
     inner = dims_of(values[-1])
     inner = inner[1:] if len(inner) == rank_of(values[0]) else inner
@@ -258,11 +282,11 @@ def _sums_of_word(k: KernelLowering, op: ConvOp, places: Sequence[Index]) -> Seq
 
 def _low(k: KernelLowering, pair: SSAValue) -> SSAValue:
     b = k.builder
-    return b.add(arith.ExtSIOp(b.add(arith.TruncIOp(pair, IntegerType(16))), i32))
+    return b.add(arith.ExtSIOp(b.add(arith.TruncIOp(pair, i16)), i32))
 
 
 def _high(k: KernelLowering, pair: SSAValue) -> SSAValue:
-    return _low(k, k.builder.add(arith.ShRUIOp(pair, k.builder.integer(16, i32))))
+    return _low(k, k.builder.add(arith.ShRUIOp(pair, k.builder.integer(HALF, i32))))
 
 
 _HALVES: Sequence[tuple[Callable[[KernelLowering, SSAValue], SSAValue], int]] = (
@@ -287,6 +311,10 @@ def _pairs(
     )
 
 
+_LOW, _BOTH = (1 << HALF) - 1, (1 << HALF) + 1
+"""The bits of the lower half, and a one in each."""
+
+
 def _base(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAValue:
     """The negative zero point of a factor in both halves."""
     b = k.builder
@@ -295,11 +323,11 @@ def _base(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAVa
     zero = op.zero_points[number]
     known = constant_array(zero)
     if known is not None and known.size == 1:
-        return b.integer((-int(known.reshape(())) & 0xFFFF) * 0x10001, i32)
+        return b.integer((-int(known.reshape(())) & _LOW) * _BOTH, i32)
     element = k.operand(zero, at, dims_of(op.factors[number]))
     wide = scalars.cast(b, element, element_type(zero), i32)
-    half = b.add(arith.AndIOp(b.add(arith.SubiOp(b.integer(0, i32), wide)), b.integer(0xFFFF, i32)))
-    return b.add(arith.MuliOp(half, b.integer(0x10001, i32)))
+    half = b.add(arith.AndIOp(b.add(arith.SubiOp(b.integer(0, i32), wide)), b.integer(_LOW, i32)))
+    return b.add(arith.MuliOp(half, b.integer(_BOTH, i32)))
 
 
 def _bias(k: KernelLowering, op: ConvOp, channel: Expr) -> SSAValue:

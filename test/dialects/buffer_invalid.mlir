@@ -889,7 +889,7 @@ buffer.func @dot_pairs_c1 {
 // -----
 
 // CHECK: Expected attribute i32 but got vector<8xi32>
-buffer.func @add_bytes_c1 {
+buffer.func @add_bytes_of_lanes {
 ^bb0(%x : !buffer.ref<[8] x i32>):
   %a = buffer.load %x <[0]> : !buffer.ref<[8] x i32> -> vector<8xi32>
   %b = "buffer.add_bytes"(%a, %a) : (vector<8xi32>, vector<8xi32>) -> vector<8xi32>
