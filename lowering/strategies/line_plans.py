@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
 from typing import TypeAlias
@@ -287,7 +288,9 @@ def _lanes(op: ConvOp, target: Target, *, is_kept: bool) -> int | None:
 def _cycles(bands: _Bands, band: tuple[int, int], sums: _Sums, tile: Tile) -> float:
     """Of the sums of a band, in tiles that are loops."""
     target, sizes, depth = sums.target, sums.sizes, sums.taps[0]
-    cycles = reduction_cycles(target, sizes, tile, prod(sums.taps), _loads)
+    few = tile[0] <= target.costs.folded_loads < sizes[0]
+    loads = partial(_loads, times=tile[0] if few else 1)
+    cycles = reduction_cycles(target, sizes, tile, prod(sums.taps), loads)
     visits = depth * prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
     if not bands.is_copied:
         return cycles + distance_cycles(bands.op, target, depth=depth, visits=visits)
@@ -316,10 +319,10 @@ def _copy_cycles(
     return lines * (3 * kept + sums.target.costs.row_cycles)
 
 
-def _loads(tile: Sequence[int]) -> int:
-    """Of one step: vectors that are not aligned take two lines."""
+def _loads(tile: Sequence[int], times: int) -> int:
+    """Of one step: vectors that are not aligned take two lines, and are loaded so many times."""
     count, below, number = tile
-    return count + 2 * below * number
+    return count + 2 * times * below * number
 
 
 def _unrolled_cycles(

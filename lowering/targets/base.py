@@ -33,6 +33,11 @@ class Costs:
     """To begin and end a tile, in addition to its sums."""
     row_cycles: float = 12.0
     """To begin a row of outputs of a window: reloaded weights, and the loop."""
+    folded_loads: int = 4
+    """
+    Of a tile of so many filters and less each multiply-add loads its input by itself: gcc makes it
+    an operand in memory rather than keep it in a register.
+    """
     variant_cycles: float = 60.0
     """The benefit of one remainder nest fewer at the end of a dimension."""
     element_cycles: float = 1.5
