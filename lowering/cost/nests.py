@@ -11,7 +11,7 @@ from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import interval
-from lowerdeck.lowering.loops.estimate import estimated_trips
+from lowerdeck.lowering.loops.estimate import Values, estimated_trips
 from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.loops.tile import nest_of, order_of
 
@@ -52,14 +52,16 @@ class Chain:
     order: Sequence[str]
     """From the outermost inward, as the loops over tiles are to run."""
     schedule: Schedule
+    values: Values
+    """Of the variables of loops, as they are assumed."""
 
     @staticmethod
-    def of(top: ForOp, schedule: Schedule) -> Chain | None:
+    def of(top: ForOp, schedule: Schedule, values: Values) -> Chain | None:
         """The chain that begins with a loop; None if a schedule does not touch it."""
         if top.inits or top.label is None or top.mode is not None:
             return None
         loops = {loop.label.data: loop for loop in nest_of(top) if loop.label is not None}
-        return Chain(loops, order_of(list(loops), schedule.order), schedule)
+        return Chain(loops, order_of(list(loops), schedule.order), schedule, values)
 
     @property
     def body(self) -> ForOp:
@@ -72,7 +74,7 @@ class Chain:
 
     def parts(self, label: str) -> list[tuple[int, Part]]:
         """The tiles of a loop: how many of each kind."""
-        trips = estimated_trips(self.loops[label])
+        trips = estimated_trips(self.loops[label], self.values)
         count, lanes = self.schedule.tile(label), self.schedule.vector(label)
         if count * lanes == 1:
             return [(trips, Part(Expr.const(0), Expr.const(trips), 1, 1))]

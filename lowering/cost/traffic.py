@@ -20,7 +20,12 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import interval
 from lowerdeck.lowering.cost.nests import NO_SCHEDULE, Chain
-from lowerdeck.lowering.loops.estimate import ASSUMED_SIZE, estimated_trips
+from lowerdeck.lowering.loops.estimate import (
+    ASSUMED_SIZE,
+    Values,
+    estimated_trips,
+    middle_values,
+)
 from lowerdeck.lowering.targets.base import Target
 
 _WRITTEN = 2
@@ -64,37 +69,41 @@ def lines_from_beyond(function: kernel.FuncOp, target: Target, cache_bytes: int)
     """The lines that a cache of so many bytes does not hold when they are needed."""
     schedule = NO_SCHEDULE if function.schedule is None else function.schedule.data
     nest = _Nest(_Loop(1, None, 1), {})
-    _build(function.body.block, schedule, nest.top, nest.within)
+    values = middle_values(function.body.block)
+    _build(function.body.block, (schedule, values), nest.top, nest.within)
     counter = _Counter(target.machine.line_bytes, cache_bytes, nest.within)
     if counter.bytes_of(nest.top, {}) <= cache_bytes:
         return 0.0
     return sum(counter.lines(nest.top, {}).values())
 
 
-def _build(block: Block, schedule: Schedule, into: _Loop, within: dict[SSAValue, int]) -> None:
+def _build(
+    block: Block, around: tuple[Schedule, Values], into: _Loop, within: dict[SSAValue, int]
+) -> None:
+    schedule, values = around
     for op in block.ops:
         if isinstance(op, kernel.ForOp):
-            chain = Chain.of(op, schedule)
+            chain = Chain.of(op, schedule, values)
             inner = into
             if op.mode is not None:
                 # Lanes and copies side by side are inside of all loops.
-                within[op.body.block.args[0]] = estimated_trips(op)
-                _build(op.body.block, schedule, into, within)
+                within[op.body.block.args[0]] = estimated_trips(op, values)
+                _build(op.body.block, around, into, within)
                 continue
             if chain is None:
-                inner = _Loop(estimated_trips(op), op.body.block.args[0], 1)
+                inner = _Loop(estimated_trips(op, values), op.body.block.args[0], 1)
                 into.loops.append(inner)
-                _build(op.body.block, schedule, inner, within)
+                _build(op.body.block, around, inner, within)
                 continue
             for label in chain.order:
                 loop, step = chain.loops[label], chain.step(label)
-                extent = estimated_trips(loop)
+                extent = estimated_trips(loop, values)
                 variable = loop.body.block.args[0]
                 within[variable] = min(step, extent)
                 new = _Loop(-(-extent // step), variable, step)
                 inner.loops.append(new)
                 inner = new
-            _build(chain.body.body.block, schedule, inner, within)
+            _build(chain.body.body.block, around, inner, within)
         elif isinstance(op, kernel.LoadOp):
             into.accesses.append(_Access(op.ref, op.map.data, op.indices, 1))
         elif isinstance(op, kernel.StoreOp):
@@ -102,7 +111,7 @@ def _build(block: Block, schedule: Schedule, into: _Loop, within: dict[SSAValue,
         else:
             for region in op.regions:
                 for inside in region.blocks:
-                    _build(inside, schedule, into, within)
+                    _build(inside, around, into, within)
 
 
 Extents = Mapping[SSAValue, int]

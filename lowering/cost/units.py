@@ -13,7 +13,7 @@ from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.lowering.cost.nests import NO_SCHEDULE, Chain, has_vectors, is_vectorizable
-from lowerdeck.lowering.loops.estimate import estimated_trips
+from lowerdeck.lowering.loops.estimate import Values, estimated_trips, middle_values
 from lowerdeck.lowering.loops.parameters import Part
 from lowerdeck.lowering.targets.base import Target
 
@@ -66,7 +66,8 @@ class _Busy:
 def busy_cycles(function: kernel.FuncOp, target: Target) -> Work:
     """The cycles of all units, and the loops that begin, of one run of a kernel."""
     schedule = NO_SCHEDULE if function.schedule is None else function.schedule.data
-    counter = _Counter(target, not has_vectors(function, schedule))
+    values = middle_values(function.body.block)
+    counter = _Counter(target, not has_vectors(function, schedule), values)
     total = Work()
     counter.count(function.body.block, {}, schedule, total)
     return total
@@ -82,6 +83,8 @@ class _Counter:
     target: Target
     is_free: bool
     """True if no schedule says which loops become vectors, so that innermost ones do."""
+    values: Values
+    """Of the variables of loops, as they are assumed."""
     labels: dict[SSAValue, frozenset[str]] = field(default_factory=dict[SSAValue, frozenset[str]])
     """The loops of tiles that a value depends on."""
 
@@ -96,9 +99,9 @@ class _Counter:
         total.cycles += busy.cycles(self.target)
 
     def _loop(self, loop: kernel.ForOp, tile: Tile, schedule: Schedule) -> Work:
-        if (chain := Chain.of(loop, schedule)) is not None:
+        if (chain := Chain.of(loop, schedule, self.values)) is not None:
             return self._chain(chain, tile)
-        trips, work = float(estimated_trips(loop)), Work()
+        trips, work = float(estimated_trips(loop, self.values)), Work()
         for argument, init in zip(loop.body.block.args[1:], loop.inits, strict=True):
             self.labels[argument] = self._of(init)
         chains = 1

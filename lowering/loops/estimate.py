@@ -38,12 +38,25 @@ def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
     return max(-(-(upper - lower) // step), 0)
 
 
+def middle_values(block: Block, values: Values | None = None) -> dict[SSAValue, int]:
+    """
+    The variables of all loops in a block in the middle of their ranges, and the indices that are
+    computed from them.
+    """
+    known = dict(values or {})
+    for op in block.walk():
+        if isinstance(op, kernel.ForOp):
+            known[op.body.block.args[0]] = _middle(op, known)
+        elif isinstance(op, kernel.ApplyOp):
+            known[op.result] = _evaluate(op.map.data[0], op.indices, known)
+    return known
+
+
 def estimated_steps(op: Operation, target: Target, values: Values | None = None) -> float:
     """The vector operations that an op executes, or what takes as long."""
     values = values or {}
     if isinstance(op, kernel.ForOp):
-        lower, upper, _ = _range(op, values)
-        inner = {**values, op.body.block.args[0]: (lower + max(upper - 1, lower)) // 2}
+        inner = {**values, op.body.block.args[0]: _middle(op, values)}
         return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, target, inner))
     if op.regions:
         blocks = [block for region in op.regions for block in region.blocks]
@@ -71,6 +84,11 @@ def steps_of_block(block: Block, target: Target, values: Values | None = None) -
             known[op.result] = _evaluate(op.map.data[0], op.indices, known)
         total += estimated_steps(op, target, known)
     return total
+
+
+def _middle(loop: kernel.ForOp, values: Values) -> int:
+    lower, upper, _ = _range(loop, values)
+    return (lower + max(upper - 1, lower)) // 2
 
 
 def _range(loop: kernel.ForOp, values: Values) -> tuple[int, int, int]:
