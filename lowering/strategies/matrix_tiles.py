@@ -28,7 +28,7 @@ from lowerdeck.lowering.strategies.facts import (
     the,
 )
 from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, panels, row_labels
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+from lowerdeck.lowering.targets.base import F32_BYTES, FEWEST_LANES, Target
 
 SHARED = "shared"
 """The parameter of a schedule whose blocks threads may share: 1."""
@@ -204,7 +204,7 @@ def block_cycles(
     # Of a depth that leaves a narrow tile over, each block has both shapes.
     shape = 2 * machine.tile_shape_cycles if depth > steps * words else 0.0
     is_small = rows <= MOST_ROWS if factors[1] > factors[0] else columns <= MOST_ROWS
-    is_far = (max if is_small else min)(factors) * 4 > machine.l1_bytes // 2
+    is_far = (max if is_small else min)(factors) * F32_BYTES > machine.l1_bytes // 2
     for height, vertical in _counts(rows):
         for width, horizontal in _counts(columns):
             across = 1 if is_packed or columns % TILE == 0 else 2

@@ -35,7 +35,7 @@ from lowerdeck.lowering.strategies.tiled_matmul import (
     product_tiles,
     row_labels,
 )
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.base import F32_BYTES, Target
 
 BAND = "band"
 """The parameter of a schedule: rows of windows whose columns are copied at a time."""
@@ -45,9 +45,6 @@ TILES = "tiles"
 
 _COPY_CYCLES = 1.5
 """Of a vector, from one cache to the other."""
-
-_BYTES = 4
-"""Of an element."""
 
 
 def can_be_in_bands(
@@ -61,7 +58,7 @@ def can_be_in_bands(
     if sizes is None or len(taps) < 2 or prod(taps) == 1:
         return False
     most = target.machine.l2_bytes // 4
-    return sizes[0] * prod(sizes[2:]) * _BYTES <= most < prod(sizes) * _BYTES
+    return sizes[0] * prod(sizes[2:]) * F32_BYTES <= most < prod(sizes) * F32_BYTES
 
 
 class WindowProducts(Strategy):
@@ -156,7 +153,7 @@ class WindowProducts(Strategy):
 
 def _bands(counts: Sequence[int], depth: int, images: int, setting: Setting) -> Iterator[int]:
     """As many rows as fit into a part of the L2 cache, but some for each thread."""
-    row = depth * prod(counts[1:]) * _BYTES
+    row = depth * prod(counts[1:]) * F32_BYTES
     most = max(setting.target.machine.l2_bytes // 4 // row, 1)
     if images < setting.threads:
         most = min(most, max(counts[0] // (2 * setting.threads), 1))
@@ -243,7 +240,7 @@ def _store(
 ) -> None:
     """What is in a buffer row by row: of many rows at a time, no line would be written whole."""
     (*outer, first), (rows, columns), b = corner, sizes, k.builder
-    lanes *= _BYTES // numpy_dtype(element_type(k.roots[0])).itemsize or 1
+    lanes *= F32_BYTES // numpy_dtype(element_type(k.roots[0])).itemsize or 1
     with b.loop(rows) as row:
         for begin, number, vector in vectors_of(columns, lanes):
             mode = "lanes" if vector > 1 else None

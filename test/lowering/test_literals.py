@@ -54,6 +54,7 @@ LEFT = {
     "strategies/taps.py": 2,
     "strategies/tiled_matmul.py": 3,
     "strategies/weight_sizes.py": 2,
+    "strategies/window_products.py": 3,
     "strategies/winograd.py": 8,
     "strategies/winograd_transforms.py": 1,
 }
