@@ -108,21 +108,27 @@ def direction_of(
 ) -> tuple[list[SSAValue], SSAValue]:
     """
     The last states, and the outputs of all steps, of one direction of a layer over x [time, batch,
-    size]. `weights` are those of the input and of the state, [gates * hidden, ...], and their
-    biases. Beyond the `lengths` of sequences (i64 [batch]) nothing changes, and outputs are zero.
+    size]. `weights` are those of the input and of the state, [gates * hidden, ...], maybe their
+    biases, and maybe what the output is multiplied by, [outputs, hidden]. Beyond the `lengths` of
+    sequences (i64 [batch]) nothing changes, and outputs are zero.
     """
     w, r = (builder.transpose(weight, [1, 0]) for weight in weights[:2])
-    biases = [TensorValue.of(builder, bias) for bias in weights[2:]]
+    biases = [TensorValue.of(builder, bias) for bias in weights[2:4]] if len(weights) > 3 else []
+    project = builder.transpose(weights[-1], [1, 0]) if len(weights) % 2 else None
     hidden = dims_of(r)[1] // GATES[kind]
-    inputs = times(TensorValue(builder, x), w) + biases[0]
+    inputs = times(TensorValue(builder, x), w)
+    inputs = inputs + biases[0] if biases else inputs
     length = dims_of(x)[0]
     column = None if lengths is None else lengths.reshape([dims_of(x)[1], 1])
 
     def step(inner: CoreBuilder, number: Expr, state: State) -> tuple[State, State]:
         place = length - 1 - number if is_back else number
         row = inner.add(GatherOp(inputs.value, inner.dims([place], []), 0, inside=True))
-        ahead = times(TensorValue(inner, state[0].value), r) + biases[1]
+        ahead = times(TensorValue(inner, state[0].value), r)
+        ahead = ahead + biases[1] if biases else ahead
         following = cell(kind, TensorValue(inner, row), ahead, state, hidden)
+        if project is not None:
+            following = (times(following[0], project), *following[1:])
         if column is None:
             return following, (following[0],)
         is_on = TensorValue(inner, column.value).gt(TensorValue.dim(inner, place))
@@ -171,7 +177,11 @@ def recurrent(
 ) -> tuple[SSAValue, list[SSAValue]]:
     """As `layers_of`, of cells that are known, by the weights of each layer and direction."""
     expected = [(x, 3), *((state, 3) for state in states)]
-    expected += [(one, rank) for own in weights for one, rank in zip(own, (2, 2, 1, 1))]
+    ranks = {2: (2, 2), 3: (2, 2, 2), 4: (2, 2, 1, 1), 5: (2, 2, 1, 1, 2)}
+    for own in weights:
+        if len(own) not in ranks:
+            builder.refuse(f"{len(own)} weights of a direction", "2 to 5")
+        expected += zip(own, ranks[len(own)], strict=True)
     for value, rank in expected:
         if rank_of(value) != rank:
             builder.refuse(f"{value.type} in a layer that remembers", f"{rank} dimensions")

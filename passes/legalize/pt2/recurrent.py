@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -12,14 +11,7 @@ from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.movement import pad
-from lowerdeck.passes.legalize.common.recurrent import (
-    State,
-    cell,
-    layers_of,
-    reversed_steps,
-    run_steps,
-    times,
-)
+from lowerdeck.passes.legalize.common.recurrent import GATES, cell, recurrent, times
 from lowerdeck.passes.legalize.common.selection import nonzero_places
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -27,10 +19,8 @@ from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
-_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
-
-@legalizes(*(f"{name}.{form}" for name in _GATES for form in ("input", "data")))
+@legalizes(*(f"{name}.{form}" for name in GATES for form in ("input", "data")))
 def legalize_recurrent(builder: Pt2Legalizer) -> Results:
     """
     The outputs of the last layer, and the last states of all layers and directions.
@@ -46,28 +36,15 @@ def legalize_recurrent(builder: Pt2Legalizer) -> Results:
     if packed is not None:
         x = packed.padded(x).value
     elif single:
-        x = builder.unsqueeze(x, [1])
-        states = [builder.unsqueeze(state, [1]) for state in states]
+        x, *states = (builder.unsqueeze(value, [1]) for value in (x, *states))
     elif builder.flag("batch_first"):
         x = builder.transpose(x, [1, 0, 2])
     directions = 2 if builder.flag("bidirectional") else 1
     params = builder.inputs("params")
-    layers = builder.integer("num_layers")
-    each = len(params) // (layers * directions)
-
-    def run(
-        place: int, source: SSAValue, first: Sequence[SSAValue]
-    ) -> tuple[list[SSAValue], SSAValue]:
-        weights = params[place * each : (place + 1) * each]
-        mask = None if packed is None else packed.mask.value
-        if place % directions == 0:
-            return _direction(builder, source, first, weights, mask)
-        mask = None if mask is None else reversed_steps(builder, mask)
-        source = reversed_steps(builder, source)
-        after, output = _direction(builder, source, first, weights, mask)
-        return after, reversed_steps(builder, output)
-
-    x, lasts = layers_of(builder, x, states, layers, directions, run)
+    each = len(params) // (builder.integer("num_layers") * directions)
+    weights = [params[k : k + each] for k in range(0, len(params), each)]
+    lengths = None if packed is None else packed.lengths
+    x, lasts = recurrent(builder, builder.name, x, states, weights, directions, lengths)
     if packed is not None:
         return [packed.packed(x, dims_of(builder.input("data"))[0]), *lasts]
     if single:
@@ -76,7 +53,7 @@ def legalize_recurrent(builder: Pt2Legalizer) -> Results:
     return [x, *lasts]
 
 
-@legalizes(*(f"{name}_cell" for name in _GATES))
+@legalizes(*(f"{name}_cell" for name in GATES))
 def legalize_cell(builder: Pt2Legalizer) -> Results:
     """One step, with or without a batch."""
     x, name = builder.input("input"), builder.name.removesuffix("_cell")
@@ -90,45 +67,8 @@ def legalize_cell(builder: Pt2Legalizer) -> Results:
     for place, key in enumerate(("b_ih", "b_hh")):
         if (bias := builder.optional(key)) is not None:
             sums[place] = sums[place] + TensorValue.of(builder, bias)
-    found = cell(name, sums[0], sums[1], state, dims_of(r)[1] // _GATES[name])
+    found = cell(name, sums[0], sums[1], state, dims_of(r)[1] // GATES[name])
     return [builder.squeeze(value.value, [0]) if single else value.value for value in found]
-
-
-def _direction(
-    builder: Pt2Legalizer,
-    x: SSAValue,
-    states: Sequence[SSAValue],
-    weights: Sequence[SSAValue],
-    mask: SSAValue | None,
-) -> tuple[list[SSAValue], SSAValue]:
-    """The last states, and the outputs of all steps [time, batch, hidden]."""
-    has_biases = builder.flag("has_biases")
-    w, r = (builder.transpose(weight, [1, 0]) for weight in weights[:2])
-    biases = [TensorValue.of(builder, bias) for bias in weights[2:4]] if has_biases else []
-    rest = list(weights[4:] if has_biases else weights[2:])
-    project = builder.transpose(rest[0], [1, 0]) if rest else None
-    hidden = dims_of(r)[1] // _GATES[builder.name]
-    inputs = times(TensorValue(builder, x), w)
-    inputs = inputs + biases[0] if biases else inputs
-    length = dims_of(x)[0]
-
-    def step(inner: Pt2Legalizer, number: Expr, state: State) -> tuple[State, State]:
-        row = inner.add(GatherOp(inputs.value, inner.dims([number], []), 0, inside=True))
-        ahead = times(state[0], r)
-        ahead = ahead + biases[1] if biases else ahead
-        following = cell(builder.name, TensorValue(inner, row), ahead, state, hidden)
-        if project is not None:
-            following = (times(following[0], project), *following[1:])
-        if mask is not None:
-            number_ = inner.dims([number], [])
-            goes_on = TensorValue(inner, inner.add(GatherOp(mask, number_, 0, inside=True)))
-            goes_on = goes_on.reshape([dims_of(mask)[1], 1])
-            pairs = zip(following, state, strict=True)
-            following = tuple(goes_on.where(new, old) for new, old in pairs)
-        return following, (following[0],)
-
-    after, outputs = run_steps(builder, length, states, step)
-    return after, outputs[0]
 
 
 # Packed sequences: the rows of all that go on at a step, one step after the other
@@ -146,6 +86,11 @@ class _Packed:
         """By the number of sequences that go on at each step."""
         counts = builder.value("batch_sizes").cast(i64).column(2, 0)
         return _Packed(TensorValue.iota(builder, batch).column(2, 1).lt(counts))
+
+    @property
+    def lengths(self) -> TensorValue:
+        """i64 [batch]"""
+        return self.mask.cast(i64).reduce("sum", [0])
 
     def padded(self, rows: SSAValue) -> TensorValue:
         """[time, batch, ...], anything where there is no step."""
@@ -195,4 +140,4 @@ def legalize_unpack(builder: Pt2Legalizer) -> Results:
         x = pad(builder, x, zeros, end, builder.scalar(builder.number("padding_value"), x))
     if builder.flag("batch_first"):
         x = builder.transpose(x, [1, 0, *range(2, rank)])
-    return [x, packed.mask.cast(i64).reduce("sum", [0]).value]
+    return [x, packed.lengths]
