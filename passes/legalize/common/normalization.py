@@ -1,15 +1,17 @@
-"""Moments, and the normalization by neighboring channels."""
+"""Moments, and what is normalized by them, by statistics of training, and by neighbors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, PowOp, SqrtOp, SubOp
+from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.reduce import PoolOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32
-from lowerdeck.dialects.dims import product
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
+from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
@@ -40,6 +42,94 @@ def deviation(builder: CoreBuilder, variance: SSAValue, epsilon: float) -> SSAVa
 def by_length(x: TensorValue, axes: Sequence[int], least: float) -> TensorValue:
     """Vectors along `axes` by the roots of their sums of squares, which are at `least` a number."""
     return x / apply(SqrtOp, (x * x).reduce("sum", axes, True).maximum(least))
+
+
+Parameter: TypeAlias = "SSAValue | None"
+"""Numbers in any type of floats, or none."""
+
+
+def _filled(
+    builder: CoreBuilder, value: Parameter, fill: float, like: SSAValue, dims: Sequence[ExprLike]
+) -> SSAValue:
+    """A parameter in the type of a value, one number for all where it is not given."""
+    if value is None:
+        return builder.broadcast(builder.scalar(fill, like), dims)
+    return builder.reshape(builder.cast(value, like), dims)
+
+
+def affine(
+    y: TensorValue, scale: Parameter, bias: Parameter, dims: Sequence[ExprLike]
+) -> TensorValue:
+    """y * scale + bias, as far as they are there, in a shape that broadcasts."""
+    builder = y.builder
+    if scale is not None:
+        y = y * TensorValue.of(builder, builder.cast(scale, y.element)).reshape(dims)
+    if bias is not None:
+        y = y + TensorValue.of(builder, builder.cast(bias, y.element)).reshape(dims)
+    return y
+
+
+def by_statistics(
+    builder: CoreBuilder, x: SSAValue, parameters: Sequence[Parameter], epsilon: float
+) -> SSAValue:
+    """
+    (x - mean) / sqrt(variance + epsilon) * scale + bias of each channel of x [N, C, ...], by scale,
+    bias, mean and variance [C] of training; in at least single precision.
+    """
+    wide = builder.cast(x, wide_element(x))
+    values = [
+        _filled(builder, value, fill, wide, [dims_of(x)[1]])
+        for value, fill in zip(parameters, (1.0, 0.0, 0.0, 1.0), strict=True)
+    ]
+    return builder.cast(builder.add(BatchNormOp(wide, *values, epsilon=epsilon)), x)
+
+
+def by_last_axes(
+    builder: CoreBuilder,
+    x: SSAValue,
+    scale: Parameter,
+    bias: Parameter,
+    epsilon: float,
+    axis: int,
+) -> SSAValue:
+    """By mean and variance of the dimensions from `axis` on, in at least single precision."""
+    wide = builder.cast(x, wide_element(x))
+    shape = dims_of(x)[axis:]
+    scale = _filled(builder, scale, 1.0, wide, shape)
+    bias = None if bias is None else _filled(builder, bias, 0.0, wide, shape)
+    return builder.cast(builder.add(LayerNormOp(wide, scale, bias, epsilon, axis)), x)
+
+
+def by_groups(
+    builder: CoreBuilder,
+    x: SSAValue,
+    groups: Expr,
+    scale: Parameter,
+    bias: Parameter,
+    epsilon: float,
+) -> tuple[SSAValue, TensorValue, TensorValue]:
+    """
+    By mean and deviation [N, groups, 1, ...] of groups of channels of x [N, C, ...], which are the
+    second and third result, in at least single precision; then scale and bias [C].
+    """
+    batch, channels, *space = dims_of(x)
+    wide = builder.cast(x, wide_element(x))
+    split = builder.reshape(wide, [batch, groups, channels // groups, *space])
+    center, rest, variance = moments(builder, split, list(range(2, rank_of(split))))
+    size = TensorValue(builder, deviation(builder, variance, epsilon))
+    y = (TensorValue(builder, rest) / size).reshape(dims_of(x))
+    y = affine(y, scale, bias, [channels, *[1] * len(space)])
+    return builder.cast(y.value, x), TensorValue(builder, center), size
+
+
+def by_root_mean_square(
+    x: TensorValue, count: int, scale: Parameter, bias: Parameter, epsilon: float
+) -> TensorValue:
+    """x by the root of the mean of the squares of its last dimensions, then scale and bias."""
+    rank = len(x.dims)
+    squares = mean(x.builder, (x * x).value, list(range(rank - count, rank)), True)
+    size = TensorValue(x.builder, deviation(x.builder, squares, epsilon))
+    return affine(x / size, scale, bias, x.dims[rank - count :])
 
 
 def sum_of_squares(

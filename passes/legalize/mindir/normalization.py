@@ -7,13 +7,9 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
-from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.normalization import (
-    local_response,
-    wide_element,
-)
+from lowerdeck.passes.legalize.common.normalization import by_statistics, local_response
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
@@ -25,11 +21,8 @@ def legalize_batch_norm(builder: MindirLegalizer) -> Results:
     if builder.flag("is_training"):
         builder.refuse("moments of the batch", "is_training false", "export it for inference")
     x = builder.first(builder.input("input_x"))
-    wide = builder.cast(x, wide_element(x))
-    names = ("scale", "bias", "mean", "variance")
-    scale, bias, mean, variance = (builder.cast(builder.input(name), wide) for name in names)
-    op = BatchNormOp(wide, scale, bias, mean, variance, builder.real("epsilon"))
-    return [builder.back(builder.cast(builder.add(op), x))]
+    parameters = [builder.input(name) for name in ("scale", "bias", "mean", "variance")]
+    return builder.back(by_statistics(builder, x, parameters, builder.real("epsilon")))
 
 
 @legalizes("LayerNorm", "LayerNormV3")
