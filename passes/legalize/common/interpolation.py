@@ -81,20 +81,23 @@ def sampled_places(
     origin: str,
     *,
     from_start: bool = True,
+    element: Attribute = f32,
 ) -> TensorValue:
     """
-    Where the elements of a resized dimension lie among the old ones, in f32: the first and the last
-    ones on each other (`corners`), the middles of elements (`half`), or the first ones. One element
-    is taken from the beginning, or where it lies as one of several would.
+    Where the elements of a resized dimension lie among the old ones, in a type of floats: the first
+    and the last ones on each other (`corners`), the middles of elements (`half`), the middles on
+    what begins there (`middle`), or the first ones. One element is taken from the beginning, or
+    where it lies as one of several would.
     """
-    number = TensorValue.iota(builder, size).cast(f32)
-    old, new = (TensorValue.dim(builder, each).cast(f32) for each in (dim, size))
+    number = TensorValue.iota(builder, size).cast(element)
+    old, new = (TensorValue.dim(builder, each).cast(element) for each in (dim, size))
     if origin == "corners":
         ratio = (old - 1.0) / (new - 1.0).maximum(1.0)
     else:
-        ratio = old / new if scale is None else TensorValue.number(builder, 1 / scale, f32)
+        ratio = old / new if scale is None else TensorValue.number(builder, 1 / scale, element)
     ratio = new.gt(1).where(ratio, 0) if from_start else ratio
-    return (number + 0.5) * ratio - 0.5 if origin == "half" else number * ratio
+    place = (number + 0.5 if origin in ("half", "middle") else number) * ratio
+    return place - 0.5 if origin == "half" else place
 
 
 def interpolated(

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i32, i64
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.interpolation import interpolated, scaled_size
+from lowerdeck.passes.legalize.common.interpolation import interpolated, sampled_places, scaled_size
 from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
 from lowerdeck.passes.legalize.common.regions import largest_of_bins
 from lowerdeck.passes.legalize.common.windows import Window, round_up
@@ -78,15 +78,13 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
 
 # Sizes
 
-_MODES = {
-    "upsample_nearest": ("nearest", "floor"),
-    "_upsample_nearest_exact": ("nearest", "round_prefer_ceil"),
-    "upsample_linear": ("linear", ""),
-    "upsample_bilinear": ("linear", ""),
-    "upsample_trilinear": ("linear", ""),
-    "upsample_bicubic": ("cubic", ""),
-    "_upsample_bilinear": ("linear", "aa"),
-    "_upsample_bicubic": ("cubic", "aa"),
+_KINDS = {
+    "upsample_nearest": "nearest",
+    "_upsample_nearest_exact": "nearest",
+    "upsample_linear": "linear",
+    "upsample_bilinear": "linear",
+    "upsample_trilinear": "linear",
+    "upsample_bicubic": "cubic",
 }
 
 
@@ -101,19 +99,22 @@ _MODES = {
 def legalize_resize(builder: Pt2Legalizer) -> Results:
     """Along one dimension after the other, by the scale where one is given."""
     x = builder.input("input" if builder.has("input") else "self")
-    rank = int(builder.name[-2])
-    kind, _ = _MODES[builder.name[:-2]]
-    corners = builder.has("align_corners") and builder.flag("align_corners")
-    exact = "exact" in builder.name
-    space = dims_of(x)[2:]
+    rank, element = int(builder.name[-2]), element_type(x)
+    kind = _KINDS[builder.name[:-2]]
+    if builder.has("align_corners") and builder.flag("align_corners"):
+        origin = "corners"
+    else:
+        origin = "half" if kind != "nearest" else "middle" if "exact" in builder.name else ""
+    wide = f64 if element == f64 and kind != "nearest" else f32
     scales = _scales(builder, rank)
-    sizes = _sizes(builder, space, scales)
-    element = element_type(x)
-    for axis, (dim, size) in enumerate(zip(space, sizes, strict=True), 2):
-        scale = scales[axis - 2]
-        if dim == size and scale in (None, 1.0):
+    sizes = _sizes(builder, dims_of(x)[2:], scales)
+    for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+        if (dim := dims_of(x)[axis]) == size and scale in (None, 1.0):
             continue
-        x = _resized(builder, x, axis, size, scale, kind, corners, exact)
+        step = None if scale is None or scale <= 0 else scale
+        place = sampled_places(builder, dim, size, step, origin, from_start=False, element=wide)
+        place = place.maximum(0.0) if origin == "half" and kind == "linear" else place
+        x = interpolated(builder, x, axis, place, kind, wide)
     return builder.cast(x, element)
 
 
@@ -136,34 +137,6 @@ def _sizes(
         scaled_size(builder, dim, 1.0 if scale is None else scale)
         for dim, scale in zip(space, scales, strict=True)
     ]
-
-
-def _resized(
-    builder: Pt2Legalizer,
-    x: SSAValue,
-    axis: int,
-    size: Expr,
-    scale: float | None,
-    kind: str,
-    corners: bool,
-    exact: bool,
-) -> SSAValue:
-    """One dimension: where each new element lies among the old ones, in f32 as PyTorch has it."""
-    dim = dims_of(x)[axis]
-    wide = f64 if element_type(x) == f64 and kind != "nearest" else f32
-    number = TensorValue.iota(builder, size).cast(wide)
-    old, new = (TensorValue.dim(builder, d).cast(wide) for d in (dim, size))
-    if corners:
-        steps = (new - 1.0).maximum(1.0)
-        place = number * ((old - 1.0) / steps)
-    else:
-        ratio = old / new if scale is None or scale <= 0 else builder.known(1 / scale, wide)
-        if kind == "nearest":
-            place = (number + 0.5) * ratio if exact else number * ratio
-        else:
-            place = (number + 0.5) * ratio - 0.5
-            place = place.maximum(0.0) if kind == "linear" else place
-    return interpolated(builder, x, axis, place, kind, wide)
 
 
 @legalizes("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
