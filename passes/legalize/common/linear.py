@@ -241,6 +241,37 @@ def _matrix(
     return builder.reshape(value, [*dims[:head], product(dims[head:row]), product(dims[row:])])
 
 
+def contracted(
+    builder: Legalizer,
+    x: SSAValue,
+    y: SSAValue,
+    batch: tuple[Sequence[int], Sequence[int]],
+    summed: tuple[Sequence[int], Sequence[int]],
+    accumulator: Attribute | None = None,
+) -> SSAValue:
+    """
+    Products summed along pairs of dimensions. Those that both share (`batch`) come first in the
+    result, then what is left of either.
+    """
+    if len(batch[0]) != len(batch[1]) or len(summed[0]) != len(summed[1]):
+        builder.refuse(f"{len(batch[0])} and {len(summed[0])} dimensions", "as many of both inputs")
+    free_x, free_y = (
+        [k for k in range(rank_of(value)) if k not in (*shared, *gone)]
+        for value, shared, gone in zip((x, y), batch, summed, strict=True)
+    )
+    kept = [dims_of(x)[k] for k in (*batch[0], *free_x)] + [dims_of(y)[k] for k in free_y]
+    left = _grouped(builder, x, batch[0], free_x, summed[0])
+    right = _grouped(builder, y, batch[1], summed[1], free_y)
+    return builder.reshape(builder.add(MatmulOp(left, right, accumulator=accumulator)), kept)
+
+
+def _grouped(builder: Legalizer, x: SSAValue, *parts: Sequence[int]) -> SSAValue:
+    """Each group of dimensions as one."""
+    dims = dims_of(x)
+    y = builder.transpose(x, [k for part in parts for k in part])
+    return builder.reshape(y, [product([dims[k] for k in part]) for part in parts])
+
+
 def cross(a: TensorValue, b: TensorValue, axis: int) -> TensorValue:
     """a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0 along an axis, which is three."""
     left, right = ([value.pick(axis, k) for k in range(3)] for value in (a, b))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, PadOp, ScatterElementsOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, PadOp, ScatterElementsOp, ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
@@ -20,7 +20,7 @@ from lowerdeck.passes.legalize.sizes import (
     limited,
     sizes_of,
 )
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
 def concat(builder: Legalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
@@ -222,6 +222,36 @@ def written(
     return builder.reshape(builder.add(op), dims_of(x))
 
 
+def fitting(
+    builder: Legalizer, places: Sequence[TensorValue], dims: Sequence[Expr], sizes: Sequence[Expr]
+) -> list[TensorValue]:
+    """Where parts of `sizes` begin, i64, moved to where all of them fits into `dims`."""
+    found: list[TensorValue] = []
+    for place, dim, size in zip(places, dims, sizes, strict=True):
+        room = dim - size
+        if room.value is not None and room.value < 0:
+            builder.refuse(f"{size} elements of {dim}", "at most as many")
+        found.append(place.maximum(0).minimum(TensorValue.dim(builder, room)))
+    return found
+
+
+def updated(
+    builder: Legalizer,
+    x: TensorValue,
+    update: TensorValue,
+    firsts: Sequence[TensorValue],
+) -> SSAValue:
+    """`x` with an update in place of the part that begins at given places, i64 scalars."""
+    rank = len(x.dims)
+    if not rank:
+        return update.value
+    index: list[TensorValue] = []
+    for axis, (first, size) in enumerate(zip(firsts, update.dims, strict=True)):
+        here = first + TensorValue.iota(builder, size).column(rank, axis)
+        index.append(here.broadcast(update.dims))
+    return builder.add(ScatterNdOp(x.value, stack(index, rank).value, update.value))
+
+
 # Padding
 
 
@@ -271,6 +301,41 @@ def positive_part(builder: Legalizer, amount: Expr) -> Expr:
     if is_nonnegative(builder, -amount):
         return Expr.const(0)
     return amount if is_nonnegative(builder, amount) else maximum(amount, 0)
+
+
+def dilated(builder: Legalizer, x: SSAValue, steps: Sequence[int], value: SSAValue) -> SSAValue:
+    """Elements `steps` apart along each dimension, with a value between them."""
+    for axis, step in enumerate(steps):
+        if step == 1:
+            continue
+        dims = list(dims_of(x))
+        if dims[axis].value == 0:
+            continue
+        y = builder.reshape(x, [*dims[: axis + 1], 1, *dims[axis + 1 :]])
+        ends = [Expr.const(0)] * (len(dims) + 1)
+        ends[axis + 1] = Expr.const(step - 1)
+        y = pad(builder, y, [Expr.const(0)] * (len(dims) + 1), ends, value)
+        size = dims[axis]
+        dims[axis] = size * step
+        x = builder.slice_axis(builder.reshape(y, dims), axis, 0, (size - 1) * step + 1)
+    return x
+
+
+def padded_first(
+    builder: Legalizer,
+    x: SSAValue,
+    low: Sequence[int],
+    high: Sequence[int],
+    value: SSAValue | None = None,
+) -> SSAValue:
+    """
+    Elements added, and then removed by negative amounts, which may be more than there were before.
+    """
+    begin, end = ([Expr.const(max(amount, 0)) for amount in side] for side in (low, high))
+    wide = pad(builder, x, begin, end, value)
+    cut = [[max(-amount, 0) for amount in side] for side in (low, high)]
+    sizes = [dim - a - b for dim, a, b in zip(dims_of(wide), *cut, strict=True)]
+    return builder.slice(wide, cut[0], sizes)
 
 
 # Repetition

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import DivOp, PowOp, RemOp, ShlOp
-from lowerdeck.dialects.core.tensor import TopKOp
+from lowerdeck.dialects.core.tensor import GatherElementsOp, TopKOp
 from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
@@ -26,34 +25,20 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.movement import pad
+from lowerdeck.passes.legalize.common.movement import dilated, fitting, padded_first, updated
 from lowerdeck.passes.legalize.common.special import cbrt
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, index_vector
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
-_BINARY = {
-    "STABLEHLO_ADD": "AddV2",
-    "STABLEHLO_SUBTRACT": "Sub",
-    "STABLEHLO_MULTIPLY": "Mul",
-    "STABLEHLO_MAXIMUM": "Maximum",
-    "STABLEHLO_MINIMUM": "Minimum",
-}
-
-_UNARY = {
-    "STABLEHLO_LOGISTIC": "Sigmoid",
-    "STABLEHLO_ABS": "Abs",
-    "STABLEHLO_COSINE": "Cos",
-    "STABLEHLO_EXPONENTIAL": "Exp",
-    "STABLEHLO_FLOOR": "Floor",
-    "STABLEHLO_LOG": "Log",
-    "STABLEHLO_NEGATE": "Neg",
-    "STABLEHLO_RSQRT": "Rsqrt",
-    "STABLEHLO_TANH": "Tanh",
-}
-
-_DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
+_FUNCTIONS = pairs("""
+    STABLEHLO_ABS=Abs STABLEHLO_ADD=AddV2 STABLEHLO_COSINE=Cos STABLEHLO_EXPONENTIAL=Exp
+    STABLEHLO_FLOOR=Floor STABLEHLO_LOG=Log STABLEHLO_LOGISTIC=Sigmoid STABLEHLO_MAXIMUM=Maximum
+    STABLEHLO_MINIMUM=Minimum STABLEHLO_MULTIPLY=Mul STABLEHLO_NEGATE=Neg STABLEHLO_RSQRT=Rsqrt
+    STABLEHLO_SUBTRACT=Sub STABLEHLO_TANH=Tanh
+""")
 
 
 def require_plain(builder: TfliteLegalizer) -> None:
@@ -67,17 +52,16 @@ def require_one_scale(builder: TfliteLegalizer) -> None:
     builder.require_equal_scales(*range(len(builder.inputs)))
 
 
-@legalizes(*_BINARY, *_UNARY)
+@legalizes(*_FUNCTIONS)
 def legalize_arithmetic(builder: TfliteLegalizer) -> Results:
     """Functions that TensorFlow has, too; of truth values a sum is `or`, a product `and`."""
     require_plain(builder)
     operands = [builder.input(k) for k in range(len(builder.inputs))]
-    name = _BINARY.get(builder.op_type) or _UNARY[builder.op_type]
     if element_type(builder.input(0)) == i1:
         is_or = builder.op_type in ("STABLEHLO_ADD", "STABLEHLO_MAXIMUM")
         x, y = builder.value(0), builder.value(1)
         return [(x | y if is_or else x & y).value]
-    return applied(builder, name, *operands)
+    return applied(builder, _FUNCTIONS[builder.op_type], *operands)
 
 
 @legalizes("STABLEHLO_AND", "STABLEHLO_OR")
@@ -206,12 +190,8 @@ def _starts(
     builder: TfliteLegalizer, first: int, dims: Sequence[Expr], sizes: Sequence[Expr]
 ) -> list[TensorValue]:
     """Where a part begins: scalars from an input on, moved to where all of it fits."""
-    found: list[TensorValue] = []
-    for axis, (dim, size) in enumerate(zip(dims, sizes, strict=True)):
-        most = TensorValue.dim(builder, dim - size)
-        start = builder.value(first + axis).reshape([]).cast(i64)
-        found.append(start.maximum(0).minimum(most))
-    return found
+    starts = [builder.value(first + k).reshape([]).cast(i64) for k in range(len(dims))]
+    return fitting(builder, starts, dims, sizes)
 
 
 @legalizes("STABLEHLO_DYNAMIC_SLICE")
@@ -231,8 +211,6 @@ def legalize_dynamic_slice(builder: TfliteLegalizer) -> Results:
 @legalizes("STABLEHLO_DYNAMIC_UPDATE_SLICE")
 def legalize_dynamic_update(builder: TfliteLegalizer) -> Results:
     """The second input in place of a part of the first one."""
-    from lowerdeck.passes.legalize.tflite.tensorflow import updated
-
     builder.require_equal_scales(0, 1)
     x, update = builder.value(0), builder.value(1)
     if len(x.dims) != len(update.dims):
@@ -247,26 +225,6 @@ def legalize_iota(builder: TfliteLegalizer) -> Results:
     axis = builder.axis(builder.option("iota_dimension"), len(shape))
     places = index_vector(builder, shape[axis], len(shape), axis)
     return [places.cast(builder.element()).broadcast(shape).value]
-
-
-def dilated(
-    builder: TfliteLegalizer, x: SSAValue, steps: Sequence[int], value: SSAValue
-) -> SSAValue:
-    """Elements `steps` apart along each dimension, with a value between them."""
-    for axis, step in enumerate(steps):
-        if step == 1:
-            continue
-        dims = list(dims_of(x))
-        if dims[axis].value == 0:
-            continue
-        y = builder.reshape(x, [*dims[: axis + 1], 1, *dims[axis + 1 :]])
-        ends = [Expr.const(0)] * (len(dims) + 1)
-        ends[axis + 1] = Expr.const(step - 1)
-        y = pad(builder, y, [Expr.const(0)] * (len(dims) + 1), ends, value)
-        size = dims[axis]
-        dims[axis] = size * step
-        x = builder.slice_axis(builder.reshape(y, dims), axis, 0, (size - 1) * step + 1)
-    return x
 
 
 @legalizes("DILATE")
@@ -289,24 +247,7 @@ def legalize_pad(builder: TfliteLegalizer) -> Results:
     between = builder.counted("interior_padding", rank, least=0)
     value = builder.reshape(builder.input(1), [])
     x = dilated(builder, builder.input(0), [amount + 1 for amount in between], value)
-    return [padded(builder, x, low, high, value)]
-
-
-def padded(
-    builder: TfliteLegalizer,
-    x: SSAValue,
-    low: Sequence[int],
-    high: Sequence[int],
-    value: SSAValue | None = None,
-) -> SSAValue:
-    """
-    Elements added, and then removed by negative amounts, which may be more than there were before.
-    """
-    begin, end = ([Expr.const(max(amount, 0)) for amount in side] for side in (low, high))
-    wide = pad(builder, x, begin, end, value)
-    cut = [[max(-amount, 0) for amount in side] for side in (low, high)]
-    sizes = [dim - a - b for dim, a, b in zip(dims_of(wide), *cut, strict=True)]
-    return builder.slice(wide, cut[0], sizes)
+    return [padded_first(builder, x, low, high, value)]
 
 
 @legalizes("STABLEHLO_SORT")
@@ -321,6 +262,4 @@ def legalize_sort(builder: TfliteLegalizer) -> Results:
     axis = builder.axis(builder.option("dimension"), len(x.dims))
     values, places = builder.insert(TopKOp(x.value, x.dims[axis], axis, largest))
     others = [builder.input(k) for k in range(1, len(builder.inputs))]
-    from lowerdeck.dialects.core.tensor import GatherElementsOp
-
     return [values, *(builder.add(GatherElementsOp(y, places, axis)) for y in others)]

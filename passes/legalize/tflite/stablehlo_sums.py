@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
-
-from xdsl.ir import SSAValue
-
-from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float, rank_of
-from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.types import element_type, i1, is_float, rank_of
+from lowerdeck.passes.legalize.common.combined_windows import COMBINE, combined_windows, reduced
+from lowerdeck.passes.legalize.common.linear import contracted
+from lowerdeck.passes.legalize.common.movement import dilated, padded_first
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
-from lowerdeck.passes.legalize.tflite.stablehlo import dilated, padded, require_plain
-
-Combine = Callable[[TensorValue, TensorValue], TensorValue]
-
-_COMBINE: Mapping[str, Combine] = {
-    "sum": lambda a, b: a + b,
-    "prod": lambda a, b: a * b,
-    # As the kernels have it: what is compared with NaN takes its place.
-    "max": lambda a, b: a.ge(b).where(a, b),
-    "min": lambda a, b: a.le(b).where(a, b),
-    "all": lambda a, b: a & b,
-    "any": lambda a, b: a | b,
-}
+from lowerdeck.passes.legalize.tflite.stablehlo import require_plain
 
 _BODIES = {
     "ADD": "sum",
@@ -40,9 +22,6 @@ _BODIES = {
 }
 
 _OF_TRUTH = {"sum": "any", "max": "any", "any": "any", "prod": "all", "min": "all", "all": "all"}
-
-_MOST_TAPS = 64
-"""Elements of a window that are taken one by one; those of larger ones become a dimension."""
 
 
 def body_kind(builder: TfliteLegalizer) -> str:
@@ -66,11 +45,6 @@ def kind_of(builder: TfliteLegalizer, kind: str) -> str:
     return kind
 
 
-def _reduced(x: TensorValue, kind: str, axes: Sequence[int]) -> TensorValue:
-    name = {"any": "max", "all": "min"}.get(kind, kind)
-    return x.reduce(name, list(axes)) if axes else x
-
-
 @legalizes("STABLEHLO_REDUCE")
 def legalize_reduce(builder: TfliteLegalizer) -> Results:
     """All elements along dimensions, and a first one."""
@@ -79,7 +53,7 @@ def legalize_reduce(builder: TfliteLegalizer) -> Results:
     axes = builder.axes_option("dimensions", rank_of(builder.input(0)))
     kind = body_kind(builder)
     x, first = builder.value(0), builder.value(1).reshape([])
-    return [_COMBINE[kind](first, _reduced(x, kind, sorted(axes))).value]
+    return [COMBINE[kind](first, reduced(x, kind, sorted(axes))).value]
 
 
 # Windows
@@ -97,8 +71,8 @@ def legalize_stablehlo_windows(builder: TfliteLegalizer) -> Results:
     kind = body_kind(builder)
     first = builder.reshape(builder.input(1), [])
     x = dilated(builder, builder.input(0), spread, first)
-    x = padded(builder, x, pads[::2], pads[1::2], first)
-    return [_windows(builder, x, first, kind, sizes, strides, dilations)]
+    x = padded_first(builder, x, pads[::2], pads[1::2], first)
+    return [combined_windows(builder, x, first, kind, sizes, strides, dilations)]
 
 
 @legalizes("REDUCE_WINDOW")
@@ -107,63 +81,15 @@ def legalize_windows(builder: TfliteLegalizer) -> Results:
     function = str(builder.option("reduce_function") or "")
     names = {"ADD": "sum", "MUL": "prod", "MINIMUM": "min", "MAXIMUM": "max"}
     name = names.get(function, function.lower())
-    if name not in _COMBINE:
-        builder.refuse(f"the function '{function}'", ", ".join(_COMBINE))
+    if name not in COMBINE:
+        builder.refuse(f"the function '{function}'", ", ".join(COMBINE))
     kind = kind_of(builder, name)
     sizes, strides, dilations = (
         builder.require_ints(builder.input(k), what)
         for k, what in ((2, "sizes of windows"), (3, "strides"), (4, "dilations"))
     )
     first = builder.reshape(builder.input(1), [])
-    return [_windows(builder, builder.input(0), first, kind, sizes, strides, dilations)]
-
-
-def _windows(
-    builder: TfliteLegalizer,
-    x: SSAValue,
-    first: SSAValue,
-    kind: str,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-) -> SSAValue:
-    lists = (sizes, strides, dilations)
-    if any(len(found) != rank_of(x) or min(found, default=1) < 1 for found in lists):
-        builder.refuse(f"windows {[*map(list, lists)]}", f"{rank_of(x)} positive numbers each")
-    counts: list[Expr] = []
-    for dim, size, stride, dilation in zip(dims_of(x), sizes, strides, dilations, strict=True):
-        count = (dim - ((size - 1) * dilation + 1)) // stride + 1
-        counts.append(Expr.const(max(count.value, 0)) if count.value is not None else count)
-    total = TensorValue(builder, builder.broadcast(first, counts))
-    if math.prod(sizes) > _MOST_TAPS:
-        whole = _unfolded(builder, x, counts, sizes, strides, dilations, kind)
-        return _COMBINE[kind](total, whole).value
-    for place in itertools.product(*map(range, sizes)):
-        starts = [k * dilation for k, dilation in zip(place, dilations, strict=True)]
-        if any(count.value == 0 for count in counts):
-            break
-        tap = TensorValue(builder, builder.slice(x, starts, counts, strides))
-        total = _COMBINE[kind](total, tap)
-    return total.value
-
-
-def _unfolded(
-    builder: TfliteLegalizer,
-    x: SSAValue,
-    counts: Sequence[Expr],
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    kind: str,
-) -> TensorValue:
-    """Windows as dimensions of their own, one dimension after the other."""
-    y = TensorValue(builder, x)
-    for axis, (count, size) in enumerate(zip(counts, sizes, strict=True)):
-        begins = TensorValue.iota(builder, count).column(2, 0) * strides[axis]
-        places = begins + TensorValue.iota(builder, size).column(2, 1) * dilations[axis]
-        gathered = builder.add(GatherOp(y.value, places.value, axis, inside=True))
-        y = _reduced(TensorValue(builder, gathered), kind, [axis + 1])
-    return y
+    return [combined_windows(builder, builder.input(0), first, kind, sizes, strides, dilations)]
 
 
 # Products
@@ -182,28 +108,10 @@ def legalize_dot(builder: TfliteLegalizer) -> Results:
         ]
         for name in ("batching", "contracting")
     )
-    if len(batch_x) != len(batch_y) or len(sum_x) != len(sum_y):
-        builder.refuse(f"{len(batch_x)} and {len(sum_x)} dimensions", "as many of both inputs")
-    free_x, free_y = (
-        [k for k in range(rank_of(value)) if k not in (*batch, *summed)]
-        for value, batch, summed in ((x, batch_x, sum_x), (y, batch_y, sum_y))
-    )
-    kept = [dims_of(x)[k] for k in (*batch_x, *free_x)] + [dims_of(y)[k] for k in free_y]
-    left, right = (
-        _matrices(builder, x, batch_x, free_x, sum_x),
-        _matrices(builder, y, batch_y, sum_y, free_y),
-    )
     wide = builder.element()
     accumulator = None if is_float(wide) or wide == element_type(x) else wide
-    result = builder.add(MatmulOp(left, right, accumulator=accumulator))
-    return [builder.cast(builder.reshape(result, kept), wide)]
-
-
-def _matrices(builder: TfliteLegalizer, x: SSAValue, *parts: Sequence[int]) -> SSAValue:
-    """Each group of dimensions as one."""
-    dims = dims_of(x)
-    y = builder.transpose(x, [k for part in parts for k in part])
-    return builder.reshape(y, [product([dims[k] for k in part]) for part in parts])
+    pairs = ((batch_x, batch_y), (sum_x, sum_y))
+    return [builder.cast(contracted(builder, x, y, *pairs, accumulator), wide)]
 
 
 _FEATURES = (
@@ -243,7 +151,7 @@ def legalize_convolution(builder: TfliteLegalizer) -> Results:
     ]
     w = builder.flip(w, turned)
     x = dilated(builder, x, [1, 1, *before], builder.scalar(0, x))
-    x = padded(builder, x, [0, 0, *pads[::2]], [0, 0, *pads[1::2]])
+    x = padded_first(builder, x, [0, 0, *pads[::2]], [0, 0, *pads[1::2]])
     wide = builder.element()
     op = ConvOp(
         x,

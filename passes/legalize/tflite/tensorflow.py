@@ -5,7 +5,7 @@ with floats and plain integers. Quantized integers of one scale move the same wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
-from lowerdeck.dialects.core.tensor import ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of, ui8
 from lowerdeck.passes.legalize.common.fourier import transformed
+from lowerdeck.passes.legalize.common.movement import fitting, updated
 from lowerdeck.passes.legalize.common.requantize import away
 from lowerdeck.passes.legalize.common.tables import looked_up
 from lowerdeck.passes.legalize.table import pairs
@@ -239,29 +239,8 @@ def legalize_update_slice(builder: TfliteLegalizer) -> Results:
     x, update, start = builder.value(0), builder.value(1), builder.value(2).cast(i64)
     builder.require_rank(update.value, len(x.dims), "update")
     builder.require_rank(start.value, 1, "start")
-    places = start.maximum(0)
-    firsts = [
-        places.pick(0, axis).minimum(TensorValue.dim(builder, dim - size))
-        for axis, (dim, size) in enumerate(zip(x.dims, update.dims, strict=True))
-    ]
-    return [updated(builder, x, update, firsts)]
-
-
-def updated(
-    builder: TfliteLegalizer,
-    x: TensorValue,
-    update: TensorValue,
-    firsts: Sequence[TensorValue],
-) -> SSAValue:
-    """`x` with an update in place of the part that begins at given places, i64 scalars."""
-    rank = len(x.dims)
-    if not rank:
-        return update.value
-    index: list[TensorValue] = []
-    for axis, (first, size) in enumerate(zip(firsts, update.dims, strict=True)):
-        here = first + TensorValue.iota(builder, size).column(rank, axis)
-        index.append(here.broadcast(update.dims).reshape([*update.dims, 1]))
-    return builder.add(ScatterNdOp(x.value, concat(index, rank).value, update.value))
+    places = [start.pick(0, axis) for axis in range(len(x.dims))]
+    return [updated(builder, x, update, fitting(builder, places, x.dims, update.dims))]
 
 
 # Shapes and sequences

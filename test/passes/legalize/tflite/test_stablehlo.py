@@ -17,6 +17,7 @@ from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.tflite.import_ import import_model
 from lowerdeck.passes.legalize.tflite.framework import TfliteWalk
+from lowerdeck.passes.legalize.walk import LegalizationError
 
 Array = NDArray[Any]
 
@@ -171,6 +172,37 @@ def test_operators(tmp_path: Path) -> None:
     for (name, *_, y), got in zip(CASES, found.values(), strict=True):
         assert (np.asarray(got).dtype, np.shape(got)) == (y.dtype, y.shape), name
         np.testing.assert_allclose(np.asarray(got), y, rtol=1e-6, err_msg=name)
+
+
+MANY = np.zeros((3, 4), np.float32)
+
+TOO_LARGE: Sequence[Case] = [
+    ("DYNAMIC_SLICE", [X, np.int32(0), np.int32(0)], {"slice_sizes": [3, 4]}, MANY),
+    ("DYNAMIC_UPDATE_SLICE", [X, MANY, np.int32(0), np.int32(0)], {}, X),
+    (
+        "GATHER",
+        [X, np.zeros((5, 1), np.int32)],
+        {
+            "offset_dims": [1, 2],
+            "start_index_map": [0],
+            "index_vector_dim": 1,
+            "slice_sizes": [3, 4],
+        },
+        np.zeros((5, 3, 4), np.float32),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", TOO_LARGE, ids=[name for name, *_ in TOO_LARGE])
+def test_parts_larger_than_the_whole_are_refused(case: Case, tmp_path: Path) -> None:
+    name, arrays, options, y = case
+    g = Graph(Random(0), np.random.default_rng(0))
+    values = [g.input(np.shape(array), NAMES[np.asarray(array).dtype]) for array in arrays]
+    added(g, name, values, options, y)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(g.program(wide=True).data)
+    with pytest.raises(LegalizationError, match="elements of"):
+        TfliteWalk(find_function(import_model(path), "main")).run()
 
 
 def test_pairs_are_sorted_by_the_first_ones(tmp_path: Path) -> None:
