@@ -188,6 +188,25 @@ def _conv(g: Graph, x: Value) -> object:
     return g.bytes(*_shaped(g.after(y, size), (batch, filters, *sizes)))
 
 
+def _transposed(g: Graph, x: Value) -> object:
+    """Where steps are as large as the kernel, each result is one product of channels."""
+    if len(x.shape) != 4:
+        return None
+    batch, channels, *space = x.shape
+    filters, kernel = g.random.randint(1, 9), [g.random.randint(1, 3) for _ in space]
+    strides = kernel if g.random.random() < 0.7 else [1, 2]
+    weights, scales = g.weights((channels, filters, *kernel), 1)
+    inputs = [g.floats(x), weights]
+    bias = g.bias(filters, x, scales)
+    if bias is not None:
+        inputs.append(bias)
+    y = g.node("ConvTranspose", *inputs, strides=strides, kernel_shape=kernel)
+    steps = zip(space, strides, kernel, strict=True)
+    sizes = [(size - 1) * stride + taps for size, stride, taps in steps]
+    size = x.size * float(scales.max()) * 74 * channels**0.5
+    return g.bytes(*_shaped(g.after(y, size), (batch, filters, *sizes)))
+
+
 def _shaped(
     result: tuple[str, float], shape: tuple[int, ...]
 ) -> tuple[str, tuple[int, ...], float]:
@@ -299,6 +318,7 @@ RECIPES: tuple[Recipe, ...] = (
     _conv,
     _conv,
     _conv,
+    _transposed,
     _product,
     _product,
     _square,

@@ -379,6 +379,34 @@ class FoldQuantize(Pattern[Quantized]):
         rewriter.replace(match.root, _built(match.data, rewriter))
 
 
+class FoldQuantizedLayout(Pattern[Quantized]):
+    """quantized(f(x)) -> f(quantized(x)), f reshapes and transposes"""
+
+    name = "fold-quantized-layout"
+    roots = (CastOp,)
+    ranked = True
+
+    def match(self, op: CastOp) -> Match[Quantized] | None:
+        if (steps := _steps(op)) is None:
+            return None
+        value, moves = steps.value, list[Operation]()
+        while (move := producer(value, ReshapeOp) or producer(value, TransposeOp)) is not None:
+            if not value.has_one_use():
+                return None
+            moves.append(move)
+            value = move.input
+        found = _quantized(steps, value, op.to) if moves else None
+        return None if found is None else Match((*steps.ops, *moves), "before it is moved", found)
+
+    def rewrite(self, match: Match[Quantized], rewriter: Rewriter) -> None:
+        value = _built(match.data, rewriter)
+        moves = match.consumed[len(match.data.steps.ops) :]
+        for move in reversed(moves):
+            assert isinstance(move, ReshapeOp | TransposeOp)
+            value = rewriter.add(move.with_operands([value])).results[0]
+        rewriter.replace(match.root, value)
+
+
 class FoldQuantizedConcat(Pattern[list[Quantized]]):
     """quantized(concat(x, y)) -> concat(quantized(x), quantized(y))"""
 
@@ -519,6 +547,7 @@ class FoldQuantizePass(PatternPass):
     - quantized(cast(q1) * s1 + cast(q2) * s2 + t, z) -> requantize even (q1 * m1 + q2 * m2 + n), u
       [u a power of two, m and n integers near s / u and t / u, whose sums an i32 holds]
     - quantized(cast(q) * s + t, z) -> q [the scale and zero point that q has]
+    - quantized(f(x), z) -> f(quantized(x, z)) [f reshapes and transposes; x as above]
     - quantized(concat(x1, x2), z) -> concat(quantized(x1, z), quantized(x2, z)) [likewise]
     - f((cast(q) + t) * s) -> (cast(f(q)) + t) * s
       [f a transpose, reshape, slice, or the maximum of windows and s > 0; one s, one integer t]
@@ -532,4 +561,10 @@ class FoldQuantizePass(PatternPass):
     name = "fold-quantize"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [FoldQuantizedMove(), FoldQuantizedSum(), FoldQuantize(), FoldQuantizedConcat()]
+        return [
+            FoldQuantizedMove(),
+            FoldQuantizedSum(),
+            FoldQuantize(),
+            FoldQuantizedLayout(),
+            FoldQuantizedConcat(),
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import AddOp, CastOp, MulOp, SubOp
-from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.quantize import DequantizeOp
-from lowerdeck.dialects.core.tensor import GatherOp, ReshapeOp, TransposeOp, ints
+from lowerdeck.dialects.core.tensor import BroadcastOp, GatherOp, ReshapeOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
@@ -187,6 +188,70 @@ class FuseQuantizedConv(Pattern[Factors]):
         rewriter.replace(op, value)
 
 
+class FuseQuantizedConvTranspose(Pattern[Factors]):
+    """conv_transpose(dequantized(x), dequantized(w), b) -> interleaved(cast(conv(x, w)) * s + b)"""
+
+    name = "fuse-quantized-conv-transpose"
+    roots = (ConvTransposeOp,)
+    ranked = True
+
+    def match(self, op: ConvTransposeOp) -> Match[Factors] | None:
+        shape = static_shape(op.weight)
+        if shape is None or element_type(op.result) != f32 or op.groups.data != 1:
+            return None
+        pads = (*op.pads_begin.data, *op.pads_end.data, *ints(op.output_padding))
+        if list(ints(op.strides)) != list(shape[2:]) or any(d != 1 for d in ints(op.dilations)):
+            return None
+        factors = _factors(op.input, op.weight, shape[0])
+        if factors is None or factors.right.is_transposed or any(pad != 0 for pad in pads):
+            return None
+        parameters = (dims_of(factors.right.scale), factors.right.zero_point.shape)
+        if not all(_differs_only(dims, len(shape), 1) for dims in parameters):
+            return None
+        return Match((op,), "factors of bytes, each of which is one of a product", factors)
+
+    def rewrite(self, match: Match[Factors], rewriter: Rewriter) -> None:
+        op, x, w, b = match.root, match.data.left, match.data.right, _Builder(rewriter)
+        assert isinstance(op, ConvTransposeOp)
+        channels, filters, *taps = (dim.value or 0 for dim in dims_of(op.weight))
+        rank, count = len(taps), filters * prod(taps)
+        order = [*range(1, rank + 2), 0]
+        ones, zeros = [1] * rank, [0] * rank
+
+        def repeated(value: SSAValue) -> SSAValue:
+            """A number for each filter, or one for all, for each tap of it."""
+            if _is_one(dims_of(value)):
+                return b.reshaped(value, [])
+            value = b.reshaped(value, [filters, 1])
+            value = b.add(BroadcastOp(value, [filters, prod(taps)]))
+            return b.reshaped(value, [count, *ones])
+
+        zero = w.zero_point
+        if zero.size > 1:
+            zero = np.repeat(zero.reshape(-1), prod(taps)).reshape(count, 1, *ones)
+        moved = b.add(TransposeOp(w.quantized, order))
+        weights = b.reshaped(moved, [count, channels, *ones])
+        conv = ConvOp(
+            x.quantized,
+            weights,
+            zero_points=b.zeros(x, replace(w, quantized=weights, zero=zero)),
+            strides=ones,
+            dilations=ones,
+            pads_begin=zeros,
+            pads_end=zeros,
+            accumulator=i32,
+        )
+        value = b.scaled(b.add(conv), b.reshaped(x.scale, []), repeated(w.scale))
+        if op.bias is not None:
+            value = b.add(AddOp(value, repeated(op.bias)))
+        # [N, M, taps, sizes] -> [N, M, size, tap, ...]
+        batch, _, *sizes = dims_of(op.input)
+        value = b.reshaped(value, [batch, filters, *taps, *sizes])
+        pairs = [axis for k in range(rank) for axis in (2 + rank + k, 2 + k)]
+        value = b.add(TransposeOp(value, [0, 1, *pairs]))
+        rewriter.replace(op, b.reshaped(value, dims_of(op.result)))
+
+
 class FuseQuantizedMatmul(Pattern[Factors]):
     """dequantized(x) @ dequantized(w) -> cast(x @ w) * (scales)"""
 
@@ -283,6 +348,8 @@ class FuseQuantizedPass(PatternPass):
     (cast(q) - cast(z)) * s:
 
     - conv(x, w, b) -> cast(conv(q_x, q_w)) * (s_x * s_w) + b
+    - conv_transpose(x, w, b) -> interleaved(cast(conv(q_x, q_w)) * (s_x * s_w) + b)
+      [strides as large as the kernel, no pads: taps are filters of one tap]
     - x @ w -> cast(q_x @ q_w) * (s_x * s_w), likewise of a transposed w
       [q_w constant; x has one scale and zero point, w has one an output channel; f32; all sums
       fit into an i32, in which they are exact]
@@ -301,6 +368,7 @@ class FuseQuantizedPass(PatternPass):
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         return [
             FuseQuantizedConv(),
+            FuseQuantizedConvTranspose(),
             FuseQuantizedMatmul(),
             TransposeOfHalves(),
             TableOfHalves(),

@@ -119,3 +119,30 @@ func.func @joined(%a: tensor<1x2x2xui8>, %b: tensor<1x2x2xui8>) -> (tensor<1x4x2
   %9 = core.cast %8 to ui8 : (tensor<1x4x4xf32>) -> tensor<1x4x4xui8>
   func.return %5, %9 : tensor<1x4x2xui8>, tensor<1x4x4xui8>
 }
+
+// -----
+
+// Bytes are moved, not floats, unless these are read, too.
+// CHECK-LABEL: @layout
+// CHECK:         %[[Q:.+]] = core.requantize even %sums, %{{.+}} zero 0 low -128 high 127 to i8 : (tensor<2x4xi32>, tensor<2x1xf32>) -> tensor<2x4xi8>
+// CHECK-NEXT:    %[[R:.+]] = core.reshape %[[Q]] [2, 2, 2] : (tensor<2x4xi8>) -> tensor<2x2x2xi8>
+// CHECK-NEXT:    %[[T:.+]] = core.transpose %[[R]] [1, 0, 2] : (tensor<2x2x2xi8>) -> tensor<2x2x2xi8>
+// CHECK-NOT:     core.requantize
+// CHECK:         func.return %[[T]],
+func.func @layout(%x: tensor<2x3xi8>, %w: tensor<3x4xi8>, %v: tensor<3x4xi8>) -> (tensor<2x2x2xi8>, tensor<4x2xi8>, tensor<4x2xf32>) {
+  %sums = core.matmul %x, %w in i32 : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+  %0 = core.cast %sums to f32 : (tensor<2x4xi32>) -> tensor<2x4xf32>
+  %s = core.constant dense<[[0.5], [0.25]]> : tensor<2x1xf32>
+  %1 = core.mul %0, %s : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %2 = core.reshape %1 [2, 2, 2] : (tensor<2x4xf32>) -> tensor<2x2x2xf32>
+  %3 = core.transpose %2 [1, 0, 2] : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
+  %4 = core.round %3 : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
+  %5 = core.cast %4 to i8 : (tensor<2x2x2xf32>) -> tensor<2x2x2xi8>
+  %others = core.matmul %x, %v in i32 : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+  %6 = core.cast %others to f32 : (tensor<2x4xi32>) -> tensor<2x4xf32>
+  %7 = core.mul %6, %s : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %8 = core.transpose %7 [1, 0] : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %9 = core.round %8 : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  %10 = core.cast %9 to i8 : (tensor<4x2xf32>) -> tensor<4x2xi8>
+  func.return %5, %10, %8 : tensor<2x2x2xi8>, tensor<4x2xi8>, tensor<4x2xf32>
+}

@@ -73,3 +73,33 @@ func.func @others(%x: tensor<5x3xi8>, %v: tensor<3x4xi8>) -> (tensor<5x4xf32>, t
   %d = core.matmul %1, %8 : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
   func.return %a, %c, %d : tensor<5x4xf32>, tensor<5x4xf32>, tensor<5x4xf32>
 }
+
+// -----
+
+// Steps as large as the kernel: each tap of a filter is a filter of one tap, with the scale and the
+// bias of the filter; the results are interleaved.
+// CHECK-LABEL: @transposed
+// CHECK:         core.transpose %w [1, 2, 0] : (tensor<3x2x2xi8>) -> tensor<2x2x3xi8>
+// CHECK-NEXT:    %[[W:.+]] = core.reshape %{{.+}} [4, 3, 1]
+// CHECK:         %[[SUM:.+]] = core.conv %x, %[[W]] strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x3x5xi8>, tensor<4x3x1xi8>) -> tensor<1x4x5xi32>
+// CHECK:         core.broadcast %{{.+}} [2, 2]
+// CHECK:         core.add %{{.+}}, %{{.+}} : (tensor<1x4x5xf32>, tensor<4x1xf32>) -> tensor<1x4x5xf32>
+// CHECK-NEXT:    core.reshape %{{.+}} [1, 2, 2, 5]
+// CHECK-NEXT:    core.transpose %{{.+}} [0, 1, 3, 2]
+// CHECK-NEXT:    core.reshape %{{.+}} [1, 2, 10]
+// CHECK-NOT:     in i32
+// CHECK:         core.conv_transpose %{{.+}} strides [1]
+// CHECK-NEXT:    core.conv_transpose %{{.+}} pads [1]
+func.func @transposed(%x: tensor<1x3x5xi8>, %b: tensor<2xf32>) -> (tensor<1x2x10xf32>, tensor<1x2x6xf32>, tensor<1x2x9xf32>) {
+  %w = core.constant dense<[[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [11, 12]]]> : tensor<3x2x2xi8>
+  %0 = core.cast %x to f32 : (tensor<1x3x5xi8>) -> tensor<1x3x5xf32>
+  %1 = core.constant dense<0.5> : tensor<f32>
+  %2 = core.mul %0, %1 : (tensor<1x3x5xf32>, tensor<f32>) -> tensor<1x3x5xf32>
+  %3 = core.cast %w to f32 : (tensor<3x2x2xi8>) -> tensor<3x2x2xf32>
+  %scale = core.constant dense<[[[0.25], [0.75]]]> : tensor<1x2x1xf32>
+  %4 = core.mul %3, %scale : (tensor<3x2x2xf32>, tensor<1x2x1xf32>) -> tensor<3x2x2xf32>
+  %y = core.conv_transpose %2, %4, %b strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x3x5xf32>, tensor<3x2x2xf32>, tensor<2xf32>) -> tensor<1x2x10xf32>
+  %z = core.conv_transpose %2, %4, %b strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x3x5xf32>, tensor<3x2x2xf32>, tensor<2xf32>) -> tensor<1x2x6xf32>
+  %v = core.conv_transpose %2, %4, %b strides [2] dilations [1] pads [1] [0] output_padding [0] groups 1 : (tensor<1x3x5xf32>, tensor<3x2x2xf32>, tensor<2xf32>) -> tensor<1x2x9xf32>
+  func.return %y, %z, %v : tensor<1x2x10xf32>, tensor<1x2x6xf32>, tensor<1x2x9xf32>
+}
