@@ -54,7 +54,7 @@ class Spots:
         for spot in itertools.chain(*self.loads.values(), *self.stores.values()):
             if not first.number < spot.number < second.number or number >= len(spot.indices):
                 continue
-            split = _split(spot.indices[number], frozenset(self.trips))
+            split = by_loops(spot.indices[number], frozenset(self.trips))
             steps = split[0].items() if split is not None else ()
             found |= {name: self.trips[name] * step for name, step in steps if step > 0}
         passed = {name: way for name, way in found.items() if name not in own}
@@ -189,7 +189,7 @@ def _is_safe_pair(load: Spot, store: Spot, spots: Spots) -> bool:
 
     If the outermost loops differ, threads may be in both: then the two must never meet.
     """
-    shared = _common(load.loops, store.loops)
+    shared = common_loops(load.loops, store.loops)
     axes = [
         axis
         for number in range(len(load.indices))
@@ -232,7 +232,7 @@ def _are_apart(load: Spot, store: Spot, number: int, spots: Spots) -> bool:
 
 def _ends(index: Expr, spots: Spots) -> tuple[Expr, Expr] | None:
     """The least and the greatest value of an index; None if it is not linear in its loops."""
-    split = _split(index, frozenset(spots.trips))
+    split = by_loops(index, frozenset(spots.trips))
     if split is None:
         return None
     steps, low = split
@@ -246,7 +246,7 @@ def _ends(index: Expr, spots: Spots) -> tuple[Expr, Expr] | None:
     return low, high
 
 
-def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
+def common_loops(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """The loops around both, from the outermost one inward."""
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
     return [name for name, _ in pairs]
@@ -256,7 +256,7 @@ def _axis(
     load: Spot, store: Spot, number: int, shared: frozenset[str], spots: Spots
 ) -> _Axis | None:
     """The relation of one index of both; None if the index is not affine."""
-    parts = [_split(spot.indices[number], shared) for spot in (load, store)]
+    parts = [by_loops(spot.indices[number], shared) for spot in (load, store)]
     known = [part for part in parts if part is not None]
     if len(known) < 2 or known[0][0] != known[1][0]:
         return None
@@ -268,7 +268,7 @@ def _axis(
     return _Axis(known[0][0], *bounds)
 
 
-def _split(expr: Expr, names: frozenset[str]) -> tuple[dict[str, int], Expr] | None:
+def by_loops(expr: Expr, names: frozenset[str]) -> tuple[dict[str, int], Expr] | None:
     """An expression as multiples of names and the added term; None if it is not linear in them."""
     steps: dict[str, int] = {}
     rest: list[tuple[tuple[Atom, ...], int]] = []

@@ -121,7 +121,7 @@ def test_every_form_is_updated_as_it_is_computed(forms: str) -> None:
 
 
 def test_only_what_is_read_after_it_is_written_is_copied(forms: str) -> None:
-    """Of the forms above: two that change places, what `before` reads, what rolls, an output."""
+    """Of the forms above: two that change places, what `before` reads, an output."""
     entry = find_entry(_module(forms, "scheduled"))
     assert entry is not None
     assert not any(before is not None and before.uses for before, _ in entry.states_args)
@@ -133,7 +133,75 @@ def test_only_what_is_read_after_it_is_written_is_copied(forms: str) -> None:
         for op in all_ops(entry)
         if isinstance(op, entry_ops.CopyOp) and op.target in after
     ]
-    assert sorted(copied) == ["one", "other", "read", "rolled", "total"]
+    assert sorted(copied) == ["one", "other", "read", "total"]
+
+
+ROLLS = """
+<ir_version: 8, opset_import: ["" : 17]>
+rolls (float[2,3] x, float[2,1,3] wide, float[1,2,2] last,
+       float[20,3] rows, float[2,5,3] heads, float[1,2,9] inner, float[5,3] back, float[6,3] window,
+       float[6,3] seen)
+   => (float[5,3] y, float[20,3] rows_, float[2,5,3] heads_, float[1,2,9] inner_, float[5,3] back_,
+       float[6,3] window_, float[6,3] seen_, float[6,3] old)
+{
+  zero = Constant<value = int64[1] {0}>()
+  one = Constant<value = int64[1] {1}>()
+  two = Constant<value = int64[1] {2}>()
+  four = Constant<value = int64[1] {4}>()
+  end = Constant<value = int64[1] {99}>()
+  rows_tail = Slice(rows, two, end, zero)
+  rows_ = Concat<axis = 0>(rows_tail, x)
+  heads_tail = Slice(heads, one, end, one)
+  heads_ = Concat<axis = 1>(heads_tail, wide)
+  inner_tail = Slice(inner, two, end, two)
+  inner_ = Concat<axis = 2>(inner_tail, last)
+  first = Slice(x, zero, one, zero)
+  back_head = Slice(back, zero, four, zero)
+  back_ = Concat<axis = 0>(first, back_head)
+  longer = Concat<axis = 0>(window, x)
+  window_ = Slice(longer, two, end, zero)
+  seen_tail = Slice(seen, two, end, zero)
+  seen_ = Concat<axis = 0>(seen_tail, x)
+  old = Add(seen, window_)
+  y = Add(back_, back)
+}
+"""
+ROLLED = ("rows", "heads", "inner", "back", "window", "seen")
+
+
+def test_what_rolls_moves_within_its_buffer(tmp_path: Path) -> None:
+    """
+    Along any axis, by one place or several, to the front; to the back, out of something longer, or
+    where the old values are read afterwards, there is another buffer.
+    """
+    path = tmp_path / "rolls.onnx"
+    path.write_bytes(parse_model(ROLLS).SerializeToString())
+    states, random = {name: f"{name}_" for name in ROLLED}, np.random.default_rng(8)
+    shapes = {"x": (2, 3), "wide": (2, 1, 3), "last": (1, 2, 2)}
+    calls = Calls(_module(str(path), "legal", states))
+    models = [
+        lowerdeck.compile(str(path), states=states, target=target, cache=False, threads=threads)
+        for target, threads in (("c99", 1), ("native", 2))
+    ]
+    for _ in range(4):
+        inputs = {k: random.normal(size=shape).astype(np.float32) for k, shape in shapes.items()}
+        expected = calls(inputs)
+        for model in models:
+            for name, value in model(inputs).items():
+                np.testing.assert_array_equal(value, expected[name], name)
+            for name, value in calls.states.items():
+                np.testing.assert_array_equal(model.state[name], value, name)
+    entry = find_entry(_module(str(path), "scheduled", states))
+    assert entry is not None
+    after: dict[SSAValue, str] = {
+        value: name for (_, value), name in zip(entry.states_args, ROLLED, strict=True)
+    }
+    copied = {
+        after[op.target]
+        for op in all_ops(entry)
+        if isinstance(op, entry_ops.CopyOp) and op.target in after
+    }
+    assert copied == {"back", "seen", "window"}
 
 
 def test_reports_know_what_is_remembered(forms: str) -> None:
