@@ -51,14 +51,14 @@ def can_be_in_bands(
     taps: Sequence[int], rows: Expr, counts: Sequence[Expr], target: Target
 ) -> bool:
     """
-    True for windows of several taps, in known numbers, that fill more than a quarter of the L2
-    cache as columns of so many rows, while those of a row of them fit into that.
+    True for windows of several taps, in known numbers, that fill more than half of the L2 cache as
+    columns of so many rows, while those of a row of them fit into a quarter.
     """
     sizes = constants([rows, *counts])
     if sizes is None or len(taps) < 2 or prod(taps) == 1:
         return False
-    most = target.machine.l2_bytes // 4
-    return sizes[0] * prod(sizes[2:]) * F32_BYTES <= most < prod(sizes) * F32_BYTES
+    part, row = target.machine.l2_bytes // 4, sizes[0] * prod(sizes[2:]) * F32_BYTES
+    return row <= part and row * sizes[1] > 2 * part
 
 
 class WindowProducts(Strategy):
