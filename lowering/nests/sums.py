@@ -40,7 +40,7 @@ def sum_over_channels(
 
     if part is not None:
         return add_blocks(*part, start)
-    total = sum_in_parts(b, whole, max(1, PART // (taps * block)), start, add_blocks)
+    total = sum_in_parts(b, whole, terms_of_part(taps * block), start, add_blocks)
     if rest:
         total = b.carry_nest(
             [*bounds, (Expr.const(0), Expr.const(rest))],
@@ -52,6 +52,16 @@ def sum_over_channels(
 
 PART = 192
 """The number of products added one by one before their sum is added to the total."""
+
+
+def terms_of_part(products: int) -> int:
+    """Terms of so many products each that are one part of a sum."""
+    return max(1, PART // products)
+
+
+def is_in_parts(count: int, part: int) -> bool:
+    """True for sums of so many terms that have a total besides the sum of a part."""
+    return count >= 2 * part
 
 
 def sum_in_parts(
@@ -66,7 +76,7 @@ def sum_in_parts(
     with the length of a sum, and those of the parts cancel. `add` adds a number of terms from the
     first one on to a value.
     """
-    if count < 2 * part:
+    if not is_in_parts(count, part):
         return add(Expr.const(0), count, start) if count else start
     zero = scalars.constant(b, 0, start.type)
     total = b.carry(

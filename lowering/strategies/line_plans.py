@@ -13,6 +13,7 @@ from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, numpy_dtype, static_shape
+from lowerdeck.lowering.nests.sums import is_in_parts, terms_of_part
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.costs import (
     Scored,
@@ -160,6 +161,12 @@ class _Sums:
         by_position = read(filters, tiles_of_positions) + inputs
         return by_position < read(inputs, tiles_of_filters) + filters
 
+    def loads_again(self, tile: Tile) -> bool:
+        """True if compilers load the inputs of a tile for each of its filters."""
+        depth, *taps = self.taps
+        is_few = tile[0] <= self.target.costs.folded_loads < self.sizes[0]
+        return is_few and is_in_parts(depth, terms_of_part(prod(taps)))
+
     def written_out(self, *, is_open: bool) -> Iterator[Tile]:
         """Tiles of one filter that are written out; of a row of unknown length if `is_open`."""
         _, rows, vectors = self.sizes
@@ -288,8 +295,7 @@ def _lanes(op: ConvOp, target: Target, *, is_kept: bool) -> int | None:
 def _cycles(bands: _Bands, band: tuple[int, int], sums: _Sums, tile: Tile) -> float:
     """Of the sums of a band, in tiles that are loops."""
     target, sizes, depth = sums.target, sums.sizes, sums.taps[0]
-    few = tile[0] <= target.costs.folded_loads < sizes[0]
-    loads = partial(_loads, times=tile[0] if few else 1)
+    loads = partial(_loads, times=tile[0] if sums.loads_again(tile) else 1)
     cycles = reduction_cycles(target, sizes, tile, prod(sums.taps), loads)
     visits = depth * prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
     if not bands.is_copied:

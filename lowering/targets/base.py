@@ -35,8 +35,8 @@ class Costs:
     """To begin a row of outputs of a window: reloaded weights, and the loop."""
     folded_loads: int = 4
     """
-    Of a tile of so many filters and less each multiply-add loads its input by itself: gcc makes it
-    an operand in memory rather than keep it in a register.
+    Of a tile of so many filters and less, whose sums have totals besides, each multiply-add loads
+    its input by itself: gcc makes it an operand in memory rather than keep it in a register.
     """
     variant_cycles: float = 60.0
     """The benefit of one remainder nest fewer at the end of a dimension."""

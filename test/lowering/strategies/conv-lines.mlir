@@ -139,3 +139,25 @@ func.func @ragged(%x: tensor<77x768xf32>) -> tensor<77x30xf32> {
   %y = core.matmul %x, %w : (tensor<77x768xf32>, tensor<768x30xf32>) -> tensor<77x30xf32>
   func.return %y : tensor<77x30xf32>
 }
+
+// -----
+
+// Sums of 432 products are totals of parts: of four filters each would load its inputs by itself.
+// CHECK-LABEL: @totals
+// CHECK:         schedule = #core.schedule<conv_lines, tile {oc = 8,
+func.func @totals(%x: tensor<1x16x16x56x56xf32>) -> tensor<1x32x16x56x56xf32> {
+  %w = core.constant dense<0.1> : tensor<32x16x3x3x3xf32>
+  %y = core.conv %x, %w strides [1, 1, 1] dilations [1, 1, 1] pads [1, 1, 1] [1, 1, 1] groups 1 : (tensor<1x16x16x56x56xf32>, tensor<32x16x3x3x3xf32>) -> tensor<1x32x16x56x56xf32>
+  func.return %y : tensor<1x32x16x56x56xf32>
+}
+
+// -----
+
+// Sums of 81 products are not.
+// CHECK-LABEL: @no_totals
+// CHECK:         schedule = #core.schedule<conv_lines, tile {oc = 4,
+func.func @no_totals(%x: tensor<1x3x8x28x28xf32>) -> tensor<1x32x8x28x28xf32> {
+  %w = core.constant dense<0.1> : tensor<32x3x3x3x3xf32>
+  %y = core.conv %x, %w strides [1, 1, 1] dilations [1, 1, 1] pads [1, 1, 1] [1, 1, 1] groups 1 : (tensor<1x3x8x28x28xf32>, tensor<32x3x3x3x3xf32>) -> tensor<1x32x8x28x28xf32>
+  func.return %y : tensor<1x32x8x28x28xf32>
+}
