@@ -79,6 +79,41 @@ def product(m: int, k: int, n: int, schedule: str = TILED, target: Target = TARG
     return cycles(function, target)
 
 
+CLIPPED = """
+buffer.func @clipped {
+^bb0(%x: !buffer.ref<[16, 16] x f32>, %y: !buffer.ref<[16] x f32>):
+  buffer.for <[0, 16, 1]> {
+  ^bb0(%i: index):
+    %zero = arith.constant 0.0 : f32
+    %sum = buffer.for (%i) <RANGE> carry %zero : f32 -> f32 {
+    ^bb0(%j: index, %s: f32):
+      %a = buffer.load %x(%i, %j) <[d0, d1]> : !buffer.ref<[16, 16] x f32> -> f32
+      %c = arith.addf %a, %s : f32
+      buffer.yield %c : f32
+    } {parallel = false}
+    buffer.store %sum, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+"""
+"""A loop within another, in a range."""
+
+
+@pytest.mark.parametrize(
+    ("range_", "same"),
+    [("max(-d0 + 1, 0), min(-d0 + 17, 3)", "0, 3"), ("d0, 16", "0, 9"), ("d0 - 7, 4", "0, 4")],
+)
+def test_ranges_are_those_in_the_middle_of_loops_around(range_: str, same: str) -> None:
+    """Number seven of sixteen iterations: not a large one, in which there may be nothing."""
+    units: list[float] = []
+    for text in (range_, same):
+        module = Parser(_context(), CLIPPED.replace("RANGE", f"[{text}, 1]")).parse_module()
+        (function,) = (op for op in module.walk() if isinstance(op, FuncOp))
+        units.append(cycles(function, TARGET).units)
+    assert units[0] == units[1] > 0
+
+
 def test_whole_tiles() -> None:
     """Each step of a tile is 24 multiply-adds, 14 loads; then 24 stores. Two tiles by four."""
     cost = product(48, 64, 64)
