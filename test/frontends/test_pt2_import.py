@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.types import bf16, element_type, f16, f32, f64, i1, i8, i16, i64, ui8
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.calls import Calls
@@ -182,6 +182,76 @@ def test_a_product_of_quantized_tensors_is_one_of_bytes(tmp_path: Path) -> None:
     assert [element_type(factor) for factor in conv.factors] == [i8, i8]
     found = Calls(module)({"x": np.full((1, 2, 3, 3), 11, np.int8)})
     assert np.asarray(found["y"]).tolist() == [[[[8 * 0.5 * -4 * 0.25] * 2] * 2]]
+
+
+def _quantization(name: str, x: str, *, to_real: bool, channels: str = "") -> dict[str, Any]:
+    """A node between bytes and real numbers, by one scale or by one of each channel."""
+    limits = {"quant_min": -127 if channels else -128, "quant_max": 127}
+    given: dict[str, Any] = {key: {"as_int": number} for key, number in limits.items()}
+    given["dtype"] = {"as_scalar_type": 2}
+    if channels:
+        given |= {"scales": f"{channels}_s", "zero_points": f"{channels}_z", "axis": {"as_int": 0}}
+    else:
+        given |= {"scale": {"as_float": 6 / 255}, "zero_point": {"as_int": -128}}
+    kind = "channel" if channels else "tensor"
+    target = f"{'de' if to_real else ''}quantize_per_{kind}.default"
+    made = node("", name, input=x, **given)
+    return made | {"target": f"torch.ops.quantized_decomposed.{target}"}
+
+
+def test_layers_between_quantized_tensors_multiply_bytes(tmp_path: Path) -> None:
+    """As in MobileNets: a pointwise convolution, one of each channel, both bounded, a product."""
+    rng = np.random.default_rng(1)
+    shapes = {"p": [8, 4, 1, 1], "d": [8, 1, 3, 3], "f": [5, 8]}
+    values: dict[str, Any] = {}
+    tensors = {"x": meta("f4", [1, 4, 6, 6]), "y": meta("f4", [1, 5])}
+    for name, shape in shapes.items():
+        values[name] = rng.integers(-127, 128, shape).astype(np.int8)
+        values[f"{name}_s"] = rng.uniform(1e-3, 9e-3, shape[0])
+        values[f"{name}_z"] = np.zeros(shape[0], np.int64)
+        values[f"{name}_b"] = rng.uniform(-1, 1, shape[0]).astype(np.float32)
+        tensors |= {name: meta("f4", shape) | {"dtype": 2}, f"{name}_r": meta("f4", shape)}
+        tensors[f"{name}_b"] = meta("f4", shape[:1])
+        tensors[f"{name}_s"] = meta("f4", shape[:1]) | {"dtype": 8}
+        tensors[f"{name}_z"] = meta("i8", shape[:1])
+    nodes = [_quantization(f"{w}_r", w, to_real=True, channels=w) for w in shapes]
+    last = "x"
+    for k, (weight, shape) in enumerate([("p", [1, 8, 6, 6]), ("d", [1, 8, 4, 4])]):
+        groups = {"groups": {"as_int": 8}} if weight == "d" else {}
+        given = {"input": f"r{k}", "weight": f"{weight}_r", "bias": f"{weight}_b"}
+        limits = {"min_val": {"as_float": 0.0}, "max_val": {"as_float": 6.0}}
+        nodes += [
+            _quantization(f"q{k}", last, to_real=False),
+            _quantization(f"r{k}", f"q{k}", to_real=True),
+            node("conv2d.default", f"c{k}", **given, **groups),
+            node("hardtanh.default", f"h{k}", self=f"c{k}", **limits),
+        ]
+        before = tensors[last]
+        tensors |= {f"q{k}": before | {"dtype": 2}, f"r{k}": before}
+        tensors |= {f"c{k}": meta("f4", shape), f"h{k}": meta("f4", shape)}
+        last = f"h{k}"
+    sizes = {"dim": {"as_ints": [-1, -2]}, "keepdim": {"as_bool": False}}
+    nodes += [
+        node("mean.dim", "m", self=last, **sizes),
+        _quantization("q2", "m", to_real=False),
+        _quantization("r2", "q2", to_real=True),
+        node("linear.default", "y", input="r2", weight="f_r", bias="f_b"),
+    ]
+    tensors |= {"m": meta("f4", [1, 8]), "r2": meta("f4", [1, 8])}
+    tensors["q2"] = tensors["m"] | {"dtype": 2}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y", "q1", "q2"], values)
+    module, _ = import_and_lower(str(path), "optimized", CompileOptions())
+    factors = [
+        factor for op in module.walk() if isinstance(op, ConvOp | MatmulOp) for factor in op.factors
+    ]
+    assert [element_type(factor) for factor in factors] == [i8] * 6
+    given = {"x": rng.uniform(-1, 7, (1, 4, 6, 6)).astype(np.float32)}
+    found, expected = Calls(module)(given), _legal(load_model(path))(given)
+    for name in ("q1", "q2"):
+        steps = np.asarray(found[name], np.int64) - np.asarray(expected[name], np.int64)
+        assert np.abs(steps).max() <= 1
+    assert len(np.unique(np.asarray(expected["q1"]))) > 10
+    np.testing.assert_allclose(np.asarray(found["y"]), np.asarray(expected["y"]), atol=0.05)
 
 
 @pytest.mark.parametrize("amounts", [(-4, 5), (-4, 1), (2, -4), (-1, 2), (-3, 3), (2, 0)])
