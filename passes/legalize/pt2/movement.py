@@ -222,28 +222,18 @@ def scattered_rows(
 def legalize_put(builder: Pt2Legalizer) -> Results:
     """A tensor in which a slice, or one position, is another one."""
     x, axis = builder.input(), builder.dim()
-    source, dim = builder.cast(builder.input("src"), x), dims_of(x)[axis]
+    source, dims = builder.cast(builder.input("src"), x), list(dims_of(x))
     if builder.name == "select_scatter":
-        first, count = _place(builder, builder.expr("index"), dim), Expr.const(1)
-        source, step = builder.unsqueeze(source, [axis]), Expr.const(1)
+        source = builder.unsqueeze(source, [axis])
+        place = TensorValue.dim(builder, _place(builder, builder.expr("index"), dims[axis]))
+        places = place.reshape([1])
     else:
-        start, end = _bounds(builder)
-        step = builder.expr("step")
-        numbers = TensorValue.iota(builder, dim)
-        cut = sliced(builder, numbers.value, [0], [start], [end], [step])
-        count = dims_of(cut)[0]
-        dims = list(dims_of(x))
-        dims[axis] = count
-        source = builder.broadcast(source, dims)
-        if count == dim:
-            return source
-        places = TensorValue.of(builder, cut)
-        return scattered_rows(builder, x, source, axis, places)
-    places = TensorValue.iota(builder, count) * TensorValue.dim(builder, step)
-    places = places + TensorValue.dim(builder, first)
-    dims = list(dims_of(x))
-    dims[axis] = count
-    return scattered_rows(builder, x, builder.broadcast(source, dims), axis, places)
+        (start, end), step = _bounds(builder), builder.expr("step")
+        number = TensorValue.iota(builder, dims[axis]).value
+        places = TensorValue.of(builder, sliced(builder, number, [0], [start], [end], [step]))
+    is_whole, dims[axis] = places.dims[0] == dims[axis], places.dims[0]
+    source = builder.broadcast(source, dims)
+    return source if is_whole else scattered_rows(builder, x, source, axis, places)
 
 
 @legalizes("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
