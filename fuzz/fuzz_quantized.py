@@ -200,6 +200,18 @@ def _batch(batch: Batch, ways: Sequence[CWay]) -> list[Outcome]:
     return outcomes
 
 
+def _that_run(ways: Sequence[CWay]) -> list[CWay]:
+    """Those of which C runs here; the others are told."""
+    found: list[CWay] = []
+    for way in ways:
+        missing = None if shutil.which(way.compiler) else f"{way.compiler} not found"
+        if (reason := obstacle(way.target) or missing) is None:
+            found.append(way)
+        else:
+            print(f"not compared: {way}: {reason}", file=sys.stderr)
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check graphs and print a line for each with which something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
@@ -209,8 +221,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
     add_options(parser)
     options = parser.parse_args(arguments)
-    ways = [CWay.of(text) for text in options.ways]
-    ways = [way for way in ways if obstacle(way.target) is None and shutil.which(way.compiler)]
+    ways = _that_run([CWay.of(text) for text in options.ways])
+    if not ways:
+        parser.error("no C of these targets and compilers runs here")
     tally = Tally(out=options.out)
     batches = batches_of(options.seed, options.graphs)
     deal(engine_of(options), partial(_batch, ways=ways), batches, tally)

@@ -29,6 +29,14 @@ def test_graphs_of_fixed_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [item.status for item in check({3: programs[3]}, [CWay("c99")])] == ["wrong"]
 
 
+def test_nothing_is_well_that_was_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        fuzz_quantized.main(["--graphs", "1", "--ways", "c99:no-such-compiler"])
+    said = capsys.readouterr().err
+    assert "not compared: c99, no-such-compiler, 1 thread(s): no-such-compiler not found" in said
+    assert "no C of these targets and compilers runs here" in said
+
+
 def test_graphs_are_what_their_seeds_say() -> None:
     one, other = (random_program(5) for _ in range(2))
     assert one.model == other.model
