@@ -350,7 +350,7 @@ def _stacked(
         part = SliceOp(op.weight, [0, 0, *last], [inputs, filters, *taps], [1, 1, *steps])
         dims = [groups, inputs // groups, filters, *taps]
         apart = rewriter.add(ReshapeOp(rewriter.add(part).result, dims)).result
-        order = [0, 2, 1, *range(3, rank + 1)]
+        order = [0, 2, 1, *range(rank + 1 - len(taps), rank + 1)]
         parts.append(rewriter.add(TransposeOp(apart, order)).result)
     value = parts[0] if len(parts) == 1 else rewriter.add(ConcatOp(parts, 1)).result
     number = groups * len(ways) * filters

@@ -14,10 +14,10 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.base import FEW_PARTS, Target
 from lowerdeck.passes.machinery.options import CompileOptions
 
-FEWEST_TO_SHARE = 8
+FEWEST_TO_SHARE = FEW_PARTS
 """Iterations of a loop that threads share: fewer are not dealt out evenly."""
 
 Border = tuple[int, ...]

@@ -88,13 +88,13 @@ class BlockedAttention(Strategy):
             width
             for width in widths
             if keys is not None
-            and (keys + depth + 1) * width * item_bytes(op.result) <= limits.attention_bytes
+            and (keys + depth + 1) * width * item_bytes(op.result) <= limits.stack_bytes
         ]
         width = (fitting or widths)[0]
         chunk = None if fitting else limits.attention_keys
         if chunk is not None:
             block_bytes = (chunk + depth + columns + 2) * width * item_bytes(op.result)
-            if block_bytes > limits.attention_bytes:
+            if block_bytes > limits.stack_bytes:
                 return
         keys, queries = keys if chunk is None else chunk, width if queries is None else queries
         assert keys is not None

@@ -58,7 +58,7 @@ class BlockedPool(Strategy):
             return
         taps, shape = constants(op.kernel.data), assumed_shape(op.result)
         assert taps is not None
-        last = f"x{len(shape) - 3}"
+        last = f"x{len(shape[2:]) - 1}"
         target = setting.target
         most = target.machine.registers - 2 * taps[-1] - 2
         blocks = -(-shape[1] // layout_out(kernel).inner(1))

@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import assumed_shape, item_bytes
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.base import F32_BYTES, Target
 
 T = TypeVar("T")
 Scored = list[tuple[float, T]]
@@ -183,7 +183,7 @@ def of_busiest(cycles: float, parts: int, setting: Setting) -> float:
 def conversion_cycles(target: Target) -> float:
     """To bring one element from one layout into another."""
     costs = target.costs
-    moved = 8 / target.machine.l2_copy_bytes_per_cycle
+    moved = 2 * F32_BYTES / target.machine.l2_copy_bytes_per_cycle
     return (costs.element_cycles + log2(target.lanes)) / target.lanes + moved
 
 

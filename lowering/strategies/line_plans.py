@@ -46,14 +46,11 @@ COPIED = "copied"
 ROW, COLUMNS = "row", "v"
 """The labels of the loops over the rows of a band, and over vectors of columns."""
 
-BAND_BYTES = 16 << 10
-"""Of the inputs under a band: they stay in the L1 cache with what is written."""
-
-MOST_BYTES = 1 << 18
-"""Of the inputs under a band of one row: they lie on the stack."""
-
 OPEN_ROWS, OPEN_COLUMNS = 16, 64
 """Of a band, where the image has an unknown number of them."""
+
+FEW_VECTORS = 4
+"""Of a row, which may take much of the stack."""
 
 FEW_INPUTS = 4
 """Vectors of a tile that compilers keep in registers, even if these are all in use."""
@@ -274,7 +271,9 @@ def plan_lines(op: ConvOp, target: Target, threads: int = 1) -> Plan | None:
     if lanes is None:
         return None
     planner = _Planner(op, target, threads, windows, weight, lanes)
-    bands = _Bands(op, windows, line_of(windows, apart=not is_written_out), lanes, is_copied)
+    bands = _Bands(
+        op, windows, line_of(windows, apart=not is_written_out), lanes, is_copied, target
+    )
     if (band := bands.largest()) is None:
         return None
     return planner.better(planner.plan(bands, band), bands)
@@ -306,7 +305,7 @@ def _cycles(bands: _Bands, band: tuple[int, int], sums: _Sums, tile: Tile) -> fl
         return cycles
     costs = target.costs
     each = costs.kept_line_cycles + costs.more_kept_line_cycles * kept / target.machine.l2_bytes
-    late = visits * bands.lines_of(tile, target) * each - costs.hidden_share * cycles
+    late = visits * bands.lines_of(tile) * each - costs.hidden_share * cycles
     return cycles + max(late, 0.0)
 
 
@@ -394,6 +393,7 @@ class _Bands:
     lanes: int
     is_copied: bool
     """Inputs are."""
+    target: Target
 
     @property
     def _sizes(self) -> tuple[int | None, int | None]:
@@ -409,7 +409,7 @@ class _Bands:
         pitch = pitch_of(self.line, columns, self.lanes)
         return lines * len(self.line[0].phases) * pitch * numpy_dtype(element).itemsize
 
-    def lines_of(self, tile: Tile, target: Target) -> float:
+    def lines_of(self, tile: Tile) -> float:
         """Lines of the cache that a tile reads of a channel."""
         _, rows, vectors = tile
         below = 1 if len(self.windows) == 1 else self.windows[-2].kept(rows)
@@ -418,7 +418,10 @@ class _Bands:
         read = vectors * self.lanes * scale + window.reach // window.stride
         size = numpy_dtype(element_type(self.op.result)).itemsize
         return (
-            outer * below * len(window.phases) * max(read * size / target.machine.line_bytes, 1.0)
+            outer
+            * below
+            * len(window.phases)
+            * max(read * size / self.target.machine.line_bytes, 1.0)
         )
 
     def largest(self) -> tuple[int, int] | None:
@@ -430,15 +433,18 @@ class _Bands:
             return min(most_rows, 64), min(columns, 1 << 12)
         parts = 1
         whole = columns
-        while self.bytes_of(1, columns) > (MOST_BYTES if columns <= 4 * lanes else MOST_BYTES // 4):
+        # On the stack; what is longer than a few vectors can be shorter.
+        most, few = self.target.limits.stack_bytes, FEW_VECTORS
+        while self.bytes_of(1, columns) > (most if columns <= few * lanes else most // few):
             if columns <= lanes:
                 return None
             parts += 1
             columns = max(-(-whole // (parts * lanes)) * lanes, lanes)
         rows = most_rows
         # Rows under the windows of two bands are copied twice.
+        near = self.target.machine.l1_bytes // 2
         while rows > 1 and self.bytes_of(rows, columns) > (
-            BAND_BYTES if rows > 2 * self.windows[-2].taps else 8 * BAND_BYTES
+            near if rows > 2 * self.windows[-2].taps else 8 * near
         ):
             rows -= 1
         if height is not None and not is_line:

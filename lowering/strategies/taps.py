@@ -80,7 +80,7 @@ class Taps(Strategy):
         share, is_plain = share_on_image(op), layout_in(kernel, op.input).inner(1) == 1
         cycles = direct_cycles(op, lanes, setting) * share
         for estimate, (count, _, columns) in in_proportion(cycles, ways):
-            tile = ((f"x{len(shape) - 3}", columns), (OUTPUT_CHANNEL, count))
+            tile = ((f"x{len(shape[2:]) - 1}", columns), (OUTPUT_CHANNEL, count))
             if is_plain:
                 number = shape[0] * prod(shape[2:-1]) * -(-shape[-1] // columns) * sizes[0] / count
                 visits = number * prod(w[1:]) * share

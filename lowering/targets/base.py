@@ -115,8 +115,8 @@ class Limits:
     """Vectors in a row of a tile of a product: enough for one memory stream."""
     query_vectors: int = 2
     """Vectors of queries in a block of attention."""
-    attention_bytes: int = 1 << 18
-    """Stack bytes for a block of attention."""
+    stack_bytes: int = 1 << 18
+    """Of what a kernel keeps on the stack: a block of attention, inputs of a row of results."""
     attention_keys: int = 128
     """The number of keys whose scores are kept if all keys are too many or of unknown number."""
     band_blocks: int = 8
