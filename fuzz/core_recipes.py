@@ -172,6 +172,14 @@ def _cast(b: Builder) -> None:
     b.add(e.CastOp(x, to))
 
 
+@recipe(e.BitcastOp)
+def _bitcast(b: Builder) -> None:
+    """Of integers: the last bits of a float that was computed are not certain, nor is its NaN."""
+    x = b.pick(i8, ui8, i32, i64)
+    kinds = (i8, ui8), (i32, f32), (i64, f64)
+    b.add(e.BitcastOp(x, b.random.choice(next(kind for kind in kinds if element_type(x) in kind))))
+
+
 @recipe(RequantizeOp)
 def _requantize(b: Builder) -> None:
     """Factors of all channels or of each; exponents for which shifts stay within the width."""

@@ -34,11 +34,15 @@ from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
 from lowerdeck.dialects.core.index_maps import Broadcasts
 from lowerdeck.dialects.core.quantize import PairHalvesOp, RequantizeOp
 from lowerdeck.dialects.core.types import (
+    bit_width,
     dims_of,
     element_type,
+    f32,
+    f64,
     i1,
     is_float,
     is_integer,
+    numpy_dtype,
     tensor,
 )
 
@@ -585,6 +589,46 @@ class CastOp(CoreOp, Broadcasts):
         return [tensor(self.to, dims_of(self.input))]
 
 
+@irdl_op_definition
+class BitcastOp(CoreOp, Broadcasts):
+    """
+    The bits of the value as another element type `to`.
+
+    Constraints:
+
+    - (C1) both element types have the same 8, 16, 32 or 64 bits; floats have 32 or 64.
+
+    Example:
+
+    ```mlir
+    %r = core.bitcast %x to i32 : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    ```
+    """
+
+    name = "core.bitcast"
+    input = operand_def()
+    to = prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = f"$input `to` $to {TYPES}"
+
+    def __init__(self, input: SSAValue, to: Attribute):
+        super().__init__([input], {"to": to})
+
+    def infer(self) -> Sequence[Attribute]:
+        elements = element_type(self.input), self.to
+        message = f"the bits of {elements[0]} as {elements[1]}"
+        require(all(has_bits(element) for element in elements), message, "C1")
+        source, target = (numpy_dtype(element).itemsize for element in elements)
+        require(source == target, message, "C1")
+        return [tensor(self.to, dims_of(self.input))]
+
+
+def has_bits(element: Attribute) -> bool:
+    """True for the element types whose bits `core.bitcast` reads."""
+    return element in (f32, f64) or (is_integer(element) and bit_width(element) >= 8)
+
+
 UNARY: tuple[type[UnaryOp], ...] = (NegOp, AbsOp, SignOp, NotOp, *FLOAT_UNARY)
 BINARY: tuple[type[BinaryOp], ...] = (
     AddOp,
@@ -608,6 +652,7 @@ ELEMENTWISE: tuple[type[CoreOp], ...] = (
     CompareOp,
     SelectOp,
     CastOp,
+    BitcastOp,
     RequantizeOp,
     PairHalvesOp,
 )

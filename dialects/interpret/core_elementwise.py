@@ -238,6 +238,11 @@ def _cast(op: elementwise.CastOp, args: Sequence[Array], symbols: Symbols) -> Ar
     return cast_array(args[0], numpy_dtype(op.to))
 
 
+@meaning_of(elementwise.BitcastOp)
+def _bitcast(op: elementwise.BitcastOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    return np.ascontiguousarray(args[0]).view(numpy_dtype(op.to)).reshape(args[0].shape)
+
+
 def cast_array(x: Array, dtype: np.dtype[Any]) -> Array:
     """`core.cast` of an array."""
     if dtype == np.bool_:

@@ -94,6 +94,11 @@ def elementwise(b: KernelBuilder, op: Operation, operands: Sequence[SSAValue]) -
         if op.fits is not None and isinstance(result.owner, arith.FPToSIOp | arith.FPToUIOp):
             result.owner.attributes[FITS] = UnitAttr()
         return result
+    if isinstance(op, core.BitcastOp):
+        type_ = compute_type(op.to)
+        return (
+            operands[0] if operands[0].type == type_ else b.add(arith.BitcastOp(operands[0], type_))
+        )
     if isinstance(op, core.SelectOp):
         return b.add(arith.SelectOp(*operands))
     if isinstance(op, RequantizeOp):

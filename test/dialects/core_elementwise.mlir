@@ -140,12 +140,14 @@ func.func @compare(%x : tensor<2xf32>, %y : tensor<1xf32>) {
 // CHECK-NEXT:    %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
 // CHECK-NEXT:    %d = core.cast %x to i32 {fits} : (tensor<2xf32>) -> tensor<2xi32>
+// CHECK-NEXT:    %e = core.bitcast %x to i32 : (tensor<2xf32>) -> tensor<2xi32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @others(%c : tensor<i1>, %x : tensor<2xf32>) {
   %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
   %d = core.cast %x to i32 {fits} : (tensor<2xf32>) -> tensor<2xi32>
+  %e = core.bitcast %x to i32 : (tensor<2xf32>) -> tensor<2xi32>
   func.return
 }
 
@@ -175,5 +177,14 @@ func.func @halves(%q : tensor<2x3xui8>, %s : tensor<2x3xbf16>, %z : tensor<2x3xu
 func.func @pairs(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %w : tensor<3x4xi32>) {
   %a = core.pair_halves %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi32>
   %b = core.matmul %a, %w packed halves in f32 : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @windows
+// CHECK-NEXT:    %y = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] : (tensor<1x4x5x6xi32>) -> tensor<1x24x10xi32>
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @windows(%x : tensor<1x4x5x6xi32>) {
+  %y = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] : (tensor<1x4x5x6xi32>) -> tensor<1x24x10xi32>
   func.return
 }

@@ -493,3 +493,19 @@ func.func @pair_halves_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
   %r = core.pair_halves %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<3xi32>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.bitcast': the bits of f32 as i64 (C1)
+func.func @bitcast_c1(%x : tensor<2xf32>) {
+  %r = core.bitcast %x to i64 : (tensor<2xf32>) -> tensor<2xi64>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.bitcast': the bits of f16 as i16 (C1)
+func.func @bitcast_c1_halves(%x : tensor<2xf16>) {
+  %r = core.bitcast %x to i16 : (tensor<2xf16>) -> tensor<2xi16>
+  func.return
+}

@@ -165,6 +165,21 @@ def test_cast(suite: Suite) -> None:
     suite.check()
 
 
+def test_bits(suite: Suite) -> None:
+    for floats, bits in ((np.float32, "i4 u4"), (np.float64, "i8 u8")):
+        values = specials(floats)
+        for name in bits.split():
+            element = element_of(np.dtype(name))
+            suite.on(lambda x, to=element: e.BitcastOp(x, to), values, ulps=0)
+            suite.on(
+                lambda x, to=element_of(np.dtype(floats)): [e.NegOp(e.BitcastOp(x, to).result)],
+                values.view(name),
+                ulps=0,
+            )
+    suite.on(lambda x: e.BitcastOp(x, element_of(np.dtype("u1"))), specials(np.int8), ulps=0)
+    suite.check()
+
+
 TIES = np.array([1 + 2**-8 + 2**-40, 1 + 2**-8 - 2**-40, 1 + 3 * 2**-8 + 2**-40, 1 + 2**-11])
 NEAR = np.concatenate([TIES, TIES + 2**-45, [65519.999999, 65520.0, 2**-25, 2**-25 + 2**-60]])
 """What f32 has no room for is just above or below the middle of two halves."""

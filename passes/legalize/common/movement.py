@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.core.elementwise import BitcastOp, has_bits
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, PadOp, ScatterElementsOp, ScatterNdOp
-from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    element_type,
+    i1,
+    i64,
+    is_integer,
+    numpy_dtype,
+    rank_of,
+)
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import (
@@ -429,3 +438,16 @@ def shifted_channels(builder: Legalizer, x: SSAValue, frames: int, ratio: float)
     early[1], late[1] = Expr.const(1), Expr.const(-1)
     moved = [pad(builder, before, early, late), pad(builder, after, late, early), rest]
     return builder.reshape(concat(builder, moved, 2), dims_of(x))
+
+
+def bitcast(builder: Legalizer, x: SSAValue, element: Attribute) -> SSAValue:
+    """The bits of a value as elements of another type, of the same width."""
+    source = element_type(x)
+    if source == element:
+        return x
+    widths = {numpy_dtype(each).itemsize for each in (source, element)}
+    if len(widths) == 1 and is_integer(element) and (source == i1 or is_integer(source)):
+        return builder.cast(x, element)  # the same modulo 2^width
+    if len(widths) > 1 or not (has_bits(source) and has_bits(element)):
+        builder.refuse(f"the bits of {source} as {element}", "two numbers of 32 or of 64 bits")
+    return builder.add(BitcastOp(x, element))

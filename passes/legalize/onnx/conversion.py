@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.common.movement import bitcast
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
@@ -41,6 +42,12 @@ def legalize_cast_like(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The value in the element type of the second operand."""
     to, saturate = element_type(builder.operand(1)), _saturates(op, builder)
     return [convert(builder, builder.operand(0), to, saturate=saturate)]
+
+
+@legalizes("BitCast")
+def legalize_bitcast(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    """The bits of the value as elements of type `to`."""
+    return [bitcast(builder, builder.operand(0), builder.element(builder.attrs.int("to")))]
 
 
 def _saturates(op: OnnxOp, builder: OnnxLegalizer) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.dims import Expr, constants, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.common.linear import convolution, transposed_convolution
+from lowerdeck.passes.legalize.onnx.applied import deformable
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import (
@@ -19,6 +20,7 @@ from lowerdeck.passes.legalize.onnx.windows import (
     read_pads,
     read_window,
 )
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 @legalizes("Conv")
@@ -66,6 +68,32 @@ def legalize_conv_transpose(op: OnnxOp, builder: OnnxLegalizer) -> Results:
         groups=groups,
     )
     return [conv]
+
+
+@legalizes("DeformConv")
+def legalize_deformable(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    """A convolution of images whose taps are moved by offsets, and maybe weighted."""
+    x, w = builder.operand("X"), builder.operand("W")
+    if rank_of(x) != 4:
+        builder.refuse(f"a convolution of {rank_of(x) - 2} dimensions", "2")
+    read_kernel(builder, dims_of(w)[2:])
+    begin, _ = read_pads(builder, 2)  # the end follows from the shape of the offsets
+    if (pads := constants(begin)) is None:
+        builder.refuse("pads that are computed", "numbers")
+    numbers = read_list(builder, "strides", 1, 2), pads, read_list(builder, "dilations", 1, 2)
+    mask, bias = builder.input("mask"), _bias(builder, dims_of(w)[0])
+    offset = TensorValue.of(builder, builder.operand("offset"))
+    found = deformable(
+        builder,
+        x,
+        w,
+        offset,
+        None if mask is None else TensorValue.of(builder, mask),
+        numbers,
+        groups=builder.attrs.int("group"),
+        parts=builder.attrs.int("offset_group"),
+    )
+    return [(found if bias is None else found + TensorValue.of(builder, bias).column(4, 1)).value]
 
 
 def _bias(builder: OnnxLegalizer, channels: Expr) -> SSAValue | None:

@@ -6,11 +6,12 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import AddOp, MulOp
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.types import element_type, is_float
+from lowerdeck.dialects.core.types import element_type, f32, f64, is_float
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.common.linear import einsum, matmul
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.tf1.applied import applied as applied_tf1
 
 
 @legalizes("MatMul")
@@ -49,3 +50,11 @@ def _scaled(builder: OnnxLegalizer, value: SSAValue, factor: float, name: str) -
 def legalize_einsum(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Sums of products by labels."""
     return [einsum(builder, builder.attrs.string("equation"), builder.inputs)]
+
+
+@legalizes("Det")
+def legalize_determinant(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    """The determinants of square matrices; those of half precision are computed in f32."""
+    x = builder.operand("X")
+    wide = builder.cast(x, f64 if element_type(x) == f64 else f32)
+    return [builder.cast(found, x) for found in applied_tf1(builder, "MatrixDeterminant", wide)]

@@ -13,17 +13,16 @@ from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterElements
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
-    element_type,
     f64,
     i64,
     is_float,
-    numpy_dtype,
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.dialects.pt2.strides import overlaps
 from lowerdeck.passes.legalize.common.generators import diagonals, range_of
 from lowerdeck.passes.legalize.common.movement import (
+    bitcast,
     concat,
     pad,
     positive_part,
@@ -37,7 +36,6 @@ from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, is_nonnegative
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
-from lowerdeck.passes.legalize.tf1.applied import applied
 
 # Shapes
 
@@ -776,7 +774,4 @@ def legalize_columns(builder: Pt2Legalizer) -> Results:
 @legalizes("view.dtype")
 def legalize_bits(builder: Pt2Legalizer) -> Results:
     """The same bytes as elements of another type, of the same width."""
-    x, element = builder.input(), builder.element()
-    if numpy_dtype(element_type(x)).itemsize != numpy_dtype(element).itemsize:
-        builder.refuse(f"the bytes of {element_type(x)} as {element}", "types of one width")
-    return applied(builder, "Bitcast", x, type=element)
+    return bitcast(builder, builder.input(), builder.element())

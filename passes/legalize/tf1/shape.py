@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import (
-    bit_width,
     broadcast,
     dims_of,
-    element_type,
-    is_integer,
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.passes.legalize.common.movement import bitcast
 from lowerdeck.passes.legalize.sizes import (
     Axes,
     extended_dims,
@@ -125,11 +123,5 @@ def legalize_concat_offset(builder: Tf1Legalizer) -> Results:
 
 @legalizes("Bitcast")
 def legalize_bitcast(builder: Tf1Legalizer) -> Results:
-    """Integers of one width: the bits of a signed and an unsigned one mean the same modulo 2^w."""
-    x, element = builder.operand("input"), builder.attrs.element("type")
-    if element == element_type(x):
-        return [x]
-    integers_only = is_integer(element) and is_integer(element_type(x))
-    if not integers_only or bit_width(element) != bit_width(element_type(x)):
-        builder.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
-    return [builder.cast(x, element)]
+    """The same bits as elements of another type, of the same width."""
+    return [bitcast(builder, builder.operand("input"), builder.attrs.element("type"))]
