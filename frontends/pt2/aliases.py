@@ -55,6 +55,20 @@ VIEWS = (
 """Operators of `aten`, without overloads, whose results show elements of their first operand."""
 
 
+_SHARING = frozenset(
+    "broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d conj_physical sum_to_size".split()
+)
+_SHARING_ALONE = frozenset("einsum cartesian_prod".split())
+
+
+def may_share(name: str, operands: int) -> bool:
+    """
+    True for an operator that is no view by its schema, and whose results may show elements of its
+    tensors all the same.
+    """
+    return name in _SHARING or (name in _SHARING_ALONE and operands == 1)
+
+
 class AliasError(ValueError):
     """A write whose effect on other tensors is not known."""
 

@@ -40,6 +40,7 @@ from lowerdeck.frontends.pt2.aliases import (
     VIEWS,
     Alias,
     AliasError,
+    may_share,
     read_all,
     unranked,
 )
@@ -477,6 +478,9 @@ class _Importer:
                 scope.names[name] = Alias.of(result)
                 if source is not None and base in VIEWS:
                     scope.names[name].storage.unclear = source.storage.unclear
+                elif may_share(base, len(shown := _tensor_names(node))):
+                    for alias in (scope.names[name], *(scope.names[one] for one in shown)):
+                        alias.storage.unclear = True
 
     def _source(self, node: Mapping[str, Any], scope: _Scope) -> Alias | None:
         """The tensor that an operator looks at or writes to, if it is one."""
@@ -809,6 +813,16 @@ def _first_name(node: Mapping[str, Any]) -> str:
     """The name of the first argument, if it is a tensor."""
     first: Any = node["inputs"][0]["arg"] if node["inputs"] else {}
     return first.get("as_tensor", {}).get("name", "")
+
+
+def _tensor_names(node: Mapping[str, Any]) -> list[str]:
+    """The names of all tensors among the arguments, also of those in lists."""
+    found: list[str] = []
+    for entry in node["inputs"]:
+        arg: Any = entry["arg"]
+        single = [arg["as_tensor"]] if "as_tensor" in arg else []
+        found += [one["name"] for one in (*single, *arg.get("as_tensors", ()))]
+    return found
 
 
 def _output_names(node: Mapping[str, Any]) -> list[tuple[str, str]]:

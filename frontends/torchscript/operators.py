@@ -30,7 +30,7 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import functional, overloads, positional, results_of
-from lowerdeck.frontends.pt2.aliases import VIEWS, AliasError
+from lowerdeck.frontends.pt2.aliases import VIEWS, AliasError, may_share
 from lowerdeck.frontends.torchscript.archive import ELEMENTS
 from lowerdeck.frontends.torchscript.values import (
     Cell,
@@ -288,7 +288,14 @@ class Operators:
         in_order = all(tensor.in_order for tensor in tensors) or base in _ALWAYS_IN_ORDER
         in_order &= not other_order
         if base not in VIEWS or source is None:
-            return [self.tensor(result, in_order=in_order) for result in op.results]
+            made = [self.tensor(result, in_order=in_order) for result in op.results]
+            lists = (cast("list[Any]", one) for one in values.values() if isinstance(one, list))
+            shown = [*tensors, *(one for each in lists for one in each if isinstance(one, Tensor))]
+            if may_share(base, len(shown)):
+                for one in (*made, *shown):
+                    self.journal.storage(one.storage)
+                    one.storage.unclear = True
+            return made
         if self._is_view(op, base, source, other_order):
             found: list[Tensor] = []
             for index, result in enumerate(op.results):

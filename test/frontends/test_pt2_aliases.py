@@ -12,6 +12,7 @@ import pytest
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.dialects.pt2 import schema
 from lowerdeck.frontends import load_model
+from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.pt2.aliases import VIEWS
 
 from .pt2_archives import meta, node, write  # noqa: TID251
@@ -122,3 +123,23 @@ def test_what_has_to_lie_otherwise_is_a_copy(tmp_path: Path, strides: tuple[int,
     relu = np.maximum(x, 0)
     expected = x + relu if strides == (6, 1, 3) else relu + relu
     assert np.asarray(call({"x": x})["y"]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("target", "given"),
+    [("broadcast_tensors.default", ["x", "z"]), ("meshgrid.indexing", ["x"])],
+)
+def test_a_write_to_what_may_be_of_several_tensors_is_refused(
+    tmp_path: Path, target: str, given: list[str]
+) -> None:
+    """They are views by what they do, not by their schemas."""
+    more = {"indexing": {"as_string": "ij"}} if target.startswith("mesh") else {}
+    names = [f"v{k}" for k in range(len(given))]
+    listed = {"as_tensors": [{"name": name} for name in given]}
+    several = node(target, "v0", tensors=listed, **more)
+    several["outputs"] = [{"as_tensors": [{"name": name} for name in names]}]
+    nodes = [several, node("relu_.default", "w", self="v0")]
+    tensors = {name: meta("f4", [3]) for name in ("x", "z", "w", *names)}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "z"], ["w"], {})
+    with pytest.raises(FrontendError, match="of which another tensor may have a copy"):
+        load_model(path)

@@ -3,7 +3,7 @@
 // CHECK:      node 'directions' (StridedSlice): found strides whose direction depends on data, expected known directions
 // CHECK-NEXT: node 'axis' (ConcatV2): found the axis that depends on data, expected a constant
 // CHECK-NEXT: node 'uneven' (Split): found 5 elements in 2 equal parts, expected a multiple
-// CHECK-NEXT: node 'bits' (Bitcast): found the bits of f32 as i32, expected integers of one width
+// CHECK-NEXT: node 'bits' (Bitcast): found the bits of f32 as i64, expected two numbers of 32 or of 64 bits
 // CHECK-NEXT: node 'shape' (EnsureShape): found a shape of [n, 5], expected [-1, 4]
 // CHECK-NEXT: node 'policy' (GatherNd): found attributes without effect: bad_indices_policy, expected none that is not understood
 // CHECK-NEXT: node 'many' (TopKV2): found the 6 best of 5 elements, expected no more than there are
@@ -15,7 +15,7 @@ func.func @refused(%x : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, %y : tenso
   %2 = tf1.ConcatV2 %y, %y, %k {N = 2 : i64, T = #tf1.dtype<float>} : (tensor<2x5xf32>, tensor<2x5xf32>, tensor<i32>) -> tensor<*xf32> loc("axis")
   %c = core.constant dense<1> : tensor<i32>
   %3, %4 = tf1.Split %c, %y {num_split = 2 : i64, T = #tf1.dtype<float>} : (tensor<i32>, tensor<2x5xf32>) -> (tensor<*xf32>, tensor<*xf32>) loc("uneven")
-  %5 = tf1.Bitcast %y {T = #tf1.dtype<float>, type = #tf1.dtype<int32>} : (tensor<2x5xf32>) -> tensor<*xi32> loc("bits")
+  %5 = tf1.Bitcast %y {T = #tf1.dtype<float>, type = #tf1.dtype<int64>} : (tensor<2x5xf32>) -> tensor<*xi64> loc("bits")
   %6 = tf1.EnsureShape %x {T = #tf1.dtype<float>, shape = #tf1.shape<[?, 4]>} : (tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<*xf32> loc("shape")
   %7 = tf1.GatherNd %y, %one {Tparams = #tf1.dtype<float>, Tindices = #tf1.dtype<int32>, bad_indices_policy = "IGNORE"} : (tensor<2x5xf32>, tensor<1xi32>) -> tensor<*xf32> loc("policy")
   %six = core.constant dense<6> : tensor<i32>
