@@ -9,7 +9,7 @@
 // CHECK-NEXT: node 'many' (TopKV2): found the 6 best of 5 elements, expected no more than there are
 // CHECK-NEXT: node 'truth' (ScatterNd): found a sum of truth values, expected numbers
 // CHECK-NEXT: node 'fewer' (TopK): a dimension is -2, which is negative
-func.func @refused(%x : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, %y : tensor<2x5xf32>, %k : tensor<i32>, %one : tensor<1xi32>, %t : tensor<1xi1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi1>) {
+func.func @refused(%x : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, %y : tensor<2x5xf32>, %k : tensor<i32>, %one : tensor<1xi32>, %t : tensor<1xi1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi64>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi1>) {
   %0 = tf1.Squeeze %x {T = #tf1.dtype<float>} : (tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<*xf32> loc("ones")
   %1 = tf1.StridedSlice %y, %one, %one, %one {T = #tf1.dtype<float>, Index = #tf1.dtype<int32>} : (tensor<2x5xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<*xf32> loc("directions")
   %2 = tf1.ConcatV2 %y, %y, %k {N = 2 : i64, T = #tf1.dtype<float>} : (tensor<2x5xf32>, tensor<2x5xf32>, tensor<i32>) -> tensor<*xf32> loc("axis")
@@ -24,5 +24,5 @@ func.func @refused(%x : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, %y : tenso
   %s = core.constant dense<[4]> : tensor<1xi32>
   %10 = tf1.ScatterNd %i, %t, %s {T = #tf1.dtype<bool>, Tindices = #tf1.dtype<int32>} : (tensor<1x1xi32>, tensor<1xi1>, tensor<1xi32>) -> tensor<*xi1> loc("truth")
   %11, %12 = tf1.TopK %y {T = #tf1.dtype<float>, k = -2 : i64} : (tensor<2x5xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("fewer")
-  func.return %0, %1, %2, %3, %5, %6, %7, %8, %10 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi1>
+  func.return %0, %1, %2, %3, %5, %6, %7, %8, %10 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi64>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi1>
 }
