@@ -515,13 +515,13 @@ _WORD = 32
 
 
 @legalizes("clone", "alias", "detach", "lift", "lift_fresh", "lift_fresh_copy", "contiguous")
-@legalizes("resolve_conj", "resolve_neg", "cpu", "_to_cpu", "pin_memory")
+@legalizes("resolve_conj", "resolve_neg", "cpu", "_to_cpu", "pin_memory", "copy_strided")
 def legalize_identity(builder: Pt2Legalizer) -> Results:
     """The value itself."""
     return builder.input()
 
 
-@legalizes("_to_copy", "to", "type_as")
+@legalizes("_to_copy", "to", "type_as", "convert_element_type")
 def legalize_cast(builder: Pt2Legalizer) -> Results:
     """Another type of elements; truth values are what is not zero."""
     return converted(builder, builder.input())

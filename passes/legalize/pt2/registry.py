@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 Handler: TypeAlias = "Callable[[Pt2Legalizer], Results]"
 
 legalizes: HandlerTable[Handler] = HandlerTable("lowerdeck.passes.legalize.pt2")
-"""By the operator: without `aten.` and, where all overloads are one, without the overload."""
+"""
+By the operator: without `aten.` or `prims.` and, where all overloads are one, without the overload.
+"""
 
 
 def handler_of(target: str) -> Handler | None:
     """The function for an overload, or for its operator."""
-    name = target.removeprefix("aten.")
+    name = target.removeprefix("aten.").removeprefix("prims.")
     base = name.rpartition(".")[0]
     return legalizes.get(name) or legalizes.get(base) or legalizes.get(plain_name(base))
 
