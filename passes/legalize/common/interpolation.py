@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.tensor import GatherOp, PadOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
 from lowerdeck.passes.legalize.sizes import size_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue, as_index, stack
 
 
 def weighted_taps(
@@ -123,3 +124,66 @@ def interpolated(
         weights = cubic_weights(after, -0.75)
     value = builder.cast(x, element)
     return weighted_taps(builder, value, axis, stack(index, 1), stack(weights, 1), inside=True)
+
+
+def between_pixels(
+    builder: CoreBuilder, image: TensorValue, at: Sequence[TensorValue]
+) -> TensorValue:
+    """
+    An image [1, H, W, C] of known size between four pixels, at columns and rows [h, w]; 0 outside.
+    """
+    height, width = (dim.value for dim in image.dims[1:3])
+    if image.dims[0] != 1 or height is None or width is None:
+        refuse(f"images {list(map(str, image.dims[:3]))}", "one of a known size")
+    size, channels = at[0].dims, image.dims[3]
+    column, row = at
+    inside = (column.ge(0) & column.le(width - 1)) & (row.ge(0) & row.le(height - 1))
+    places = [inside.where(place, 0.0) for place in at]
+    # One row and one column more, of zeros, so that all neighbors are there.
+    padded = builder.add(PadOp(image.value, [0] * 4, [0, 1, 1, 0]))
+    stride = width + 1
+    pixels = builder.reshape(padded, [(height + 1) * stride, channels])
+    left, top = (as_index(place.floor()) for place in places)
+    after = [place - place.floor() for place in places]
+
+    def pixel(down: int, right: int) -> TensorValue:
+        index = (top + down) * stride + left + right
+        return TensorValue(builder, builder.add(GatherOp(pixels, index.value, 0, inside=True)))
+
+    def between(down: int) -> TensorValue:
+        weight = after[0].reshape([*size, 1])
+        return pixel(down, 0) * (1 - weight) + pixel(down, 1) * weight
+
+    weight = after[1].reshape([*size, 1])
+    found = between(1) * weight + between(0) * (1 - weight)
+    shown = inside.reshape([*size, 1]).where(found, 0.0)
+    return shown.reshape([1, *size, channels])
+
+
+def interpolated_integers(
+    x: TensorValue,
+    axis: int,
+    size: int,
+    *,
+    align_corners: bool,
+    half_pixel_centers: bool,
+) -> TensorValue:
+    """Sums of two neighbors along an axis of an image of i64, times 1024."""
+    builder, own = x.builder, x.dims[axis].value
+    if own is None:
+        refuse("an image of open size", "a number of pixels")
+    scale = ((own << 10) + size // 2) // size
+    if align_corners and size > 1:
+        scale = (((own - 1) << 10) + (size - 1) // 2) // (size - 1)
+    places = TensorValue.iota(builder, size) * scale
+    if half_pixel_centers:
+        places = places + (scale // 2 - 512)
+    # C rounds toward zero, which only differs below the first pixel.
+    low = (places // 1024).maximum(0)
+    high = ((places + 1023) // 1024).maximum(0).minimum(own - 1)
+    after = (places - low * 1024).column(4, axis)
+    parts = [
+        TensorValue(builder, builder.add(GatherOp(x.value, index.value, axis, inside=True)))
+        for index in (low.minimum(own - 1), high)
+    ]
+    return parts[0] * (after * -1 + 1024) + parts[1] * after

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import CastOp
-from lowerdeck.dialects.core.types import bit_width, element_type, is_integer, rank_of
+from lowerdeck.dialects.core.types import bit_width, element_type, f32, f64, i8, is_integer, rank_of
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -59,3 +59,30 @@ def by_channel(x: TensorValue, scale: TensorValue, axis: int) -> TensorValue:
 def largest_size(x: TensorValue, axes: Sequence[int]) -> TensorValue:
     """The largest size along axes, which stay as ones."""
     return x.abs().reduce("max", axes, True)
+
+
+def rows_as_bytes(
+    value: TensorValue, axes: Sequence[int], asymmetric: bool
+) -> tuple[SSAValue, TensorValue, TensorValue]:
+    """
+    Floats as i8, with the scale (f32) and the zero point (i8) of the elements along `axes`, which
+    stay as ones.
+    """
+    if not asymmetric:
+        size = value.abs().reduce("max", axes, keep_dims=True)
+        is_zero = size.eq(0)
+        inverse = is_zero.where(size, 127.0 / is_zero.where(size + 1, size))
+        scale = is_zero.where(size + 1, size / 127.0)
+        integers = round_away(value * inverse).clip(-127, 127)
+        return integers.cast(i8).value, scale, size.cast(i8) * 0
+    low = value.reduce("min", axes, keep_dims=True).minimum(0).cast(f64)
+    high = value.reduce("max", axes, keep_dims=True).maximum(0).cast(f64)
+    is_zero = low.eq(high)
+    wide = is_zero.where(high - low + 1, (high - low) / 255.0)
+    from_low, from_high = -128.0 - low / wide, 127.0 - high / wide
+    is_low = (128.0 + (low / wide).abs()).lt(127.0 + (high / wide).abs())
+    zero = round_away(is_low.where(from_low, from_high).clip(-128, 127))
+    zero = is_zero.where(zero * 0, zero).cast(f32)
+    scale = wide.cast(f32)
+    integers = round_away(zero + value * (1.0 / scale)).clip(-128, 127)
+    return integers.cast(i8).value, scale, zero.cast(i8)

@@ -17,22 +17,30 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import element_type, f32, i8, i16, i32, rank_of, ui8
 from lowerdeck.passes.legalize.common import activation as formulas
 from lowerdeck.passes.legalize.common import fixed_point as fixed
+from lowerdeck.passes.legalize.common.integer_rows import (
+    curve_of_sixteen_bits,
+    log_softmax_of_bytes,
+    power_of_two,
+    softmax_of_bytes,
+    softmax_of_sixteen_bits,
+    unit_rows_of_bytes,
+)
 from lowerdeck.passes.legalize.common.requantize import (
     multiplier_of,
     requantized,
     type_range,
 )
-from lowerdeck.passes.legalize.common.tables import Function, entries_of, looked_up
+from lowerdeck.passes.legalize.common.tables import (
+    Function,
+    entries_of,
+    interpolated,
+    looked_up,
+    table_of,
+)
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import as_f32, limits_of, require_type, without_zero
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
-from lowerdeck.passes.legalize.tflite.rows import (
-    log_softmax_of_bytes,
-    softmax_of_bytes,
-    unit_rows_of_bytes,
-)
-from lowerdeck.passes.legalize.tflite.sixteen_bits import by_table, curve, softmax
 from lowerdeck.passes.legalize.tflite.tensorflow import UNARY, plain_unary
 
 
@@ -49,14 +57,20 @@ def _table(builder: TfliteLegalizer, values: NDArray[Any]) -> SSAValue:
     return looked_up(builder, builder.input(0), np.clip(values, low, high).astype(dtype))
 
 
+def _integers(builder: TfliteLegalizer) -> TensorValue:
+    """The integers of the input in 32 bits."""
+    return TensorValue(builder, builder.cast(builder.input(0), i32))
+
+
 def _by_function(builder: TfliteLegalizer, function: Function) -> SSAValue:
     """A real function, whose argument and result are rounded to f32."""
     require_type(builder, builder.input(0), i8, ui8, i16)
+    own, q = builder.quantization(0), builder.result_quantization()
     if element_type(builder.input(0)) == i16:
         if builder.op_type != "GELU":
             _require_no_zeros(builder)
-        return by_table(builder, function)
-    own, q = builder.quantization(0), builder.result_quantization()
+        table = table_of(function, own.scale, own.zero, q.scale, q.zero, np.float32)
+        return interpolated(_integers(builder), table).cast(i16).value
     integers = _all_integers(builder)
     return _table(builder, entries_of(function, integers, own.scale, q.scale, q.zero))
 
@@ -100,13 +114,22 @@ def legalize_function(builder: TfliteLegalizer) -> Results:
     if not builder.is_quantized():
         return [plain_unary(builder)]
     if element_type(builder.input(0)) == i16 and builder.op_type in ("TANH", "LOGISTIC"):
-        return [curve(builder)]
+        return _curve(builder)
     if builder.op_type == "LOG":
         q = builder.result_quantization()
         least, _ = type_range(builder.element())
         lowest = as_f32(as_f32(q.scale) * (least - q.zero))
         return [_by_function(builder, lambda x: math.log(x) if x > 0 else lowest)]
     return [_by_function(builder, _TABLES[builder.op_type])]
+
+
+def _curve(builder: TfliteLegalizer) -> TensorValue:
+    """tanh or the logistic function, of fractions of 2^15."""
+    q, result = builder.quantization(0), builder.result_quantization()
+    if q.zero or result.zero or power_of_two(result.scale) != -15:
+        builder.refuse(f"a scale {result.scale} and zero points", "2^-15 and zero")
+    is_tanh = builder.op_type == "TANH"
+    return curve_of_sixteen_bits(_integers(builder), q.scale, is_tanh=is_tanh)
 
 
 @legalizes("GELU")
@@ -266,8 +289,13 @@ def legalize_softmax(builder: TfliteLegalizer) -> Results:
     """Along the last dimension, of beta times the input."""
     beta = float(builder.option("beta"))
     if builder.is_quantized():
-        is_wide = element_type(builder.input(0)) == i16
-        return [(softmax if is_wide else softmax_of_bytes)(builder, beta)]
+        q, to = builder.quantization(0), builder.element()
+        require_type(builder, builder.input(0), i8, ui8, i16)
+        if element_type(builder.input(0)) != i16:
+            return softmax_of_bytes(_integers(builder), beta, q.scale, to)
+        if to != i16 or q.zero:
+            builder.refuse(f"a result of {to}", "i16 with zero points of zero")
+        return softmax_of_sixteen_bits(_integers(builder), beta, q.scale)
     builder.require_float()
     x = builder.input(0)
     if beta != 1:
@@ -279,7 +307,9 @@ def legalize_softmax(builder: TfliteLegalizer) -> Results:
 def legalize_log_softmax(builder: TfliteLegalizer) -> Results:
     """Along the last dimension."""
     if builder.is_quantized():
-        return [log_softmax_of_bytes(builder)]
+        require_type(builder, builder.input(0), i8, ui8)
+        scale = builder.quantization(0).scale
+        return log_softmax_of_bytes(_integers(builder), scale, builder.element())
     builder.require_float()
     x = builder.value(0)
     return [formulas.log_softmax(x, rank_of(x.value) - 1).value]
@@ -289,7 +319,10 @@ def legalize_log_softmax(builder: TfliteLegalizer) -> Results:
 def legalize_unit_rows(builder: TfliteLegalizer) -> Results:
     """Rows by their lengths, which are at least 1e-6."""
     if builder.is_quantized():
-        return [unit_rows_of_bytes(builder)]
+        require_type(builder, builder.input(0), i8, ui8)
+        if builder.activation() != "NONE":
+            builder.refuse(f"the activation {builder.activation()}", "none")
+        return unit_rows_of_bytes(without_zero(builder, 0), builder.element())
     builder.require_float()
     x = builder.value(0)
     total = (x * x).reduce("sum", [len(x.dims) - 1], keep_dims=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from lowerdeck.dialects.core.tensor import GatherOp, PadOp, TopKOp
 from lowerdeck.dialects.core.types import element_type, f32, f64, ui8
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.suppression import Rule, chosen, corners, overlap
+from lowerdeck.passes.legalize.common.shown_boxes import Shown, by_best_score, by_class
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
@@ -58,98 +55,12 @@ def legalize_detection(builder: TfliteLegalizer) -> Results:
     if first not in (0, 1):
         builder.refuse(f"{scores.dims[1]} scores for {classes} classes", f"{classes} or one more")
     kept = builder.slice_axis(scores.value, 1, first, classes)
-    least = float(np.float32(builder.option("nms_score_threshold")))
     scores = TensorValue(builder, kept)
-    lowest = TensorValue.number(builder, -math.inf, f32)
-    if not builder.flag("use_regular_nms"):
-        builder.ignore("detections_per_class")
-        return _fast(builder, boxes, scores, lowest, least, most, each)
-    return _regular(builder, boxes, scores, lowest, least, most, min(per_class, most))
-
-
-def _rule(builder: TfliteLegalizer, boxes: TensorValue, groups: int = 1) -> Rule:
-    most = float(np.float32(builder.option("nms_iou_threshold")))
-    count = boxes.dims[0]
-    sides = [builder.broadcast(side, [groups, count]) for side in corners(boxes, count)]
-    low = builder.scalar(-math.inf, f32)
-    return Rule(overlap(sides), builder.scalar(most, f32), low)
-
-
-def _fast(
-    builder: TfliteLegalizer,
-    boxes: TensorValue,
-    scores: TensorValue,
-    lowest: TensorValue,
-    least: float,
-    most: int,
-    each: int,
-) -> Results:
-    """By the best score of each box, with its best classes."""
+    least, share = (
+        float(np.float32(builder.option(f"nms_{name}_threshold"))) for name in ("score", "iou")
+    )
+    shown = Shown(least, share, most)
+    if builder.flag("use_regular_nms"):
+        return by_class(builder, boxes, scores, shown, min(per_class, most))
     wanted = int(builder.option("max_classes_per_detection"))
-    best, numbers = builder.insert(TopKOp(scores.value, each, 1))
-    top = TensorValue(builder, best).pick(1, 0)
-    top = top.ge(least).where(top, lowest).reshape([1, boxes.dims[0]])
-    found = chosen(builder, top, Expr.const(most), _rule(builder, boxes))
-    places, valid = found.places.reshape([most]), found.scores.reshape([most]).gt(-math.inf)
-
-    def rows(values: TensorValue) -> TensorValue:
-        part = builder.add(GatherOp(values.value, places.value, 0, inside=True))
-        zero = TensorValue.number(builder, 0, values.element)
-        shape = [most, *[1] * (len(values.dims) - 1)]
-        return valid.reshape(shape).where(TensorValue(builder, part), zero)
-
-    shown = rows(boxes).reshape([most, 1, 4]).broadcast([most, wanted, 4])
-    kinds = _padded(builder, rows(TensorValue(builder, numbers)).cast(f32), wanted - each)
-    values = _padded(builder, rows(TensorValue(builder, best)), wanted - each)
-    total = most * wanted
-    count = valid.cast(f32).reduce("sum", [0]).reshape([1])
-    results = (
-        shown.reshape([1, total, 4]), kinds.reshape([1, total]), values.reshape([1, total]), count
-    )  # fmt: skip
-    return [result.value for result in results]
-
-
-def _padded(builder: TfliteLegalizer, x: TensorValue, more: int) -> TensorValue:
-    """With columns of zeros."""
-    return x if not more else TensorValue(builder, builder.add(PadOp(x.value, [0, 0], [0, more])))
-
-
-def _regular(
-    builder: TfliteLegalizer,
-    boxes: TensorValue,
-    scores: TensorValue,
-    lowest: TensorValue,
-    least: float,
-    most: int,
-    per_class: int,
-) -> Results:
-    """By the scores of each class, of which the best are shown."""
-    builder.ignore("max_classes_per_detection")
-    classes = scores.dims[1]
-    by_class = scores.ge(least).where(scores, lowest).transpose([1, 0])
-    rule = _rule(builder, boxes, scores.dims[1].value or 1)
-    found = chosen(builder, by_class, Expr.const(per_class), rule)
-    count = classes * per_class
-    values = found.scores.transpose([1, 0]).reshape([count])
-    places = found.places.transpose([1, 0]).reshape([count])
-    kinds = TensorValue.iota(builder, count) // per_class
-    if (missing := most - (count.value or 0)) > 0:
-        ends = ([0], [missing], builder.scalar(-math.inf, f32))
-        values = TensorValue(builder, builder.add(PadOp(values.value, *ends)))
-    best, order = builder.insert(TopKOp(values.value, most, 0))
-    top = TensorValue(builder, best)
-    valid = top.gt(-math.inf)
-    index = TensorValue(builder, order).minimum((count - 1).value or 0)
-
-    def picked(source: TensorValue) -> TensorValue:
-        part = builder.add(GatherOp(source.value, index.value, 0, inside=True))
-        return TensorValue(builder, part)
-
-    zero = TensorValue.number(builder, 0, f32)
-    anchor = picked(places)
-    rows = TensorValue(builder, builder.add(GatherOp(boxes.value, anchor.value, 0, inside=True)))
-    shown = valid.reshape([most, 1]).where(rows, zero).reshape([1, most, 4])
-    kind = valid.where(picked(kinds).cast(f32), zero).reshape([1, most])
-    score = valid.where(top, zero).reshape([1, most])
-    number = valid.cast(f32).reduce("sum", [0]).reshape([1])
-    return [shown.value, kind.value, score.value, number.value]
+    return by_best_score(builder, boxes, scores, shown, each, wanted)

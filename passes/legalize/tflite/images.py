@@ -10,6 +10,7 @@ from lowerdeck.dialects.core.elementwise import DivOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, is_float, ui8
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.interpolation import interpolated_integers
 from lowerdeck.passes.legalize.tensor_value import TensorValue, as_index
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tf1.image import Axis
@@ -37,7 +38,7 @@ def legalize_bilinear(builder: TfliteLegalizer) -> Results:
     wide: SSAValue = builder.cast(x, i64)
     y = TensorValue(builder, wide)
     for axis, size in zip((1, 2), sizes, strict=True):
-        y = _interpolated(builder, y, axis, size, **rules)
+        y = interpolated_integers(y, axis, size, **rules)
     unit = 1 << 19
     moved = y.gt(0).where(y + unit, y - unit)
     rounded = builder.add(DivOp(moved.value, builder.scalar(2 * unit, i64)))
@@ -74,33 +75,3 @@ def _in_floats(
     terms = [image * row * column for image, row, column in corners]
     total = terms[0] + terms[1] + terms[2] + terms[3] + 0.5
     return builder.cast(total.value, element_type(x))
-
-
-def _interpolated(
-    builder: TfliteLegalizer,
-    x: TensorValue,
-    axis: int,
-    size: int,
-    *,
-    align_corners: bool,
-    half_pixel_centers: bool,
-) -> TensorValue:
-    """Sums of two neighbors along an axis, times 1024."""
-    own = dims_of(x.value)[axis].value
-    if own is None:
-        builder.refuse("an image of open size", "a number of pixels")
-    scale = ((own << 10) + size // 2) // size
-    if align_corners and size > 1:
-        scale = (((own - 1) << 10) + (size - 1) // 2) // (size - 1)
-    places = TensorValue.iota(builder, size) * scale
-    if half_pixel_centers:
-        places = places + (scale // 2 - 512)
-    # C rounds toward zero, which only differs below the first pixel.
-    low = (places // 1024).maximum(0)
-    high = ((places + 1023) // 1024).maximum(0).minimum(own - 1)
-    after = (places - low * 1024).column(4, axis)
-    parts = [
-        TensorValue(builder, builder.add(GatherOp(x.value, index.value, axis, inside=True)))
-        for index in (low.minimum(own - 1), high)
-    ]
-    return parts[0] * (after * -1 + 1024) + parts[1] * after

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lowerdeck.dialects.core.tensor import GatherOp, PadOp
+from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import f32, rank_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue, as_index, stack
+from lowerdeck.passes.legalize.common.interpolation import between_pixels
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.applied import applied
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
@@ -95,9 +96,6 @@ def legalize_transform_bilinear(builder: TfliteLegalizer) -> Results:
     result: 0 outside of it.
     """
     image, matrix = _given(builder, 0, 4), _given(builder, 1, 3)
-    batch, height, width, channels = image.dims
-    if batch != 1 or height.value is None or width.value is None:
-        builder.refuse(f"images of [{batch}, {height}, {width}]", "one of a known size")
     size = [int(builder.option(name)) for name in ("output_height", "output_width")]
     if min(size) < 1:
         builder.refuse(f"a result of {size}", "at least one pixel")
@@ -107,24 +105,4 @@ def legalize_transform_bilinear(builder: TfliteLegalizer) -> Results:
         column * a + row * b + (shift + (a * 0.5 + b * 0.5 - 0.5))
         for a, b, _, shift in _rows(builder, matrix)
     ]
-    inside = (at[0].ge(0) & at[0].le(width.value - 1)) & (at[1].ge(0) & at[1].le(height.value - 1))
-    places = [inside.where(place, 0.0) for place in at]
-    # One row and one column more, of zeros, so that all neighbors are there.
-    padded = builder.add(PadOp(image.value, [0] * 4, [0, 1, 1, 0]))
-    stride = width.value + 1
-    pixels = builder.reshape(padded, [(height + 1) * stride, channels])
-    left, top = (as_index(place.floor()) for place in places)
-    after = [place - place.floor() for place in places]
-
-    def pixel(down: int, right: int) -> TensorValue:
-        index = (top + down) * stride + left + right
-        return TensorValue(builder, builder.add(GatherOp(pixels, index.value, 0, inside=True)))
-
-    def between(down: int) -> TensorValue:
-        weight = after[0].reshape([*size, 1])
-        return pixel(down, 0) * (1 - weight) + pixel(down, 1) * weight
-
-    weight = after[1].reshape([*size, 1])
-    found = between(1) * weight + between(0) * (1 - weight)
-    shown = inside.reshape([*size, 1]).where(found, 0.0)
-    return [shown.reshape([1, *size, channels]).value]
+    return between_pixels(builder, image, at)

@@ -8,10 +8,12 @@ from typing import Any
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.types import element_type, f32, is_float, is_integer
+from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
+from lowerdeck.dialects.core.types import element_type, is_float, is_integer
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tflite.ops import TfliteOp, option_defaults
 from lowerdeck.dialects.tflite.quantization import Quantization
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.walk import Results, listed
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
@@ -224,23 +226,25 @@ class TfliteLegalizer(Legalizer):
 
     def activated(self, x: SSAValue) -> SSAValue:
         """The fused activation of floats, or of plain integers that have none."""
-        kind = self.activation()
-        if kind == "NONE":
-            return x
-        y = TensorValue(self, x)
-        match kind:
-            case "RELU":
-                return y.maximum(0).value
-            case "RELU6":
-                return y.maximum(0).minimum(6).value
-            case "RELU_N1_TO_1":
-                return y.maximum(-1).minimum(1).value
-            case "TANH" if y.element == f32:
-                from lowerdeck.dialects.core.elementwise import TanhOp
+        return self.by_name(TensorValue(self, x), self.activation()).value
 
-                return self.add(TanhOp(x))
+    def by_name(self, x: TensorValue, kind: str) -> TensorValue:
+        """An activation by its name in the schema; of plain integers the limits."""
+        match kind:
+            case "NONE":
+                return x
+            case "RELU":
+                return x.maximum(0)
+            case "RELU6":
+                return x.clip(0, 6)
+            case "RELU_N1_TO_1":
+                return x.clip(-1, 1)
+            case "TANH" if is_float(x.element):
+                return apply(TanhOp, x)
+            case "SIGMOID" if is_float(x.element):
+                return apply(SigmoidOp, x)
             case _:
-                self.refuse(f"the activation {kind} of {y.element}", "RELU, RELU6, RELU_N1_TO_1")
+                self.refuse(f"the activation {kind} of {x.element}", "RELU, RELU6, RELU_N1_TO_1")
 
 
 def _is_same(one: Quantization, other: Quantization) -> bool:

@@ -17,7 +17,6 @@ from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
     f32,
-    f64,
     i8,
     i16,
     i32,
@@ -29,7 +28,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.common.linear import convolution
-from lowerdeck.passes.legalize.common.requantize import round_away
+from lowerdeck.passes.legalize.common.quantization import rows_as_bytes
 from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.applied import applied
@@ -342,34 +341,6 @@ def _transposed(builder: TfliteLegalizer, x: SSAValue) -> SSAValue:
 # Hybrid operators
 
 
-def quantized_rows(
-    builder: TfliteLegalizer, x: SSAValue, axes: Sequence[int], asymmetric: bool
-) -> tuple[SSAValue, TensorValue, TensorValue]:
-    """
-    Floats as i8, with the scale (f32) and the zero point (i8) of the elements along `axes`, which
-    stay as ones.
-    """
-    value = TensorValue(builder, x)
-    if not asymmetric:
-        size = value.abs().reduce("max", axes, keep_dims=True)
-        is_zero = size.eq(0)
-        inverse = is_zero.where(size, 127.0 / is_zero.where(size + 1, size))
-        scale = is_zero.where(size + 1, size / 127.0)
-        integers = round_away(value * inverse).clip(-127, 127)
-        return integers.cast(i8).value, scale, size.cast(i8) * 0
-    low = value.reduce("min", axes, keep_dims=True).minimum(0).cast(f64)
-    high = value.reduce("max", axes, keep_dims=True).maximum(0).cast(f64)
-    is_zero = low.eq(high)
-    wide = is_zero.where(high - low + 1, (high - low) / 255.0)
-    from_low, from_high = -128.0 - low / wide, 127.0 - high / wide
-    is_low = (128.0 + (low / wide).abs()).lt(127.0 + (high / wide).abs())
-    zero = round_away(is_low.where(from_low, from_high).clip(-128, 127))
-    zero = is_zero.where(zero * 0, zero).cast(f32)
-    scale = wide.cast(f32)
-    integers = round_away(zero + value * (1.0 / scale)).clip(-128, 127)
-    return integers.cast(i8).value, scale, zero.cast(i8)
-
-
 def _hybrid_conv(
     builder: TfliteLegalizer,
     x: SSAValue,
@@ -382,7 +353,7 @@ def _hybrid_conv(
     q = builder.quantization(1)
     count = dims_of(weights)[0].value or 0
     asymmetric = q.is_per_channel or builder.op_type == "DEPTHWISE_CONV_2D" or groups > 1
-    integers, scale, zero = quantized_rows(builder, x, [1, 2, 3], asymmetric)
+    integers, scale, zero = rows_as_bytes(TensorValue(builder, x), [1, 2, 3], asymmetric)
     zeros = [zero.value, builder.scalar(0, weights)] if asymmetric else []
     sums = convolution(builder, integers, weights, None, window, groups, zeros, i32)
     scales = builder.tensor(
@@ -417,7 +388,9 @@ def hybrid_rows(
     asymmetric: bool,
 ) -> TensorValue:
     """Products of rows of floats, which are quantized, with columns of integers."""
-    integers, scale, zero = quantized_rows(builder, rows, [rank_of(rows) - 1], asymmetric)
+    integers, scale, zero = rows_as_bytes(
+        TensorValue(builder, rows), [rank_of(rows) - 1], asymmetric
+    )
     zeros = [zero.value, builder.scalar(0, columns)] if asymmetric else []
     sums = builder.add(MatmulOp(integers, columns, zeros, accumulator=i32))
     factor = scale * TensorValue(builder, np.array(scales if len(scales) > 1 else scales[0], "f4"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import SigmoidOp, SqrtOp, TanhOp
+from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i8, is_float, is_integer
 from lowerdeck.dialects.dims import Expr
@@ -17,25 +17,6 @@ from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.linear import hybrid_rows
 from lowerdeck.passes.legalize.tflite.ranges import channel_scales
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
-
-
-def activated(builder: TfliteLegalizer, x: TensorValue, kind: str) -> TensorValue:
-    """A function by its name in the schema."""
-    match kind:
-        case "NONE":
-            return x
-        case "TANH":
-            return TensorValue(builder, builder.add(TanhOp(x.value)))
-        case "RELU":
-            return x.maximum(0)
-        case "RELU6":
-            return x.clip(0, 6)
-        case "RELU_N1_TO_1":
-            return x.clip(-1, 1)
-        case "SIGMOID":
-            return TensorValue(builder, builder.add(SigmoidOp(x.value)))
-        case _:
-            builder.refuse(f"the activation {kind}", "TANH, RELU, RELU6 or none")
 
 
 @dataclass(frozen=True)
@@ -171,7 +152,7 @@ class _Cell:
                 total = self._peeped(builder, total, state, self.at.peephole + peephole)
             if has_norm:
                 total = self._normalized(builder, total, number)
-            return activated(builder, total, kind)
+            return builder.by_name(total, kind)
 
         forget = gate(1, cell)
         added = gate(2, None, self.kind)
@@ -179,7 +160,7 @@ class _Cell:
         cell = forget * cell + given * added
         if self.cell_clip > 0:
             cell = cell.clip(-self.cell_clip, self.cell_clip)
-        output = gate(3, cell) * activated(builder, cell, self.kind)
+        output = gate(3, cell) * builder.by_name(cell, self.kind)
         if projection is None:
             return output, cell
         output = projection.times(builder, output)
@@ -289,7 +270,7 @@ def _simple(
     def step(inner: TfliteLegalizer, index: Expr, states: State) -> tuple[State, State]:
         place = steps - 1 - index if backward else index
         now = TensorValue(inner, whole).pick(0, place) + recurrent.times(inner, states[0])
-        output = activated(inner, now, kind)
+        output = inner.by_name(now, kind)
         return (output,), (output,)
 
     last, (outputs,) = run_steps(builder, steps, [builder.input(first + 3)], step)
@@ -361,5 +342,5 @@ def legalize_svdf(builder: TfliteLegalizer) -> Results:
     total = weighted.reduce("sum", [2])
     if (bias := builder.optional(3)) is not None:
         total = total + TensorValue(builder, bias)
-    output = activated(builder, total, builder.activation())
+    output = builder.by_name(total, builder.activation())
     return [output.value, moved.reshape([batch, filters * memory]).value]
