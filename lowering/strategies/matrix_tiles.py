@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
+from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -30,9 +30,6 @@ from lowerdeck.lowering.strategies.facts import (
 from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, panels, row_labels
 from lowerdeck.lowering.targets.base import F32_BYTES, FEWEST_LANES, Target
 
-SHARED = "shared"
-"""The parameter of a schedule whose blocks threads may share: 1."""
-
 PACKINGS = (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES)
 """Those that tiles have."""
 
@@ -45,7 +42,6 @@ class MatrixTiles(Strategy):
 
     name = "matrix_tiles"
     anchors = (MatmulOp,)
-    parameters = (SHARED,)
     looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
@@ -65,9 +61,7 @@ class MatrixTiles(Strategy):
         is_packed = self._is_packed(kernel, op)
         cycles = _cycles(op, target, is_packed=is_packed)
         lanes = ((COLUMN, target.lanes),)
-        is_shared = setting.threads > 1 and _may_be_shared(kernel, op, target)
-        own = ((SHARED, 1),) if is_shared else ()
-        yield Candidate(cycles, Schedule(self.name, order=order, lanes=lanes, parameters=own))
+        yield Candidate(cycles, Schedule(self.name, order=order, lanes=lanes))
 
     @staticmethod
     def _is_packed(kernel: KernelOp, op: MatmulOp) -> bool:
@@ -88,21 +82,12 @@ class MatrixTiles(Strategy):
             for start, number, width in blocks_of(columns):
                 counts = {**sizes, row: count, COLUMN: number}
                 labels = [(label, counts[label]) for label in schedule.order]
-                with k.builder.labeled_nest(labels, parallel=schedule.get(SHARED) == 1) as at:
+                with k.builder.labeled_nest(labels, parallel=True) as at:
                     place = dict(zip(schedule.order, at, strict=True))
                     corner = (first + place[row] * MOST_ROWS, start + place[COLUMN] * MOST_ROWS)
                     outer = [place[label] for label in sizes]
                     block(k, op, (*outer, *corner), (height, width), schedule.vector(COLUMN))
         k.builder.release_tiles()
-
-
-def _may_be_shared(kernel: KernelOp, op: MatmulOp, target: Target) -> bool:
-    """
-    False for a right matrix that lies in the cache of the core that has just made it: another core
-    would wait longer for it than its part of the product takes.
-    """
-    size = _size(op.rhs) * numpy_dtype(element_type(op.rhs)).itemsize
-    return is_constant(kernel, op.rhs) or size > target.machine.l2_bytes
 
 
 def blocks_of(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:

@@ -119,6 +119,19 @@ def test_batches_and_open_sizes(tmp_path: Path) -> None:
     check(suite)
 
 
+def test_threads_share_products() -> None:
+    """Also of matrices that no core has in its cache before another one has made them."""
+    x, w = words(64, 256), words(256, 512, seed=1)
+
+    def body(x: Any, w: Any) -> MatmulOp:
+        return MatmulOp(x, w, packing=Packing.UNSIGNED_RIGHT)
+
+    module = module_of(typed_like(x, w), body)
+    context = LowerdeckContext(options=CompileOptions(target=TARGET, threads=2))
+    run_to_phase(context, module, "scheduled", after="optimized")
+    assert "lowerdeck_team_take" in emit_c(module, "shared", TARGET).files["shared.c"]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_epilogue(tmp_path: Path, threads: int) -> None:
     """What follows is computed from the sums, in bytes, also over an operand; by threads, too."""
