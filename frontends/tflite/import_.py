@@ -37,7 +37,7 @@ from lowerdeck.dialects.tflite.ops import op_class
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError, Table
-from lowerdeck.frontends.tflite.model import Model, Node, Subgraph, TensorInfo
+from lowerdeck.frontends.tflite.model import VELA, Model, Node, Subgraph, TensorInfo
 
 CONTROL_FLOW = frozenset(
     "WHILE IF CALL_ONCE CALL STABLEHLO_WHILE STABLEHLO_CASE STABLEHLO_COMPOSITE".split()
@@ -208,6 +208,10 @@ class _Importer:
             for node in each.nodes:
                 if node.builtin not in CONTROL_FLOW and op_class(node.builtin) is None:
                     self._report(node_name(each, node), node.op_type, "the operator is not known")
+                elif node.custom_code == VELA:
+                    step = "give the .tflite file that Vela was given"
+                    text = f"holds commands for a processor of neural networks; {step}"
+                    self._report(node_name(each, node), node.op_type, text)
 
     def _reached(self, graph: Subgraph) -> list[Subgraph]:
         found: dict[int, Subgraph] = {}

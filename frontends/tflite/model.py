@@ -100,6 +100,9 @@ _WITH_MAPS = frozenset(
 )
 """The custom operators whose options are a map."""
 
+VELA = "ethos-u"
+"""The custom operator that Vela, the compiler for Arm's Ethos-U, makes of the others."""
+
 _WITH_INTEGERS = {"Convolution2DTransposeBias": ("padding", "stride_w", "stride_h")}
 """The custom operators whose options begin with integers of 32 bits, and what these are."""
 

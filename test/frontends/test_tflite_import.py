@@ -99,6 +99,31 @@ def _adding(*, assigns: bool) -> bytes:
     return flatbuffer("Model", fields)
 
 
+def test_what_vela_made_is_told(tmp_path: Path) -> None:
+    """Its operators have tensors without data; all of them are named."""
+    path, tensor = tmp_path / "vela.tflite", {"type": "UINT8", "shape": [4]}
+    fields = {
+        "version": 3,
+        "operator_codes": [{"builtin_code": CUSTOM, "custom_code": "ethos-u"}],
+        "subgraphs": [
+            {
+                "tensors": [{**tensor, "name": name} for name in ("x", "scratch", "h", "y")],
+                "inputs": [0],
+                "outputs": [3],
+                "operators": [
+                    {"opcode_index": 0, "inputs": [k, 1], "outputs": [k + 2 - k // 2]}
+                    for k in (0, 2)
+                ],
+            }
+        ],
+        "buffers": [{}],
+    }
+    path.write_bytes(flatbuffer("Model", fields))
+    with pytest.raises(FrontendError, match="file that Vela was given") as told:
+        load_model(path)
+    assert str(told.value).count("ethos-u") == 2
+
+
 def test_a_loop_has_handles_of_variables(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(_adding(assigns=True))

@@ -19,6 +19,8 @@ def next_step(op_type: str) -> str:
         return "look words up before the model"
     if op_type.startswith(("RANDOM", "MULTINOMIAL")):
         return "make the random numbers an input"
+    if op_type == "ethos-u":
+        return "it is what Vela makes for an Ethos-U: give the file that Vela was given"
     return "compute it outside of the model"
 
 
