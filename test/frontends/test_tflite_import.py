@@ -102,7 +102,7 @@ def _adding(*, assigns: bool) -> bytes:
 def test_what_vela_made_is_told(tmp_path: Path) -> None:
     """Its operators have tensors without data; all of them are named."""
     path, tensor = tmp_path / "vela.tflite", {"type": "UINT8", "shape": [4]}
-    fields = {
+    fields: dict[str, Any] = {
         "version": 3,
         "operator_codes": [{"builtin_code": CUSTOM, "custom_code": "ethos-u"}],
         "subgraphs": [
