@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.reduce import PoolOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import (
     ConcatOp,
@@ -100,7 +101,7 @@ def network(x: SSAValue) -> list[SSAValue]:
 
 
 def narrow(x: SSAValue) -> list[SSAValue]:
-    """Products of halves and of bytes, and a function from bytes to bytes."""
+    """Products of halves and of bytes, a part of these, and a function from bytes to bytes."""
     half = e.CastOp(x, f16).result
     square = e.CastOp(MatmulOp(half, half).result, f32).result
     ones = ConstantOp.of(np.ones((9, 4), np.int8)).result
@@ -109,7 +110,12 @@ def narrow(x: SSAValue) -> list[SSAValue]:
     # No result is near an integer.
     scale = ConstantOp.of(np.asarray(103, np.float32)).result
     shares = e.MulOp(e.SigmoidOp(e.CastOp(small, f32).result).result, scale).result
-    return [square, sums, e.CastOp(shares, i8).result]
+    multiplier, exponent = (
+        ConstantOp.of(np.array(number, np.int32)).result for number in (1 << 30, -2)
+    )
+    limits: dict[str, int] = {"zero": 1, "low": -128, "high": 127}
+    eighths = RequantizeOp("double", sums, multiplier, exponent, to=i8, **limits)
+    return [square, sums, e.CastOp(shares, i8).result, eighths.result]
 
 
 def filters(x: SSAValue) -> list[SSAValue]:
