@@ -15,6 +15,7 @@ from lowerdeck.passes.legalize.caffe.elementwise import rectified
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.common import activation
+from lowerdeck.passes.legalize.common.blocks import shuffled_channels
 from lowerdeck.passes.legalize.common.interpolation import weighted_taps
 from lowerdeck.passes.legalize.common.movement import concat, enlarged
 from lowerdeck.passes.legalize.common.selection import nonzero
@@ -103,11 +104,8 @@ def legalize_reverse(builder: CaffeLegalizer) -> Results:
 @legalizes("ShuffleChannel")
 def legalize_shuffle_channel(builder: CaffeLegalizer) -> Results:
     """The first channels of all groups, then the second ones, and so on."""
-    n, channels, *rest = builder.shape
     group = builder.layer.shuffle_channel_param.group
-    parts = builder.reshape(builder.x, [n, group, channels // group, *rest])
-    order = [0, 2, 1, *range(3, rank_of(parts))]
-    return [builder.reshape(builder.transpose(parts, order), builder.shape)]
+    return [shuffled_channels(builder, builder.x, group)]
 
 
 @legalizes("ContinuationIndicator")

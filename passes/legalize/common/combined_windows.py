@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.movement import pad
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -84,3 +86,31 @@ def _unfolded(
         gathered = builder.add(GatherOp(y.value, places.value, axis, inside=True))
         y = reduced(TensorValue(builder, gathered), kind, [axis + 1])
     return y
+
+
+def windows_as_columns(
+    builder: Legalizer,
+    x: SSAValue,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: Sequence[int],
+) -> SSAValue:
+    """Windows of [N, C, H, W], with zeros around, as [N, C * their elements, their number]."""
+    pads = [Expr.const(0), Expr.const(0), *map(Expr.const, padding)]
+    wide = pad(builder, x, pads, pads, builder.scalar(0, x))
+    batch, channels, *space = dims_of(wide)
+    counts = [
+        (dim - d * (k - 1) - 1) // s + 1
+        for dim, d, k, s in zip(space, dilations, kernel, strides, strict=True)
+    ]
+    rows, columns = (
+        (TensorValue(builder, np.arange(k, dtype=np.int64) * d)).reshape([k, 1])
+        + TensorValue.iota(builder, count).reshape([1, count]) * s
+        for k, d, count, s in zip(kernel, dilations, counts, strides, strict=True)
+    )
+    place = rows.reshape([kernel[0], 1, counts[0], 1]) * TensorValue.dim(builder, space[1])
+    place = place + columns.reshape([1, kernel[1], 1, counts[1]])
+    flat = builder.reshape(wide, [batch, channels, product(space)])
+    found = builder.add(GatherOp(flat, place.reshape([product(place.dims)]).value, 2))
+    return builder.reshape(found, [batch, channels * kernel[0] * kernel[1], product(counts)])

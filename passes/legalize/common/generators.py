@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float, rank_of
@@ -66,3 +67,15 @@ def diagonals(builder: Legalizer, x: SSAValue) -> TensorValue:
         builder.refuse(f"a tensor of {rank} dimensions", "2 or more")
     rows, columns = (TensorValue.iota(builder, dim) for dim in dims_of(x)[-2:])
     return columns.column(2, 1) - rows.column(2, 0)
+
+
+def evenly_spaced(start: TensorValue, end: TensorValue, steps: int) -> TensorValue:
+    """So many numbers between two floats, the first half from the one, the others from the end."""
+    builder, wide = start.builder, start.element
+    start, end = start.reshape([1]), end.reshape([1])
+    number = TensorValue(builder, np.arange(steps)).cast(wide)
+    step = (end - start) / float(max(steps - 1, 1))
+    low = start + step * number
+    high = end - step * (number * -1 + float(steps - 1))
+    first = TensorValue(builder, np.arange(steps) < max(steps // 2, steps == 1))
+    return first.where(low, high)

@@ -29,7 +29,7 @@ from lowerdeck.passes.legalize.sizes import (
     limited,
     sizes_of,
 )
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
 
 
 def concat(builder: Legalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
@@ -367,15 +367,28 @@ def tile(builder: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
     return builder.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
 
 
+def _window_places(builder: Legalizer, dim: Expr, size: ExprLike, step: ExprLike) -> TensorValue:
+    """The i64 places of the elements of windows, [count, size]."""
+    count = (dim - size) // step + 1
+    starts = TensorValue.iota(builder, count).column(2, 0) * TensorValue.dim(builder, step)
+    return starts + TensorValue.iota(builder, size).column(2, 1)
+
+
+def windows_along(
+    builder: Legalizer, x: SSAValue, axis: int, size: ExprLike, step: ExprLike
+) -> SSAValue:
+    """The windows along an axis, which becomes two: their number and their size."""
+    return builder.add(
+        GatherOp(x, _window_places(builder, dims_of(x)[axis], size, step).value, axis)
+    )
+
+
 def frames(builder: Legalizer, x: SSAValue, axis: int, size: int, step: int) -> SSAValue:
     """Windows of a signal along its first axis, as rows, or along the last one, as columns."""
     last = rank_of(x) - 1
     if axis not in (0, -1, last):
         builder.refuse(f"the axis {axis}", "0 or -1")
-    dim = dims_of(x)[0 if axis == 0 else last]
-    count = (dim - size) // step + 1
-    starts = TensorValue.iota(builder, count).reshape([count, 1]) * step
-    places = starts + TensorValue.iota(builder, size).reshape([1, size])
+    places = _window_places(builder, dims_of(x)[0 if axis == 0 else last], size, step)
     if axis == 0:
         return builder.add(GatherOp(x, places.value, 0, inside=True))
     return builder.add(GatherOp(x, places.transpose([1, 0]).value, last, inside=True))
@@ -451,3 +464,25 @@ def bitcast(builder: Legalizer, x: SSAValue, element: Attribute) -> SSAValue:
     if len(widths) > 1 or not (has_bits(source) and has_bits(element)):
         builder.refuse(f"the bits of {source} as {element}", "two numbers of 32 or of 64 bits")
     return builder.add(BitcastOp(x, element))
+
+
+def strided_places(
+    builder: Legalizer, sizes: Sequence[Expr], strides: Sequence[Expr], offset: ExprLike
+) -> TensorValue:
+    """The i64 places, in memory, of elements at strides; it has a dimension for each of `sizes`."""
+    places = TensorValue.dim(builder, offset)
+    for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        number = index_vector(builder, size, len(sizes), axis)
+        places = places + number * TensorValue.dim(builder, stride)
+    return places.broadcast(sizes)
+
+
+def scattered_rows(
+    builder: Legalizer, x: SSAValue, source: SSAValue, axis: int, places: TensorValue
+) -> SSAValue:
+    """`x` whose rows at `places` along an axis are those of `source`."""
+    order = [axis, *(k for k in range(rank_of(x)) if k != axis)]
+    back = [order.index(k) for k in range(rank_of(x))]
+    index = places.reshape([places.dims[0], 1])
+    moved, rows = builder.transpose(x, order), builder.transpose(source, order)
+    return builder.transpose(builder.add(ScatterNdOp(moved, index.value, rows)), back)

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import broadcast, dims_of, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, exprs
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.common.blocks import depth_to_space, space_to_depth
 from lowerdeck.passes.legalize.common.movement import (
     concat,
     pad,
@@ -208,27 +209,18 @@ def legalize_depth_to_space(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     mode = "DCR"
     if op.since_version >= 11:
         mode = builder.attrs.string("mode", among=("DCR", "CRD"))
-    n, c, h, w = _image(builder, x)
-    depth = c // (block * block)
-    if mode == "DCR":
-        apart = builder.reshape(x, [n, block, block, depth, h, w])
-        apart = builder.transpose(apart, [0, 3, 4, 1, 5, 2])
-    else:
-        apart = builder.reshape(x, [n, depth, block, block, h, w])
-        apart = builder.transpose(apart, [0, 1, 4, 2, 5, 3])
-    return [builder.reshape(apart, [n, depth, h * block, w * block])]
+    _image(builder, x)
+    return [depth_to_space(builder, x, block, blocks_first=mode == "DCR")]
 
 
 @legalizes("SpaceToDepth")
 def legalize_space_to_depth(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     x, block = builder.operand("input"), _block_size(builder)
-    n, c, h, w = _image(builder, x)
+    _image(builder, x)
     mode = "DCR"
     if op.since_version >= 28:
         mode = builder.attrs.string("mode", among=("DCR", "CRD"))
-    apart = builder.reshape(x, [n, c, h // block, block, w // block, block])
-    apart = builder.transpose(apart, [0, 3, 5, 1, 2, 4] if mode == "DCR" else [0, 1, 3, 5, 2, 4])
-    return [builder.reshape(apart, [n, c * (block * block), h // block, w // block])]
+    return [space_to_depth(builder, x, block, blocks_first=mode == "DCR")]
 
 
 def _block_size(builder: OnnxLegalizer) -> int:

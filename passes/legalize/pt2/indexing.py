@@ -26,11 +26,11 @@ from lowerdeck.dialects.core.types import (
     ui8,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.movement import scattered_rows
 from lowerdeck.passes.legalize.common.promotion import promoted_elements
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.onnx.applied import applied
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
-from lowerdeck.passes.legalize.pt2.movement import scattered_rows
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import PowOp
-from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
+from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
@@ -18,24 +17,41 @@ from lowerdeck.dialects.core.types import (
     is_float,
     rank_of,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.pt2.strides import overlaps
-from lowerdeck.passes.legalize.common.generators import diagonals, range_of
+from lowerdeck.passes.legalize.common.blocks import (
+    depth_to_space,
+    shuffled_channels,
+    space_to_depth,
+)
+from lowerdeck.passes.legalize.common.combined_windows import windows_as_columns
+from lowerdeck.passes.legalize.common.diagonals import (
+    diagonal,
+    embedded,
+    on_block_diagonal,
+    with_diagonal,
+)
+from lowerdeck.passes.legalize.common.functions import PAIRS
+from lowerdeck.passes.legalize.common.generators import diagonals, evenly_spaced, range_of
 from lowerdeck.passes.legalize.common.movement import (
     bitcast,
     concat,
+    enlarged,
     pad,
     positive_part,
     rolled,
+    scattered_rows,
     sliced,
+    strided_places,
     tile,
+    windows_along,
 )
 from lowerdeck.passes.legalize.common.promotion import promoted
 from lowerdeck.passes.legalize.onnx.applied import applied as applied_onnx
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, is_nonnegative
-from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 # Shapes
 
@@ -205,17 +221,6 @@ def legalize_select(builder: Pt2Legalizer) -> Results:
     return builder.squeeze(builder.slice_axis(x, axis, place, 1), [axis])
 
 
-def scattered_rows(
-    builder: Pt2Legalizer, x: SSAValue, source: SSAValue, axis: int, places: TensorValue
-) -> SSAValue:
-    """`x` whose rows at `places` along an axis are those of `source`."""
-    order = [axis, *(k for k in range(rank_of(x)) if k != axis)]
-    back = [order.index(k) for k in range(rank_of(x))]
-    index = places.reshape([places.dims[0], 1])
-    moved, rows = builder.transpose(x, order), builder.transpose(source, order)
-    return builder.transpose(builder.add(ScatterNdOp(moved, index.value, rows)), back)
-
-
 @legalizes("slice_scatter", "select_scatter")
 def legalize_put(builder: Pt2Legalizer) -> Results:
     """A tensor in which a slice, or one position, is another one."""
@@ -276,12 +281,9 @@ def _split_at(builder: Pt2Legalizer, x: SSAValue, axis: int) -> Results:
 def legalize_flip(builder: Pt2Legalizer) -> Results:
     """The elements along dimensions in reverse."""
     x = builder.input()
-    dims, starts, steps = dims_of(x), [Expr.const(0)] * rank_of(x), [Expr.const(1)] * rank_of(x)
     fixed = {"fliplr": [1], "flipud": [0]}.get(builder.name)
-    given = builder.ints_of("dims") if fixed is None and dims else []
-    for axis in fixed or builder.axes(given, len(dims)):
-        starts[axis], steps[axis] = dims[axis] - 1, Expr.const(-1)
-    return builder.slice(x, starts, dims, steps)
+    given = builder.ints_of("dims") if fixed is None and rank_of(x) else []
+    return builder.flip(x, fixed or builder.axes(given, rank_of(x)))
 
 
 @legalizes("roll")
@@ -354,16 +356,12 @@ def legalize_repeat(builder: Pt2Legalizer) -> Results:
 @legalizes("repeat_interleave.self_int")
 def legalize_repeat_interleave(builder: Pt2Legalizer) -> Results:
     """Each element several times."""
-    x, count = builder.input(), builder.expr("repeats")
+    x, axis = builder.value(), 0
     if builder.get("dim") is None:
-        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
+        x = x.reshape([product(x.dims)])
     else:
         axis = builder.dim()
-    dims = list(dims_of(x))
-    wide = builder.unsqueeze(x, [axis + 1])
-    wide = builder.broadcast(wide, [*dims[: axis + 1], count, *dims[axis + 1 :]])
-    dims[axis] = dims[axis] * count
-    return builder.reshape(wide, dims)
+    return enlarged(x, axis, [builder.expr("repeats")])
 
 
 @legalizes("meshgrid", "broadcast_tensors", "cartesian_prod")
@@ -472,39 +470,13 @@ def legalize_diagonal(builder: Pt2Legalizer) -> Results:
     return found
 
 
-def _diagonal_places(
-    builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int
-) -> tuple[list[int], Expr, TensorValue]:
-    """The order with the two dimensions first, how many places, and where [count, 2]."""
-    dims = dims_of(x)
-    rows, columns = dims[first] - max(-offset, 0), dims[second] - max(offset, 0)
-    count = builder.symbols.largest(builder.symbols.smallest(rows, columns), 0)
-    number = TensorValue.iota(builder, count)
-    order = [first, second, *(k for k in range(len(dims)) if k not in (first, second))]
-    return order, count, stack([number + max(-offset, 0), number + max(offset, 0)], 1)
-
-
-def diagonal(builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int) -> SSAValue:
-    """The elements of a diagonal, as the last dimension."""
-    order, _, places = _diagonal_places(builder, x, offset, first, second)
-    found = builder.add(GatherNdOp(builder.transpose(x, order), places.value))
-    rank = rank_of(found)
-    return builder.transpose(found, [*range(1, rank), 0])
-
-
 @legalizes("diagonal_scatter")
 def legalize_diagonal_scatter(builder: Pt2Legalizer) -> Results:
     """A tensor with another diagonal."""
     x = builder.input()
     source = builder.cast(builder.input("src"), x)
     first, second = (builder.axis(builder.integer(n), rank_of(x)) for n in ("dim1", "dim2"))
-    order, count, places = _diagonal_places(builder, x, builder.integer("offset"), first, second)
-    moved = builder.transpose(x, order)
-    source = builder.broadcast(source, [*dims_of(moved)[2:], count])
-    rank = rank_of(source)
-    rows = builder.transpose(source, [rank - 1, *range(rank - 1)])
-    result = builder.add(ScatterNdOp(moved, places.value, rows))
-    return builder.transpose(result, [order.index(k) for k in range(rank_of(x))])
+    return with_diagonal(builder, x, source, builder.integer("offset"), first, second)
 
 
 @legalizes("diag_embed")
@@ -516,53 +488,21 @@ def legalize_diag_embed(builder: Pt2Legalizer) -> Results:
     return embedded(builder, x, builder.integer("offset"), first, second)
 
 
-def embedded(builder: Pt2Legalizer, x: SSAValue, offset: int, first: int, second: int) -> SSAValue:
-    """Zeros with a diagonal in two new dimensions."""
-    rank = rank_of(x) + 1
-    size = dims_of(x)[-1] + abs(offset)
-    wide = pad(
-        builder,
-        x,
-        [*[Expr.const(0)] * (rank - 2), Expr.const(max(offset, 0))],
-        [*[Expr.const(0)] * (rank - 2), Expr.const(max(-offset, 0))],
-        builder.scalar(0, x),
-    )
-    rows, columns = (index_vector(builder, size, 2, k) for k in range(2))
-    on = (columns - rows).eq(offset)
-    spread = builder.unsqueeze(wide, [rank - 2])
-    full = builder.select(on.value, spread, builder.scalar(0, x))
-    rest = iter(range(rank - 2))
-    order = [
-        rank - 2 if k == first else rank - 1 if k == second else next(rest) for k in range(rank)
-    ]
-    return builder.transpose(full, order)
-
-
 # Blocks of images
 
 
-@legalizes("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
-def legalize_shuffle(builder: Pt2Legalizer) -> Results:
-    """Channels as places, places as channels, or channels of groups in turn."""
-    x = builder.input()
-    *batch, c, h, w = dims_of(x)
-    n = len(batch)
-    if builder.name == "channel_shuffle":
-        groups = builder.integer("groups")
-        lead, channels, *space = dims_of(x)
-        wide = builder.reshape(x, [lead, groups, channels // groups, *space])
-        order = [0, 2, 1, *range(3, 3 + len(space))]
-        return builder.reshape(builder.transpose(wide, order), dims_of(x))
-    lead_axes = list(range(n))
+@legalizes("channel_shuffle")
+def legalize_channel_shuffle(builder: Pt2Legalizer) -> Results:
+    """Channels of groups in turn."""
+    return shuffled_channels(builder, builder.input(), builder.integer("groups"))
+
+
+@legalizes("pixel_shuffle", "pixel_unshuffle")
+def legalize_pixel_shuffle(builder: Pt2Legalizer) -> Results:
+    """Channels as places, or places as channels."""
     if builder.name == "pixel_shuffle":
-        r = builder.integer("upscale_factor")
-        wide = builder.reshape(x, [*batch, c // (r * r), r, r, h, w])
-        wide = builder.transpose(wide, [*lead_axes, n, n + 3, n + 1, n + 4, n + 2])
-        return builder.reshape(wide, [*batch, c // (r * r), h * r, w * r])
-    r = builder.integer("downscale_factor")
-    wide = builder.reshape(x, [*batch, c, h // r, r, w // r, r])
-    wide = builder.transpose(wide, [*lead_axes, n, n + 2, n + 4, n + 1, n + 3])
-    return builder.reshape(wide, [*batch, c * r * r, h // r, w // r])
+        return depth_to_space(builder, builder.input(), builder.integer("upscale_factor"))
+    return space_to_depth(builder, builder.input(), builder.integer("downscale_factor"))
 
 
 @legalizes("unfold")
@@ -570,14 +510,8 @@ def legalize_unfold(builder: Pt2Legalizer) -> Results:
     """Windows along a dimension, as the last dimension."""
     x = builder.input()
     axis = builder.axis(builder.integer("dimension"), max(rank_of(x), 1))
-    size, step = builder.integer("size"), builder.integer("step")
-    dim = dims_of(x)[axis]
-    count = (dim - size) // step + 1
-    starts = TensorValue.iota(builder, count).reshape([count, 1]) * step
-    places = starts + TensorValue(builder, np.arange(size, dtype=np.int64)).reshape([1, size])
-    found = builder.add(GatherOp(x, places.value, axis))
-    rank = rank_of(found)
-    order = [k for k in range(rank) if k != axis + 1]
+    found = windows_along(builder, x, axis, builder.expr("size"), builder.expr("step"))
+    order = [k for k in range(rank_of(found)) if k != axis + 1]
     return builder.transpose(found, [*order, axis + 1])
 
 
@@ -640,20 +574,13 @@ def legalize_eye(builder: Pt2Legalizer) -> Results:
 
 @legalizes("linspace", "logspace")
 def legalize_linspace(builder: Pt2Legalizer) -> Results:
-    """Evenly spaced numbers between two, from both ends, or powers with such exponents."""
+    """Evenly spaced numbers between two, or powers with such exponents."""
     element, steps = builder.element(), builder.integer("steps")
     is_whole = not is_float(element) or builder.name == "logspace"
     wide = f64 if is_whole else element
-    start, end = (builder.operand(n, wide).reshape([1]) for n in ("start", "end"))
-    number = TensorValue(builder, np.arange(steps)).cast(wide)
-    step = (end - start) / float(max(steps - 1, 1))
-    low = start + step * number
-    high = end - step * (number * -1 + float(steps - 1))
-    first = TensorValue(builder, np.arange(steps) < max(steps // 2, steps == 1))
-    found = first.where(low, high)
+    found = evenly_spaced(*(builder.operand(n, wide) for n in ("start", "end")), steps)
     if builder.name == "logspace":
-        base = builder.known(float(builder.number("base")), wide)
-        found = TensorValue(builder, builder.add(PowOp(base.value, found.value)))
+        found = PAIRS["pow"](builder.known(float(builder.number("base")), wide), found)
     return found.cast(element)
 
 
@@ -667,7 +594,7 @@ def legalize_indices(builder: Pt2Legalizer) -> Results:
 
 
 @legalizes("as_strided")
-def legalize_as_strided(builder: Pt2Legalizer) -> Results:
+def legalize_asstrided_places(builder: Pt2Legalizer) -> Results:
     """The elements at strides of a tensor that lies in order."""
     x = builder.input()
     dims, sizes = dims_of(x), builder.exprs_of("size")
@@ -683,18 +610,7 @@ def legalize_as_strided(builder: Pt2Legalizer) -> Results:
     if offset == 0 and in_order and product(dims) == product(sizes):
         return builder.reshape(x, sizes)
     flat = builder.reshape(x, [product(dims)])
-    return builder.add(GatherOp(flat, _strided(builder, sizes, strides, offset).value, 0))
-
-
-def _strided(
-    builder: Pt2Legalizer, sizes: Sequence[Expr], strides: Sequence[Expr], offset: ExprLike
-) -> TensorValue:
-    """Where the elements at strides lie."""
-    places = TensorValue.dim(builder, offset)
-    for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        number = index_vector(builder, size, len(sizes), axis)
-        places = places + number * TensorValue.dim(builder, stride)
-    return places.broadcast(sizes)
+    return builder.add(GatherOp(flat, strided_places(builder, sizes, strides, offset).value, 0))
 
 
 @legalizes("as_strided_scatter")
@@ -707,7 +623,7 @@ def legalize_as_strided_scatter(builder: Pt2Legalizer) -> Results:
         builder.refuse("strides that show elements twice", "each element once")
     offset = builder.expr("storage_offset") if builder.get("storage_offset") is not None else 0
     count = [product(sizes)]
-    places = _strided(builder, sizes, strides, offset).reshape(count).value
+    places = strided_places(builder, sizes, strides, offset).reshape(count).value
     values = builder.reshape(builder.broadcast(builder.cast(source, x), sizes), count)
     flat = builder.reshape(x, [product(dims_of(x))])
     found = builder.add(ScatterElementsOp(flat, places, values, 0))
@@ -718,19 +634,9 @@ def legalize_as_strided_scatter(builder: Pt2Legalizer) -> Results:
 def legalize_block_diag(builder: Pt2Legalizer) -> Results:
     """Matrices along the diagonal, zeros elsewhere."""
     values = [builder.cast(value, builder.element()) for value in builder.inputs("tensors")]
-    values = [
-        builder.reshape(v, [Expr.const(1)] * (2 - rank_of(v)) + list(dims_of(v))) for v in values
-    ]
-    total = sum((dims_of(value)[1] for value in values), Expr.const(0))
-    rows: list[SSAValue] = []
-    before = Expr.const(0)
-    for value in values:
-        width = dims_of(value)[1]
-        zero = builder.scalar(0, value)
-        left, right = [Expr.const(0), before], [Expr.const(0), total - before - width]
-        rows.append(pad(builder, value, left, right, zero))
-        before = before + width
-    return concat(builder, rows, 0)
+    return on_block_diagonal(
+        builder, [builder.unsqueeze(v, list(range(2 - rank_of(v)))) for v in values]
+    )
 
 
 @legalizes("im2col", "col2im")
@@ -751,24 +657,7 @@ def legalize_columns(builder: Pt2Legalizer) -> Results:
         }
         return back(*applied_onnx(builder, "Col2Im", x, *given, **lists))
     x, back = builder.batched(builder.input(), 4)
-    pads = [Expr.const(0), Expr.const(0), *map(Expr.const, padding)]
-    wide = pad(builder, x, pads, pads, builder.scalar(0, x))
-    batch, channels, *space = dims_of(wide)
-    counts = [
-        (dim - d * (k - 1) - 1) // s + 1
-        for dim, d, k, s in zip(space, dilation, kernel, stride, strict=True)
-    ]
-    rows, columns = (
-        (TensorValue(builder, np.arange(k, dtype=np.int64) * d)).reshape([k, 1])
-        + TensorValue.iota(builder, count).reshape([1, count]) * s
-        for k, d, count, s in zip(kernel, dilation, counts, stride, strict=True)
-    )
-    place = rows.reshape([kernel[0], 1, counts[0], 1]) * TensorValue.dim(builder, space[1])
-    place = place + columns.reshape([1, kernel[1], 1, counts[1]])
-    flat = builder.reshape(wide, [batch, channels, product(space)])
-    found = builder.add(GatherOp(flat, place.reshape([product(place.dims)]).value, 2))
-    shape = [batch, channels * kernel[0] * kernel[1], product(counts)]
-    return back(builder.reshape(found, shape))
+    return back(windows_as_columns(builder, x, kernel, stride, dilation, padding))
 
 
 @legalizes("view.dtype")
