@@ -578,7 +578,8 @@ def legalize_linspace(builder: Pt2Legalizer) -> Results:
     element, steps = builder.element(), builder.integer("steps")
     is_whole = not is_float(element) or builder.name == "logspace"
     wide = f64 if is_whole else element
-    found = evenly_spaced(*(builder.operand(n, wide) for n in ("start", "end")), steps)
+    start, end = (builder.operand(n, wide) for n in ("start", "end"))
+    found = evenly_spaced(start, end, steps)
     if builder.name == "logspace":
         found = PAIRS["pow"](builder.known(float(builder.number("base")), wide), found)
     return found.cast(element)
