@@ -71,7 +71,15 @@ func.func @main(%x: tensor<1x3x9x7xi8> {{core.name = "x"}})
   %twenty = core.constant dense<20> : tensor<i32>
   %mean = core.div %sums, %twenty : (tensor<1x12x1x1xi32>, tensor<i32>) -> tensor<1x12x1x1xi32>
   %bytes = core.cast %mean to i8 : (tensor<1x12x1x1xi32>) -> tensor<1x12x1x1xi8>
-  %y = core.reshape %bytes [1, 12] : (tensor<1x12x1x1xi8>) -> tensor<1x12xi8>
+  %row = core.reshape %bytes [1, 12] : (tensor<1x12x1x1xi8>) -> tensor<1x12xi8>
+  {_constant("f", "i8", 12, 12)}
+  {_constant("d", "i32", 12, low=-3000, high=3000)}
+  %products = core.matmul %row, %f, %minus, %zero in i32 : (tensor<1x12xi8>, tensor<12x12xi8>,
+    tensor<i8>, tensor<i8>) -> tensor<1x12xi32>
+  %fourth = core.add %products, %d : (tensor<1x12xi32>, tensor<12xi32>) -> tensor<1x12xi32>
+  %factor = core.constant dense<0.0041152267716825> : tensor<f64>
+  %y = core.requantize real %fourth, %factor zero -3 low -128 high 127 to i8
+    : (tensor<1x12xi32>, tensor<f64>) -> tensor<1x12xi8>
   func.return %y : tensor<1x12xi8>
 }}
 """
@@ -111,11 +119,24 @@ def test_a_net_of_bytes(target: str, tmp_path: Path) -> None:
     expected = np.asarray(run_module(module, {"x": x})["y"]).ravel().tolist()
     assert len({*expected}) > 3
     assert printed == f"0: {' '.join(map(str, expected))}"
+    assert not re.search(
+        r"__aeabi_(?:[df]|\w+2[df])|floor|round", _called(target, tmp_path / "net.c")
+    )
 
 
 def _require_emulator() -> None:
     if not all(map(shutil.which, (COMPILER, EMULATOR))):
         pytest.skip(f"needs {COMPILER} and {EMULATOR}")
+
+
+def _called(target: str, source: Path) -> str:
+    """The functions that C compiled for size calls: those of the compiler for floats, too."""
+    command = [COMPILER, f"-mcpu={target}", "-mthumb", "-std=c99", "-Os", "-c", source.name]
+    subprocess.run(command, cwd=source.parent, check=True)
+    names = ["arm-none-eabi-nm", "-u", source.with_suffix(".o").name]
+    return subprocess.run(
+        names, cwd=source.parent, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _run_on_board(target: str, folder: Path) -> str:
