@@ -8,10 +8,17 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.reduce import ArgReduceOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, ScatterElementsOp, ScatterNdOp, TopKOp
-from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.core.tensor import (
+    GatherElementsOp,
+    GatherOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+    TopKOp,
+)
+from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -99,7 +106,114 @@ def rows_by_segment(
         total = TensorValue(builder, builder.add(ScatterNdOp(start, column, rows, kind.lower())))
     if kind == "SUM":
         return total.value
-    ones = builder.broadcast(builder.scalar(1, rows), dims_of(rows))
-    number = TensorValue(builder, builder.add(ScatterNdOp(zeros, column, ones, "add")))
+    ones = builder.broadcast(builder.scalar(1, i64), target.dims)
+    number = TensorValue(builder, counted(builder, target.value, ones, count)).cast(total.element)
+    number = number.column(len(dims), 0)
     found = total / number.maximum(1) if kind == "MEAN" else number.gt(0).where(total, 0)
     return found.value
+
+
+def number_below(borders: TensorValue, x: TensorValue, right: bool) -> TensorValue:
+    """
+    For each element of x [..., n] the number, i64, of sorted borders, a vector or [..., m], that
+    are below it or, at the `right`, not above.
+    """
+    row, wide = borders, x.reshape([*x.dims, 1])
+    if len(borders.dims) > 1:
+        row = borders.reshape([*borders.dims[:-1], 1, borders.dims[-1]])
+    below = ~wide.lt(row) if right else ~wide.le(row)
+    return below.cast(i64).reduce("sum", [len(x.dims)])
+
+
+def first_extremum(builder: Legalizer, x: SSAValue, kind: str, axis: int, keep: bool) -> SSAValue:
+    """Where the first extremum is, or the first NaN: it comes before all other numbers."""
+    found = builder.add(ArgReduceOp(kind, x, axis, keep))
+    if not is_float(element_type(x)):
+        return found
+    has_nan, first = first_nan(builder, x, axis, keep)
+    return builder.select(has_nan, first, found)
+
+
+def first_nan(builder: Legalizer, x: SSAValue, axis: int, keep: bool) -> tuple[SSAValue, SSAValue]:
+    """Whether there is a NaN along an axis, and where the first one is."""
+    value = TensorValue(builder, x)
+    is_nan = value.ne(value)
+    has_nan = is_nan.reduce("max", [axis], keep)
+    place = builder.add(ArgReduceOp("max", is_nan.cast(i32).value, axis, keep))
+    return has_nan.value, place
+
+
+def _at(values: TensorValue, index: TensorValue) -> TensorValue:
+    """The elements at places along the last dimension, one in each row."""
+    builder, last = values.builder, len(values.dims) - 1
+    wide = index.broadcast([*values.dims[:last], 1])
+    return TensorValue(builder, builder.add(GatherElementsOp(values.value, wide.value, last)))
+
+
+def middle_number(rows: TensorValue) -> list[TensorValue]:
+    """
+    The lower one of those in the middle of the order along the last dimension, which stays as one,
+    that are numbers, and where it is.
+    """
+    last = len(rows.dims) - 1
+    found = ordered(rows.builder, rows.value, last, False)
+    values, places = (TensorValue(rows.builder, part) for part in found)
+    count = values.eq(values).cast(i64).reduce("sum", [last], keep_dims=True)
+    middle = (count - 1).maximum(0) // 2
+    return [_at(part, middle) for part in (values, places)]
+
+
+def quantiles(
+    rows: TensorValue, parts: Sequence[float], mode: str, *, skips: bool
+) -> list[TensorValue]:
+    """
+    What lies at parts of the order along the last dimension, which stays as one: between two
+    neighbors (linear), the nearest, the lower or higher one, or the midpoint. What has a NaN has
+    no other quantile, unless it `skips` them.
+    """
+    builder, last = rows.builder, len(rows.dims) - 1
+    values = TensorValue(builder, ordered(builder, rows.value, last, False)[0])
+    count = TensorValue.dim(builder, values.dims[last]).reshape([1] * (last + 1))
+    if skips:
+        count = values.eq(values).cast(i64).reduce("sum", [last], keep_dims=True)
+    has_nan = values.ne(values).reduce("max", [last], keep_dims=True)
+    results: list[TensorValue] = []
+    for part in parts:
+        place = ((count - 1).cast(values.element) * part).maximum(0)
+        place = {"lower": place.floor, "higher": place.ceil, "nearest": place.round}.get(
+            mode, lambda place=place: place
+        )()
+        low = place.floor()
+        a, b = (_at(values, index.cast(i64)) for index in (low, place.ceil()))
+        weight = place - low
+        if mode == "midpoint":
+            weight = weight.gt(0).cast(values.element) * 0.5
+        found = weight.lt(0.5).where(a + weight * (b - a), b - (b - a) * (1 - weight))
+        results.append(found if skips else has_nan.where(found * math.nan, found))
+    return results
+
+
+def running_extremum(builder: Legalizer, x: TensorValue, axis: int, *, is_max: bool) -> Found:
+    """The extremum so far along an axis, and where the last one is; NaN is more than all."""
+    rank = len(x.dims)
+    order = [axis, *(k for k in range(rank) if k != axis)]
+    rows = x.transpose(order).value
+    length, rest = dims_of(rows)[0], dims_of(rows)[1:]
+
+    def step(inner: CoreBuilder, number: Expr, state: State) -> tuple[State, State]:
+        index = inner.dims([number], [])
+        row = TensorValue(inner, inner.add(GatherOp(rows, index, 0, inside=True)))
+        best, where = state
+        better = row.ge(best) if is_max else row.le(best)
+        if is_float(row.element):
+            better = (better & best.eq(best)) | row.ne(row)
+        better = better | TensorValue(inner, index).eq(0)
+        best = better.where(row, best)
+        where = better.where(TensorValue(inner, inner.broadcast(index, rest)), where)
+        return (best, where), (best, where)
+
+    first = builder.broadcast(builder.scalar(0, rows), rest)
+    nowhere = builder.broadcast(builder.scalar(0, i64), rest)
+    _, results = run_steps(builder, length, [first, nowhere], step)
+    back = [order.index(k) for k in range(rank)]
+    return [builder.transpose(value, back) for value in results]

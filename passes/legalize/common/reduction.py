@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import DivOp, SqrtOp
+from lowerdeck.dialects.core.elementwise import AbsOp, AddOp, DivOp, ExpOp, LogOp, SqrtOp, SubOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, NonzeroOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i64
 from lowerdeck.dialects.dims import product
@@ -114,3 +114,27 @@ class DynamicAxes(ReducedAxes):
         )
         number = self.builder.cast(self.builder.dims([count], []), wide)
         return self.builder.cast(self.builder.add(DivOp(total, number)), element)
+
+
+def log_sum_exp(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
+    """m + log(sum(exp(x - m))), where m is the maximum, or 0 if that is infinite."""
+    builder = axes.builder
+    top = axes.reduce("max", x, True)
+    is_finite = builder.compare("lt", builder.add(AbsOp(top)), builder.scalar(math.inf, x))
+    top = builder.select(is_finite, top, builder.scalar(0, x))
+    total = axes.reduce("sum", builder.add(ExpOp(builder.add(SubOp(x, top)))), keep)
+    top = top if keep else axes.drop(top)
+    return builder.add(AddOp(builder.add(LogOp(total)), top))
+
+
+def variance(
+    x: TensorValue, axes: Sequence[int], keep: bool, correction: float
+) -> tuple[TensorValue, TensorValue]:
+    """The sum of squares of what differs from the mean, by the count less a number; the mean."""
+    builder = x.builder
+    center = mean(builder, x.value, axes, True)
+    rest = x - TensorValue(builder, center)
+    total = (rest * rest).reduce("sum", axes, keep)
+    count = TensorValue.dim(builder, product(x.dims[axis] for axis in axes)).cast(x.element)
+    center = center if keep else builder.squeeze(center, axes)
+    return total / (count - correction).maximum(0.0), TensorValue(builder, center)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import (
     AbsOp,
     AddOp,
-    ExpOp,
     LogOp,
     MulOp,
     SqrtOp,
-    SubOp,
 )
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp
 from lowerdeck.dialects.core.types import (
@@ -25,7 +22,13 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.common.reduction import DynamicAxes, ReducedAxes, Reduction, combined
+from lowerdeck.passes.legalize.common.reduction import (
+    DynamicAxes,
+    ReducedAxes,
+    Reduction,
+    combined,
+    log_sum_exp,
+)
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
@@ -46,22 +49,11 @@ def _log_sum(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
     return axes.builder.add(LogOp(axes.reduce("sum", x, keep)))
 
 
-def _log_sum_exp(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
-    """m + log(sum(exp(x - m))), where m is the maximum, or 0 if that is infinite."""
-    builder = axes.builder
-    top = axes.reduce("max", x, True)
-    is_finite = builder.compare("lt", builder.add(AbsOp(top)), builder.scalar(np.inf, x))
-    top = builder.select(is_finite, top, builder.scalar(0, x))
-    total = axes.reduce("sum", builder.add(ExpOp(builder.add(SubOp(x, top)))), keep)
-    top = top if keep else axes.drop(top)
-    return builder.add(AddOp(builder.add(LogOp(total)), top))
-
-
 _REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceL1": _l1,
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceLogSumExp": log_sum_exp,
     "ReduceMax": combined("max"),
     "ReduceMean": lambda axes, x, keep: axes.mean(x, keep),
     "ReduceMin": combined("min"),

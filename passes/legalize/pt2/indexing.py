@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import CumulativeOp
@@ -11,7 +10,6 @@ from lowerdeck.dialects.core.tensor import (
     GatherNdOp,
     GatherOp,
     ScatterElementsOp,
-    ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import (
     broadcast,
@@ -20,26 +18,22 @@ from lowerdeck.dialects.core.types import (
     f32,
     i1,
     i64,
-    is_float,
-    numpy_dtype,
     rank_of,
     ui8,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.index_tensors import IndexTensors, wrapped
 from lowerdeck.passes.legalize.common.movement import scattered_rows
+from lowerdeck.passes.legalize.common.order import number_below, rows_by_segment
+from lowerdeck.passes.legalize.common.pooling import unpooled
 from lowerdeck.passes.legalize.common.promotion import promoted_elements
+from lowerdeck.passes.legalize.common.scatters import scattered
 from lowerdeck.passes.legalize.common.selection import nonzero
 from lowerdeck.passes.legalize.onnx.applied import applied
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
-
-
-def wrapped(builder: Pt2Legalizer, places: SSAValue, dim: Expr) -> TensorValue:
-    """Places of which negative ones count from the end."""
-    index = TensorValue.of(builder, places).cast(i64)
-    return index.lt(0).where(index + TensorValue.dim(builder, dim), index)
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def nonzero_columns(builder: Pt2Legalizer, x: SSAValue) -> list[SSAValue]:
@@ -112,87 +106,39 @@ def legalize_take(builder: Pt2Legalizer) -> Results:
 # Several index tensors
 
 
-class _Places:
-    """What a list of index tensors says: dimensions that are indexed, and where."""
-
-    def __init__(self, builder: Pt2Legalizer, x: SSAValue) -> None:
-        self.builder = builder
-        given: list[SSAValue | None] = []
-        for value in builder.get("indices"):
-            if value is not None and element_type(value) == ui8:
-                builder.refuse("bytes as a mask", "truth values")
-            if value is not None and element_type(value) == i1:
-                if not rank_of(value):
-                    builder.refuse("a truth value as index", "a mask with dimensions")
-                given += nonzero_columns(builder, value)
-            else:
-                given.append(value)
-        self.axes = [axis for axis, value in enumerate(given) if value is not None]
-        dims = dims_of(x)
-        parts = [
-            wrapped(builder, value, dims[axis])
-            for axis, value in enumerate(given)
-            if value is not None
-        ]
-        self.dims = broadcast([part.dims for part in parts])
-        self.index = stack([part.broadcast(self.dims) for part in parts], len(self.dims))
-        rest = [axis for axis in range(len(dims)) if axis not in self.axes]
-        self.order = [*self.axes, *rest]
-        neighbors = self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
-        self.first = self.axes[0] if neighbors else 0
-        """Where the dimensions of the index stand in the result."""
-
-    def result_order(self, rank: int) -> list[int]:
-        """From the indexed dimensions first to their place in the result."""
-        count = len(self.dims)
-        rest = list(range(count, rank))
-        return [*rest[: self.first], *range(count), *rest[self.first :]]
+def _indices(builder: Pt2Legalizer, x: SSAValue) -> IndexTensors:
+    """A list of index tensors, in which masks stand for the places where they hold."""
+    given: list[SSAValue | None] = []
+    for value in builder.get("indices"):
+        if value is not None and element_type(value) == ui8:
+            builder.refuse("bytes as a mask", "truth values")
+        if value is not None and element_type(value) == i1:
+            if not rank_of(value):
+                builder.refuse("a truth value as index", "a mask with dimensions")
+            given += nonzero_columns(builder, value)
+        else:
+            given.append(value)
+    return IndexTensors(builder, dims_of(x), given)
 
 
 @legalizes("index", "_unsafe_index")
 def legalize_index(builder: Pt2Legalizer) -> Results:
     """Index tensors broadcast; if they are no neighbors their dimensions go first."""
     x = builder.input()
-    places = _Places(builder, x)
-    moved = builder.transpose(x, places.order)
-    if len(places.axes) == 1:
-        index = builder.reshape(places.index.value, places.dims)
-        found = builder.add(GatherOp(moved, index, 0))
-    else:
-        found = builder.add(GatherNdOp(moved, places.index.value))
-    return builder.transpose(found, places.result_order(rank_of(found)))
+    return _indices(builder, x).elements(x)
 
 
 @legalizes("index_put", "_unsafe_index_put")
 def legalize_index_put(builder: Pt2Legalizer) -> Results:
     """Other elements at places; the last one written at a place stays."""
     x = builder.input()
-    places = _Places(builder, x)
+    add = "max" if element_type(x) == i1 else "add"
+    reduction = add if builder.flag("accumulate") else "none"
     values = builder.cast(builder.input("values"), x)
-    moved = builder.transpose(x, places.order)
-    rest = list(dims_of(moved)[len(places.axes) :])
-    rank = len(places.dims) + len(rest)
-    order = places.result_order(rank)
-    inner = [*places.dims, *rest]
-    wide = builder.broadcast(values, [inner[k] for k in order])
-    updates = builder.transpose(wide, [order.index(k) for k in range(rank)])
-    reduction = "add" if builder.flag("accumulate") else "none"
-    if reduction == "add" and element_type(x) == i1:
-        reduction = "max"
-    result = builder.add(ScatterNdOp(moved, places.index.value, updates, reduction))
-    return builder.transpose(result, [places.order.index(k) for k in range(rank_of(x))])
+    return _indices(builder, x).written(x, values, reduction)
 
 
 # Along a dimension
-
-_REDUCTIONS = {
-    "sum": "add",
-    "add": "add",
-    "prod": "mul",
-    "multiply": "mul",
-    "amax": "max",
-    "amin": "min",
-}
 
 
 @legalizes("scatter", "scatter_add", "scatter_reduce")
@@ -201,7 +147,6 @@ def legalize_scatter(builder: Pt2Legalizer) -> Results:
     x, index = builder.input(), builder.input("index")
     if not rank_of(x):
         builder.refuse("a scalar", "a tensor with dimensions")
-    axis = builder.dim()
     dims = dims_of(index)
     if builder.has("src"):
         source = builder.slice(builder.input("src"), [0] * len(dims), dims)
@@ -209,40 +154,8 @@ def legalize_scatter(builder: Pt2Legalizer) -> Results:
         source = builder.broadcast(builder.operand("value", element_type(x)).value, dims)
     kind = builder.text("reduce") if builder.has("reduce") else ""
     kind = "sum" if builder.name == "scatter_add" else kind
-    if kind == "mean" or (builder.has("include_self") and not builder.flag("include_self")):
-        return _excluding(builder, x, index, source, axis, kind)
-    reduction = _REDUCTIONS[kind] if kind else "none"
-    return builder.add(ScatterElementsOp(x, index, source, axis, reduction))
-
-
-def _excluding(
-    builder: Pt2Legalizer, x: SSAValue, index: SSAValue, source: SSAValue, axis: int, kind: str
-) -> SSAValue:
-    """Without the old elements where something is written, or the mean."""
     include = not builder.has("include_self") or builder.flag("include_self")
-    one = builder.broadcast(builder.scalar(1, i64), dims_of(index))
-    zeros = builder.broadcast(builder.scalar(0, i64), dims_of(x))
-    count = TensorValue(builder, builder.add(ScatterElementsOp(zeros, index, one, axis, "add")))
-    start = x
-    if not include:
-        element = element_type(x)
-        dtype = numpy_dtype(element)
-        if is_float(element):
-            low, high = -np.inf, np.inf
-        else:
-            low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[kind]
-        start = builder.select(count.gt(0).value, builder.scalar(neutral, x), x)
-    reduction = "add" if kind == "mean" else _REDUCTIONS[kind]
-    found = TensorValue(
-        builder, builder.add(ScatterElementsOp(start, index, source, axis, reduction))
-    )
-    if kind != "mean":
-        return found.value
-    total = (count + int(include)).maximum(1).cast(found.element)
-    if not is_float(found.element):
-        return found.quotient(total).value
-    return (found / total).value
+    return scattered(builder, x, index, source, builder.dim(), kind, include=include)
 
 
 @legalizes("index_copy", "index_add", "index_fill")
@@ -282,26 +195,15 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
 @legalizes("searchsorted", "bucketize")
 def legalize_search(builder: Pt2Legalizer) -> Results:
     """How many of the sorted elements are below, or not above."""
-    if builder.name == "bucketize":
-        borders, x = builder.value("boundaries"), builder.value()
-    else:
-        borders, x = builder.value("sorted_sequence"), builder.value()
-        if builder.get("sorter") is not None:
-            builder.refuse("a sorter", "a sorted sequence")
+    is_bucket = builder.name == "bucketize"
+    borders, x = builder.value("boundaries" if is_bucket else "sorted_sequence"), builder.value()
+    if not is_bucket and builder.get("sorter") is not None:
+        builder.refuse("a sorter", "a sorted sequence")
     element = promoted_elements(borders.element, x.element)
-    borders, x = borders.cast(element), x.cast(element)
     right = builder.flag("right")
-    if builder.name == "searchsorted" and builder.get("side") is not None:
+    if not is_bucket and builder.get("side") is not None:
         right = builder.text("side") == "right"
-    rank = len(x.dims)
-    wide = x.reshape([*x.dims, 1])
-    if len(borders.dims) > 1:
-        lead = borders.dims[:-1]
-        row = borders.reshape([*lead, 1, borders.dims[-1]])
-    else:
-        row = borders
-    below = ~wide.lt(row) if right else ~wide.le(row)
-    return below.cast(i64).reduce("sum", [rank]).cast(builder.element())
+    return number_below(borders.cast(element), x.cast(element), right).cast(builder.element())
 
 
 @legalizes("isin")
@@ -335,14 +237,10 @@ def legalize_repeat(builder: Pt2Legalizer) -> Results:
 @legalizes("max_unpool2d", "max_unpool3d")
 def legalize_unpool(builder: Pt2Legalizer) -> Results:
     """Elements at their places in a plane of zeros."""
-    x, index = builder.input(), builder.input("indices")
     size = builder.exprs_of("output_size")
-    lead, space = dims_of(x)[: -len(size)], dims_of(x)[-len(size) :]
-    flat = [*lead, product(space)]
-    zeros = builder.broadcast(builder.scalar(0, x), [*lead, product(size)])
-    x, index = builder.reshape(x, flat), builder.reshape(index, flat)
-    found = builder.add(ScatterElementsOp(zeros, index, x, len(lead)))
-    return builder.reshape(found, [*lead, *size])
+    x, back = builder.batched(builder.input(), len(size) + 2)
+    index, _ = builder.batched(builder.input("indices"), len(size) + 2)
+    return back(unpooled(builder, x, index, size))
 
 
 @legalizes("masked_scatter")
@@ -363,14 +261,10 @@ def legalize_masked_scatter(builder: Pt2Legalizer) -> Results:
 @legalizes("index_reduce")
 def legalize_index_reduce(builder: Pt2Legalizer) -> Results:
     """Whole rows combined."""
-    x, axis = builder.input(), builder.dim()
-    index = TensorValue.of(builder, builder.input("index"))
-    source = builder.input("source")
-    wide = index.cast(i64).column(rank_of(x), axis).broadcast(dims_of(source))
-    kind = builder.text("reduce")
-    if kind == "mean" or not builder.flag("include_self"):
-        return _excluding(builder, x, wide.value, source, axis, kind)
-    return builder.add(ScatterElementsOp(x, wide.value, source, axis, _REDUCTIONS[kind]))
+    x, axis, source = builder.input(), builder.dim(), builder.input("source")
+    wide = builder.value("index").cast(i64).column(rank_of(x), axis).broadcast(dims_of(source))
+    kind, include = builder.text("reduce"), builder.flag("include_self")
+    return scattered(builder, x, wide.value, source, axis, kind, include=include)
 
 
 @legalizes("torchvision.nms")
@@ -397,37 +291,20 @@ def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
     indices = builder.value("indices")
     if len(indices.dims) != 1:
         builder.refuse("a matrix of indices", "a vector and offsets")
-    mode = builder.integer("mode")
+    kind = ("SUM", "MEAN", "MAX")[builder.integer("mode")]
     bags = offsets.dims[0] - int(builder.flag("include_last_offset"))
     starts = offsets.cast(i64)
-    place = TensorValue.iota(builder, indices.dims[0]).reshape([indices.dims[0], 1])
+    place = TensorValue.iota(builder, indices.dims[0]).column(2, 0)
     begun = TensorValue(builder, builder.slice_axis(starts.value, 0, 0, bags)).le(place)
     bag = begun.cast(i64).reduce("sum", [1]) - 1
     rows = TensorValue(builder, builder.add(GatherOp(weight, indices.value, 0)))
     if (factors := builder.optional("per_sample_weights")) is not None:
         rows = rows * TensorValue.of(builder, factors).column(2, 0)
-    width = dims_of(weight)[1]
-    index = bag.column(2, 0).broadcast(rows.dims)
-    fill = builder.scalar(-np.inf if mode == _MAX else 0, weight)
-    start = builder.broadcast(fill, [bags, width])
     inside = _counted(builder, indices, place, starts, bags)
-    one = builder.broadcast(builder.scalar(1, i64), indices.dims)
-    if inside is not None:
-        rows = TensorValue(builder, builder.select(inside.value, rows.value, fill))
-        one = inside.cast(i64).reshape(indices.dims).value
-    kind = "max" if mode == _MAX else "add"
-    total = TensorValue(
-        builder, builder.add(ScatterElementsOp(start, index.value, rows.value, 0, kind))
-    )
-    zeros = builder.broadcast(builder.scalar(0, i64), [bags])
-    count = builder.add(ScatterElementsOp(zeros, bag.value, one, 0, "add"))
-    counts = TensorValue(builder, count).column(2, 0)
-    if mode == _MEAN:
-        total = total / counts.maximum(1).cast(total.element)
-    elif mode == _MAX:
-        zero = builder.scalar(0, weight)
-        total = TensorValue(builder, builder.select(counts.eq(0).value, zero, total.value))
-    return [total.value, None, None, None]
+    if inside is not None:  # what does not count is a bag behind the others
+        bag = inside.reshape(bag.dims).where(bag, TensorValue.dim(builder, bags))
+    found = rows_by_segment(builder, rows.value, bag, bags + int(inside is not None), kind)
+    return [builder.slice_axis(found, 0, 0, bags), None, None, None]
 
 
 def _counted(
@@ -448,6 +325,3 @@ def _counted(
         before = place.lt(starts.pick(0, bags))
         found = before if found is None else found & before
     return found
-
-
-_MEAN, _MAX = 1, 2

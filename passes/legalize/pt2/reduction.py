@@ -9,25 +9,34 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
-from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
-from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp, TopKOp
+from lowerdeck.dialects.core.reduce import CumulativeOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import TopKOp
 from lowerdeck.dialects.core.types import (
-    bf16,
     dims_of,
     element_type,
-    f16,
-    f32,
     i1,
-    i32,
     i64,
     is_float,
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.normalization import wide_element
-from lowerdeck.passes.legalize.common.order import kth, most_frequent
-from lowerdeck.passes.legalize.common.recurrent import State, run_steps
-from lowerdeck.passes.legalize.common.reduction import mean, norm
+from lowerdeck.passes.legalize.common.order import (
+    first_extremum,
+    first_nan,
+    kth,
+    middle_number,
+    most_frequent,
+    quantiles,
+    running_extremum,
+)
+from lowerdeck.passes.legalize.common.reduction import (
+    ReducedAxes,
+    log_sum_exp,
+    mean,
+    norm,
+    variance,
+)
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
@@ -82,28 +91,8 @@ def legalize_max(builder: Pt2Legalizer) -> Results:
     axes, keep = _axes(builder, x)
     if not axes:
         return [x, builder.scalar(0, i64)]
-    place = _place(builder, x, builder.name, axes[0], keep)
+    place = first_extremum(builder, x, builder.name, axes[0], keep)
     return [builder.reduce(builder.name, x, axes, keep), place]
-
-
-def _place(builder: Pt2Legalizer, x: SSAValue, kind: str, axis: int, keep: bool) -> SSAValue:
-    """Where the first extremum is, or the first NaN: it comes before all other numbers."""
-    found = builder.add(ArgReduceOp(kind, x, axis, keep))
-    if not is_float(element_type(x)):
-        return found
-    has_nan, first = _first_nan(builder, x, axis, keep)
-    return builder.select(has_nan, first, found)
-
-
-def _first_nan(
-    builder: Pt2Legalizer, x: SSAValue, axis: int, keep: bool
-) -> tuple[SSAValue, SSAValue]:
-    """Whether there is a NaN along an axis, and where the first one is."""
-    value = TensorValue(builder, x)
-    is_nan = value.ne(value)
-    has_nan = is_nan.reduce("max", [axis], keep)
-    place = builder.add(ArgReduceOp("max", is_nan.cast(i32).value, axis, keep))
-    return has_nan.value, place
 
 
 @legalizes("aminmax")
@@ -125,9 +114,9 @@ def legalize_arg(builder: Pt2Legalizer) -> Results:
         x = builder.cast(x, i64)
     if builder.get("dim") is None or not rank_of(x):
         flat = builder.reshape(x, [product(dims_of(x))])
-        found = _place(builder, flat, kind, 0, False)
+        found = first_extremum(builder, flat, kind, 0, False)
         return builder.reshape(found, [Expr.const(1)] * rank_of(x)) if keep else found
-    return _place(builder, x, kind, builder.dim(), keep)
+    return first_extremum(builder, x, kind, builder.dim(), keep)
 
 
 @legalizes("any", "all")
@@ -152,38 +141,25 @@ def legalize_count(builder: Pt2Legalizer) -> Results:
 @legalizes("var", "std", "var_mean", "std_mean")
 def legalize_variance(builder: Pt2Legalizer) -> Results:
     """The sum of squares by the count less a correction."""
-    x = builder.input()
-    wide = f32 if element_type(x) in (f16, bf16) else element_type(x)
-    value = builder.cast(x, wide)
-    axes, keep = _axes(builder, x)
+    x = builder.value()
+    axes, keep = _axes(builder, x.value)
     if builder.has("correction"):
         correction = float(builder.number("correction", 1))
     else:
         correction = float(builder.flag("unbiased"))
-    center = mean(builder, value, axes, True)
-    rest = TensorValue(builder, value) - TensorValue(builder, center)
-    total = (rest * rest).reduce("sum", axes, keep)
-    count = TensorValue.dim(builder, product(dims_of(x)[axis] for axis in axes)).cast(wide)
-    found = total / (count - correction).maximum(0.0)
+    found, center = variance(x.cast(wide_element(x.value)), axes, keep, correction)
     if builder.name.startswith("std"):
         found = apply(SqrtOp, found)
-    results = [found.cast(element_type(x)).value]
-    if builder.name.endswith("mean"):
-        middle = center if keep else builder.squeeze(center, axes)
-        results.append(builder.cast(middle, element_type(x)))
-    return results
+    results = [found, center] if builder.name.endswith("mean") else [found]
+    return [each.cast(x.element) for each in results]
 
 
 @legalizes("logsumexp")
 def legalize_logsumexp(builder: Pt2Legalizer) -> Results:
     """log(sum(exp(x))), relative to the largest."""
-    x = builder.floating()
-    axes, keep = _axes(builder, x.value)
-    top = x.reduce("max", axes, True)
-    finite = top.abs().eq(math.inf)
-    base = TensorValue(builder, builder.select(finite.value, builder.scalar(0, x.value), top.value))
-    total = (x - base).exp().reduce("sum", axes, True).log() + base
-    return total.value if keep else builder.squeeze(total.value, axes)
+    x = builder.floating().value
+    axes, keep = _axes(builder, x)
+    return log_sum_exp(ReducedAxes(builder, rank_of(x), axes), x, keep)
 
 
 @legalizes("dist", "pairwise_distance", "cdist", "_euclidean_dist")
@@ -263,32 +239,10 @@ def legalize_running_logsumexp(builder: Pt2Legalizer) -> Results:
 def legalize_running_extremum(builder: Pt2Legalizer) -> Results:
     """The extremum so far, and where the last one is; NaN is more than all."""
     x = builder.value()
-    rank = len(x.dims)
-    if not rank:
+    if not x.dims:
         return [x.value, builder.scalar(0, i64)]
-    axis = builder.axis(builder.integer("dim"), rank)
-    order = [axis, *(k for k in range(rank) if k != axis)]
-    rows = x.transpose(order).value
-    length, rest = dims_of(rows)[0], dims_of(rows)[1:]
-    is_max = builder.name == "cummax"
-
-    def step(inner: Pt2Legalizer, number: Expr, state: State) -> tuple[State, State]:
-        index = inner.dims([number], [])
-        row = TensorValue(inner, inner.add(GatherOp(rows, index, 0, inside=True)))
-        best, where = state
-        better = row.ge(best) if is_max else row.le(best)
-        if is_float(row.element):
-            better = (better & best.eq(best)) | row.ne(row)
-        better = better | TensorValue(inner, index).eq(0)
-        best = better.where(row, best)
-        where = better.where(TensorValue(inner, inner.broadcast(index, rest)), where)
-        return (best, where), (best, where)
-
-    first = builder.broadcast(builder.scalar(0, rows), rest)
-    nowhere = builder.broadcast(builder.scalar(0, i64), rest)
-    _, results = run_steps(builder, length, [first, nowhere], step)
-    back = [order.index(k) for k in range(rank)]
-    return [builder.transpose(value, back) for value in results]
+    axis = builder.axis(builder.integer("dim"), len(x.dims))
+    return running_extremum(builder, x, axis, is_max=builder.name == "cummax")
 
 
 # Order
@@ -333,7 +287,7 @@ def legalize_kth(builder: Pt2Legalizer) -> Results:
     k = (dim - 1) // 2 if builder.name == "median" else builder.expr("k") - 1
     results = kth(builder, x, axis, k, keep)
     if builder.name == "median" and is_float(element_type(x)):
-        has_nan, first = _first_nan(builder, x, axis, keep)
+        has_nan, first = first_nan(builder, x, axis, keep)
         results[0] = builder.select(has_nan, builder.scalar(math.nan, x), results[0])
         results[1] = builder.select(has_nan, first, results[1])
     return results[: len(builder.op.results)]
@@ -348,58 +302,10 @@ def legalize_mode(builder: Pt2Legalizer) -> Results:
     return most_frequent(builder, x, builder.dim(), builder.flag("keepdim"))
 
 
-@legalizes("nanmedian")
-def legalize_nanmedian(builder: Pt2Legalizer) -> Results:
-    """The lower one of those in the middle that are numbers, and where it is."""
-    values, places, back = _in_order(builder)
-    count = values.eq(values).cast(i64).reduce("sum", [len(values.dims) - 1], keep_dims=True)
-    middle = (count - 1).maximum(0) // 2
-    found = [_at(part, middle) for part in (values, places)]
-    return [back(part) for part in found][: len(builder.op.results)]
-
-
-@legalizes("quantile", "nanquantile")
-def legalize_quantile(builder: Pt2Legalizer) -> Results:
-    """Between two neighbors of the order, for one number or several."""
-    values, _, back = _in_order(builder)
-    last = len(values.dims) - 1
-    given = builder.optional("q")
-    plain = (
-        [float(builder.number("q"))]
-        if given is None
-        else builder.require_constant(given, "'q'").reshape(-1).tolist()
-    )
-    count = TensorValue.dim(builder, values.dims[last]).reshape([1] * (last + 1))
-    if builder.name == "nanquantile":
-        count = values.eq(values).cast(i64).reduce("sum", [last], keep_dims=True)
-    has_nan = values.ne(values).reduce("max", [last], keep_dims=True)
-    results: list[TensorValue] = []
-    for q in plain:
-        place = ((count - 1).cast(values.element) * q).maximum(0)
-        mode = builder.text("interpolation", "linear")
-        place = {"lower": place.floor, "higher": place.ceil, "nearest": place.round}.get(
-            mode, lambda place=place: place
-        )()
-        low = place.floor()
-        a, b = (_at(values, index.cast(i64)) for index in (low, place.ceil()))
-        weight = place - low
-        if mode == "midpoint":
-            weight = weight.gt(0).cast(values.element) * 0.5
-        found = weight.lt(0.5).where(a + weight * (b - a), b - (b - a) * (1 - weight))
-        if builder.name == "quantile":
-            found = has_nan.where(found * math.nan, found)
-        results.append(TensorValue(builder, back(found)))
-    if given is None or not rank_of(given):
-        return results[0]
-    return stack(results, 0)
-
-
-def _in_order(
-    builder: Pt2Legalizer,
-) -> tuple[TensorValue, TensorValue, Callable[[TensorValue], SSAValue]]:
+def _rows(builder: Pt2Legalizer) -> tuple[TensorValue, Callable[[TensorValue], SSAValue]]:
     """
-    The elements along a dimension, or all of them, in ascending order along the last one; their
-    places; and what makes a result of one of each.
+    The elements along a dimension, or all of them, as the last dimension, and what makes a result
+    of one of each.
     """
     x = builder.input()
     rank, keep = rank_of(x), builder.has("keepdim") and builder.flag("keepdim")
@@ -407,21 +313,31 @@ def _in_order(
     axis = 0 if whole else builder.dim()
     order = [0] if whole else [*(k for k in range(rank) if k != axis), axis]
     rows = builder.reshape(x, [product(dims_of(x))]) if whole else builder.transpose(x, order)
-    last = len(order) - 1
-    values, places = builder.insert(TopKOp(rows, dims_of(rows)[last], last, largest=False))
 
     def back(found: TensorValue) -> SSAValue:
         if whole:
             return found.reshape([1] * (rank if keep else 0)).value
         if not keep:
-            return builder.squeeze(found.value, [last])
+            return builder.squeeze(found.value, [len(order) - 1])
         return builder.transpose(found.value, [order.index(k) for k in range(rank)])
 
-    return TensorValue(builder, values), TensorValue(builder, places), back
+    return TensorValue(builder, rows), back
 
 
-def _at(values: TensorValue, index: TensorValue) -> TensorValue:
-    """The elements at places along the last dimension, one in each row."""
-    builder, last = values.builder, len(values.dims) - 1
-    wide = index.broadcast([*values.dims[:last], 1])
-    return TensorValue(builder, builder.add(GatherElementsOp(values.value, wide.value, last)))
+@legalizes("nanmedian")
+def legalize_nanmedian(builder: Pt2Legalizer) -> Results:
+    """The lower one of those in the middle that are numbers, and where it is."""
+    rows, back = _rows(builder)
+    return [back(part) for part in middle_number(rows)][: len(builder.op.results)]
+
+
+@legalizes("quantile", "nanquantile")
+def legalize_quantile(builder: Pt2Legalizer) -> Results:
+    """Between two neighbors of the order, for one number or several."""
+    rows, back = _rows(builder)
+    given = builder.optional("q")
+    parts = [builder.number("q")] if given is None else builder.require_constant(given, "'q'")
+    mode, skips = builder.text("interpolation", "linear"), builder.name == "nanquantile"
+    plain = [float(part) for part in np.reshape(parts, -1)]
+    found = [TensorValue(builder, back(each)) for each in quantiles(rows, plain, mode, skips=skips)]
+    return found[0] if given is None or not rank_of(given) else stack(found, 0)
