@@ -101,3 +101,11 @@ def swiglu(x: TensorValue, y: TensorValue | None) -> TensorValue:
         parts = x.builder.split(x.value, axis, [half, half])
         x, y = (TensorValue(x.builder, part) for part in parts)
     return x * apply(SigmoidOp, x) * y
+
+
+def safe_softmax(x: TensorValue, axis: int) -> TensorValue:
+    """exp(x) / sum(exp(x)) along the axis; zero where all of it is -infinity."""
+    builder = x.builder
+    hidden = x.eq(-math.inf).reduce("min", [axis], keep_dims=True)
+    found = builder.add(SoftmaxOp(x.value, axis))
+    return TensorValue(builder, builder.select(hidden.value, builder.scalar(0, found), found))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
@@ -12,7 +15,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, rank_of
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.movement import pad
+from lowerdeck.passes.legalize.common.movement import pad, windows_along
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -156,3 +159,38 @@ def _mirrored(builder: Legalizer, used: Expr, size: Expr) -> TensorValue:
     place = TensorValue.iota(builder, used)
     alone = place.eq(0) | (place * 2).eq(TensorValue.dim(builder, size))
     return alone.where(TensorValue.number(builder, 1, f64), 2.0)
+
+
+WINDOWS: Mapping[str, Callable[[NDArray[Any], float, float], NDArray[Any]]] = {
+    "hann": lambda x, a, b: 0.5 - 0.5 * np.cos(x),
+    "hamming": lambda x, a, b: a - b * np.cos(x),
+    "blackman": lambda x, a, b: 0.42 - 0.5 * np.cos(x) + 0.08 * np.cos(2 * x),
+    "bartlett": lambda x, a, b: 1 - np.abs(x / np.pi - 1),
+    "kaiser": lambda x, a, b: np.i0(a * np.sqrt(1 - (x / np.pi - 1) ** 2)) / np.i0(a),
+}
+"""Bells over a turn, with up to two parameters."""
+
+
+def bell(
+    name: str, count: int, a: float = 0.54, b: float = 0.46, *, periodic: bool = True
+) -> NDArray[np.float64]:
+    """So many numbers of a window; a periodic one is the beginning of one longer by one."""
+    steps = count if periodic else count - 1
+    if count <= 1:
+        return np.ones(count)
+    return np.asarray(WINDOWS[name](np.arange(count) * (2 * np.pi / steps), a, b))
+
+
+def spectra_of_frames(
+    builder: Legalizer,
+    x: SSAValue,
+    window: SSAValue | None,
+    size: Expr,
+    step: Expr,
+    onesided: bool,
+) -> SSAValue:
+    """Transforms [N, frames, frequencies, 2] of overlapping parts of signals [N, length, parts]."""
+    framed = TensorValue(builder, windows_along(builder, x, 1, size, step))
+    if window is not None:
+        framed = framed * TensorValue.of(builder, window).reshape([size, 1])
+    return transformed(builder, framed.value, 2, None, False, onesided)

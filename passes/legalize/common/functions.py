@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import ml_dtypes
 
 from lowerdeck.dialects.core import elementwise as core
-from lowerdeck.dialects.core.types import f32, i1, is_float, is_unsigned
+from lowerdeck.dialects.core.types import f32, i1, is_float, is_unsigned, numpy_dtype
 from lowerdeck.passes.legalize.common.special import apply, digamma, expm1, lgamma, log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -92,6 +95,8 @@ PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
     "min": lambda x, y: x & y if x.element == i1 else x.minimum(y),
     "fmax": lambda x, y: _passing_nan(x, y, PAIRS["max"](x, y)),
     "fmin": lambda x, y: _passing_nan(x, y, PAIRS["min"](x, y)),
+    "shl": _binary(core.ShlOp),
+    "shr": _binary(core.ShrOp),
     "and": _binary(core.AndOp),
     "or": _binary(core.OrOp),
     "xor": _binary(core.XorOp),
@@ -105,7 +110,7 @@ PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
 }
 """
 Of tensors of one type. Sums and the larger of truth values are or, products and the smaller and; of
-the remainders, `mod` has the sign of the divisor.
+the remainders, `mod` has the sign of the divisor. `shr` moves zeros in.
 """
 
 
@@ -120,3 +125,37 @@ def close_to(
     x, y = x.cast(wide), y.cast(wide)
     gap = (x - y).abs()
     return found | (gap.lt(math.inf) & gap.le((y * rtol).abs() + atol))
+
+
+def floor_quotient(a: TensorValue, b: TensorValue) -> TensorValue:
+    """The quotient of floats, rounded down as PyTorch does it, from the exact remainder."""
+    rest = TensorValue(a.builder, a.builder.add(core.RemOp(a.value, b.value)))
+    quotient = (a - rest) / b
+    quotient = (rest.ne(0) & rest.lt(0).ne(b.lt(0))).where(quotient - 1, quotient)
+    down = quotient.floor()
+    down = (quotient - down).gt(0.5).where(down + 1, down)
+    down = quotient.eq(0).where((a / b) * 0, down)
+    return b.eq(0).where(a / b, down)
+
+
+def shifted_right(x: TensorValue, y: TensorValue) -> TensorValue:
+    """Integers shifted by 0 to width - 1 bits; a signed one keeps its sign."""
+    logical = PAIRS["shr"](x, y)
+    if is_unsigned(x.element):
+        return logical
+    # The complement of a negative number is not negative: bits move in as zeros.
+    return x.lt(0).where(~PAIRS["shr"](~x, y), logical)
+
+
+def finite(x: TensorValue, nan: float, high: float | None, low: float | None) -> TensorValue:
+    """Other numbers for NaN and infinities, for these by default the largest and the least one."""
+    if not is_float(x.element):
+        return x
+    limit = float(cast("Any", ml_dtypes.finfo(numpy_dtype(x.element))).max)
+    high, low = (limit if high is None else high), (-limit if low is None else low)
+    known = [
+        TensorValue(x.builder, x.builder.scalar(number, x.element)) for number in (nan, high, low)
+    ]
+    y = x.ne(x).where(known[0], x)
+    y = x.eq(math.inf).where(known[1], y)
+    return x.eq(-math.inf).where(known[2], y)

@@ -8,11 +8,13 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.elementwise import MulOp
+from lowerdeck.dialects.core.elementwise import MulOp, SqrtOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.reduction import mean
+from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector, stack
@@ -300,3 +302,61 @@ def pads_for_target(
         pads.append((whole + 1) // 2)
         more.append(whole % 2)
     return pads, more
+
+
+def blocks_of_products(a: TensorValue, b: TensorValue) -> TensorValue:
+    """Kronecker's product: in place of each element of the first tensor, it times the second."""
+    rank = max(len(a.dims), len(b.dims))
+    left, right = ([1] * (rank - len(x.dims)) + list(x.dims) for x in (a, b))
+    wide = a.reshape([size for dim in left for size in (dim, 1)])
+    wide = wide * b.reshape([size for dim in right for size in (1, dim)])
+    return wide.reshape([m * n for m, n in zip(left, right, strict=True)])
+
+
+def product_of_groups(
+    builder: Legalizer, x: SSAValue, weight: SSAValue, ends: SSAValue
+) -> TensorValue:
+    """
+    Groups of consecutive rows [N, K], each times a matrix of [groups, K, M]; the i64 `ends` are
+    where they end.
+    """
+    (count, width), groups = dims_of(x), dims_of(weight)[0]
+    limits = TensorValue.of(builder, ends)
+    place = TensorValue.iota(builder, count).column(2, 1)
+    is_before = place.lt(limits.column(2, 0))
+    group = (~is_before).cast(i64).reduce("sum", [0])
+    mask = group.column(2, 1).eq(TensorValue.iota(builder, groups).column(2, 0))
+    rows = TensorValue(builder, x).reshape([1, count, width])
+    zero = TensorValue.number(builder, 0, rows.element)
+    kept = mask.reshape([groups, count, 1]).where(rows, zero)
+    return TensorValue(builder, matmul(builder, kept.value, weight)).reduce("sum", [0])
+
+
+def power_of_matrix(builder: Legalizer, x: SSAValue, count: int) -> SSAValue:
+    """The product of so many equal matrices, at least one, by squares."""
+    found: SSAValue | None = None
+    while count:
+        if count & 1:
+            found = x if found is None else matmul(builder, found, x)
+        count >>= 1
+        x = matmul(builder, x, x) if count else x
+    assert found is not None
+    return found
+
+
+def covariance(
+    builder: Legalizer, x: SSAValue, correction: float
+) -> tuple[TensorValue, TensorValue]:
+    """How much rows vary together, by the count less a number; and what they have beyond the mean."""
+    count = TensorValue.dim(builder, dims_of(x)[1]).cast(element_type(x))
+    rest = TensorValue(builder, x) - TensorValue(builder, mean(builder, x, [1], True))
+    found = TensorValue(builder, matmul(builder, rest.value, rest.transpose([1, 0]).value))
+    return found / (count - correction).maximum(0.0), rest
+
+
+def correlations(builder: Legalizer, x: SSAValue) -> TensorValue:
+    """The covariance of rows by both of their deviations, between -1 and 1."""
+    found, rest = covariance(builder, x, 1.0)
+    count = TensorValue.dim(builder, dims_of(x)[1]).cast(element_type(x))
+    sizes = apply(SqrtOp, (rest * rest).reduce("sum", [1]) / (count - 1.0))
+    return (found / sizes.column(2, 0) / sizes.column(2, 1)).clip(-1.0, 1.0)

@@ -85,7 +85,7 @@ def middle(
     return found.reshape([1 if k in axes else dim for k, dim in enumerate(x.dims)])
 
 
-def counted(builder: Legalizer, places: SSAValue, values: SSAValue, size: Expr | int) -> SSAValue:
+def counted(builder: CoreBuilder, places: SSAValue, values: SSAValue, size: Expr | int) -> SSAValue:
     """The sums of values at places of a vector of zeros."""
     zeros = builder.broadcast(builder.scalar(0, values), [size])
     return builder.add(ScatterElementsOp(zeros, places, values, 0, "add"))
@@ -217,3 +217,12 @@ def running_extremum(builder: Legalizer, x: TensorValue, axis: int, *, is_max: b
     _, results = run_steps(builder, length, [first, nowhere], step)
     back = [order.index(k) for k in range(rank)]
     return [builder.transpose(value, back) for value in results]
+
+
+def histogram(x: TensorValue, low: TensorValue, high: TensorValue, bins: int) -> TensorValue:
+    """How many elements of a vector lie in each of equal intervals, the last of which is closed."""
+    builder = x.builder
+    inside = x.ge(low) & x.le(high)
+    place = inside.where((x - low) * float(bins) / (high - low), 0.0).cast(i64)
+    place = place.minimum(bins - 1)
+    return TensorValue(builder, counted(builder, place.value, inside.cast(x.element).value, bins))

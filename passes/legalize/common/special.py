@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.elementwise import (
     SqrtOp,
     UnaryOp,
 )
-from lowerdeck.dialects.core.types import f16, f64
+from lowerdeck.dialects.core.types import f16, f32, f64
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
@@ -278,3 +278,18 @@ def _polynomial(x: TensorValue, coefficients: tuple[float, ...]) -> TensorValue:
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient
     return total
+
+
+def neighbor(a: TensorValue, b: TensorValue) -> TensorValue:
+    """
+    The neighbor of an f32 in the direction of another: in f64, a little more than half of its
+    distance away, and rounded.
+    """
+    x, y = a.cast(f64), b.cast(f64)
+    step = (x.abs() * (1.25 * 2.0**-24)).maximum(2.0**-149)
+    moved = y.gt(x).where(x + step, x - step).cast(f32)
+    largest = (2 - 2.0**-23) * 2.0**127
+    moved = a.eq(math.inf).where(TensorValue.number(a.builder, largest, f32), moved)
+    moved = a.eq(-math.inf).where(TensorValue.number(a.builder, -largest, f32), moved)
+    found = a.eq(b).where(b, moved)
+    return (a.ne(a) | b.ne(b)).where(a + b, found)

@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import CumulativeOp
 from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp, TopKOp
-from lowerdeck.dialects.core.types import i64, is_float, tensor
+from lowerdeck.dialects.core.types import dims_of, i64, is_float, tensor
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.selection import nonzero
@@ -106,3 +106,16 @@ def _scattered(
     return TensorValue(
         builder, builder.add(ScatterElementsOp(empty, places.value, values.value, 0))
     )
+
+
+def runs(builder: Legalizer, x: SSAValue) -> list[SSAValue]:
+    """The rows of equal elements of a vector: what they are of, where each element is, how long."""
+    rows, number = TensorValue(builder, x), TensorValue.iota(builder, dims_of(x)[0])
+    before = _rows_at(builder, rows, (number - 1).maximum(0))
+    starts = before.ne(rows) | number.eq(0)
+    places = _nonzero_places(builder, starts.value)
+    end = TensorValue.dim(builder, dims_of(x)[0]).reshape([1])
+    bounds = concat([places, end], 0).value
+    counts = TensorValue(builder, builder.slice(bounds, [1], places.dims)) - places
+    group = _running(builder, starts) - 1
+    return [_rows_at(builder, rows, places).value, group.value, counts.value]

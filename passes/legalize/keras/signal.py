@@ -11,7 +11,7 @@ from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, numpy_dtype
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.legalize.common.fourier import transformed
+from lowerdeck.passes.legalize.common.fourier import bell, transformed
 from lowerdeck.passes.legalize.common.functions import FUNCTIONS
 from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.special import apply
@@ -139,12 +139,9 @@ def _windowed(
     """[..., frequencies, frames, 2] of signals [..., T]."""
     frame, step, length = sizes
     given: dict[str, Any] = {"n_fft": length, "hop_length": step, "win_length": frame}
-    shape = np.arange(frame) * (2 * math.pi / frame)
     match window:
-        case "hann":
-            weights = 0.5 - 0.5 * np.cos(shape)
-        case "hamming":
-            weights = 0.54 - 0.46 * np.cos(shape)
+        case "hann" | "hamming":
+            weights = bell(window, frame)
         case None:
             weights = np.ones(frame)
         case _:

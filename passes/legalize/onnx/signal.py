@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f64, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.common.fourier import transformed
+from lowerdeck.passes.legalize.common.fourier import spectra_of_frames, transformed
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
@@ -43,14 +42,8 @@ def legalize_stft(op: OnnxOp, builder: OnnxLegalizer) -> Results:
         size = dims_of(window)[0]
     elif length is not None:
         size = size_of(builder, length, "a frame length")
-    frames = (dims_of(x)[1] - size) // step + 1
-    starts = TensorValue.iota(builder, frames).column(2, 0) * TensorValue.dim(builder, step)
-    index = starts + TensorValue.iota(builder, size).column(2, 1)
-    framed = TensorValue(builder, builder.add(GatherOp(x, index.value, 1)))
-    if window is not None:
-        framed = framed * TensorValue.of(builder, window).reshape([size, 1])
     onesided = builder.attrs.flag("onesided")
-    return [transformed(builder, framed.value, 2, None, False, onesided)]
+    return [spectra_of_frames(builder, x, window, size, step, onesided)]
 
 
 @legalizes("MelWeightMatrix")

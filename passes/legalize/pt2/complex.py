@@ -31,8 +31,8 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.complex import FUNCTIONS, over, power, squared, times
-from lowerdeck.passes.legalize.common.fourier import spectrum, transformed
-from lowerdeck.passes.legalize.common.movement import rolled
+from lowerdeck.passes.legalize.common.fourier import spectra_of_frames, spectrum, transformed
+from lowerdeck.passes.legalize.common.movement import pad, rolled
 from lowerdeck.passes.legalize.common.special import angle_of, hypot
 from lowerdeck.passes.legalize.common.walk import listed
 from lowerdeck.passes.legalize.pt2.applied import aten, torch_value
@@ -470,15 +470,14 @@ def legalize_frequencies(builder: Pt2Legalizer) -> Results:
     return builder.cast(builder.tensor(np.asarray(found, np.float64)), builder.element())
 
 
-def _window(builder: Pt2Legalizer, count: int, element: Attribute) -> TensorValue:
+def _window(builder: Pt2Legalizer, count: int, element: Attribute) -> SSAValue:
     """The window, with zeros on both sides up to `count`."""
     length = builder.get("win_length") or count
     given = builder.optional("window")
     one = builder.broadcast(builder.scalar(1, element), [length])
     window = one if given is None else builder.cast(given, element)
     before = (count - length) // 2
-    pad = [before, count - length - before]
-    return torch_value(builder, "constant_pad_nd.default", element, self=window, pad=pad)
+    return pad(builder, window, [Expr.const(before)], [Expr.const(count - length - before)])
 
 
 @legalizes("stft")
@@ -495,13 +494,11 @@ def legalize_stft(builder: Pt2Legalizer) -> Results:
         pad = [count // 2] * 2
         mode = builder.text("pad_mode", "reflect")
         x = torch_value(builder, "pad.default", element, self=x, pad=pad, mode=mode).value
-    step = builder.get("hop_length") or count // 4
-    frames = torch_value(
-        builder, "unfold.default", element, self=x, dimension=1, size=count, step=step
-    )
-    wave = frames * _window(builder, count, element).column(3, 2)
+    step, window = builder.get("hop_length") or count // 4, _window(builder, count, element)
     onesided = builder.get("onesided") is not False
-    found = transformed(builder, builder.unsqueeze(wave.value, [3]), 2, None, False, onesided)
+    x = builder.unsqueeze(x, [2])
+    size, step = Expr.const(count), Expr.const(step)
+    found = spectra_of_frames(builder, x, window, size, step, onesided)
     if builder.flag("normalized"):
         found = (TensorValue(builder, found) * (1 / math.sqrt(count))).value
     found = builder.transpose(found, [0, 2, 1, 3])
@@ -518,7 +515,7 @@ def legalize_istft(builder: Pt2Legalizer) -> Results:
     x = builder.unsqueeze(x, [0]) if single else x
     element, count = element_type(x), builder.integer("n_fft")
     step = builder.get("hop_length") or count // 4
-    window = _window(builder, count, element)
+    window = TensorValue.of(builder, _window(builder, count, element))
     x = builder.transpose(x, [0, 2, 1, 3])
     onesided = builder.get("onesided") is not False
     found = transformed(builder, x, 2, Expr.const(count), True, onesided)

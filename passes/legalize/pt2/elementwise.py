@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-import ml_dtypes
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
     bf16,
     bit_width,
-    broadcast,
     dims_of,
     element_type,
     f16,
@@ -25,13 +23,21 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_integer,
     is_unsigned,
-    numpy_dtype,
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common import activation
-from lowerdeck.passes.legalize.common.functions import FUNCTIONS, KEPT, PAIRS, truncated, truth
+from lowerdeck.passes.legalize.common.divisors import common_divisor
+from lowerdeck.passes.legalize.common.functions import (
+    FUNCTIONS,
+    KEPT,
+    PAIRS,
+    finite,
+    floor_quotient,
+    shifted_right,
+    truncated,
+    truth,
+)
 from lowerdeck.passes.legalize.common.promotion import Number, promoted
-from lowerdeck.passes.legalize.common.recurrent import run_steps
 from lowerdeck.passes.legalize.common.special import (
     angle_of,
     apply,
@@ -43,6 +49,7 @@ from lowerdeck.passes.legalize.common.special import (
     is_negative,
     log1p,
     logaddexp,
+    neighbor,
     round_at,
 )
 from lowerdeck.passes.legalize.legalizer import refuse
@@ -50,7 +57,7 @@ from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Handler, Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.table import pairs
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, broadcast_values
 
 Function: TypeAlias = "Callable[[TensorValue], TensorValue]"
 Activation: TypeAlias = "Callable[[TensorValue, Sequence[Any]], TensorValue]"
@@ -125,19 +132,8 @@ def legalize_quotient(builder: Pt2Legalizer) -> Results:
         )
         return quotient
     if mode == "floor":
-        return _floor_quotient(a, b)
+        return floor_quotient(a, b)
     return truncated(a / b)
-
-
-def _floor_quotient(a: TensorValue, b: TensorValue) -> TensorValue:
-    """Rounded down as PyTorch does it, from the exact remainder."""
-    rest = TensorValue(a.builder, a.builder.add(core.RemOp(a.value, b.value)))
-    quotient = (a - rest) / b
-    quotient = (rest.ne(0) & rest.lt(0).ne(b.lt(0))).where(quotient - 1, quotient)
-    down = quotient.floor()
-    down = (quotient - down).gt(0.5).where(down + 1, down)
-    down = quotient.eq(0).where((a / b) * 0, down)
-    return b.eq(0).where(a / b, down)
 
 
 @legalizes("pow", "float_power")
@@ -165,16 +161,9 @@ def legalize_shift(builder: Pt2Legalizer) -> Results:
     last = bit_width(a.element) - 1
     is_inside = b.ge(0) & b.le(last)
     near = is_inside.where(b, b * 0 + last)
-    if "left" in builder.name or builder.name == "__lshift__":
-        moved = TensorValue(builder, builder.add(core.ShlOp(a.value, near.value)))
-        return is_inside.where(moved, moved * 0)
-    if is_unsigned(a.element):
-        moved = TensorValue(builder, builder.add(core.ShrOp(a.value, near.value)))
-        return is_inside.where(moved, moved * 0)
-    # Of what is not negative, all kinds of shifts are one.
-    size = a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(a.value))), a)
-    moved = TensorValue(builder, builder.add(core.ShrOp(size.value, near.value)))
-    return a.lt(0).where(TensorValue(builder, builder.add(core.NotOp(moved.value))), moved)
+    to_left = "left" in builder.name or builder.name == "__lshift__"
+    moved = PAIRS["shl"](a, near) if to_left else shifted_right(a, near)
+    return is_inside.where(moved, 0) if to_left or is_unsigned(a.element) else moved
 
 
 @legalizes("bitwise_not", "logical_not")
@@ -314,14 +303,8 @@ def legalize_round(builder: Pt2Legalizer) -> Results:
 @legalizes("nan_to_num")
 def legalize_nan_to_num(builder: Pt2Legalizer) -> Results:
     """Other numbers for NaN and infinities."""
-    x = builder.value()
-    if not is_float(x.element):
-        return x
-    limit = float(cast("Any", ml_dtypes.finfo(numpy_dtype(x.element))).max)
-    y = x.ne(x).where(builder.known(builder.number("nan", 0.0), x.element), x)
-    y = x.eq(math.inf).where(builder.known(builder.number("posinf", limit), x.element), y)
-    low = builder.known(builder.number("neginf", -limit), x.element)
-    return x.eq(-math.inf).where(low, y)
+    high, low = (builder.get(name) for name in ("posinf", "neginf"))
+    return finite(builder.value(), builder.number("nan", 0.0), high, low)
 
 
 # Activations with parameters
@@ -440,21 +423,11 @@ legalizes.rows({name: _in_floats(function) for name, function in _OF_FLOATS.item
 
 @legalizes("nextafter")
 def legalize_next(builder: Pt2Legalizer) -> Results:
-    """
-    The neighbor of an f32 in the direction of another: in f64, a little more than half of its
-    distance away, and rounded.
-    """
+    """The neighbor in the direction of another number."""
     a, b = (builder.stated(name) for name in ("self", "other"))
     if a.element != f32:
         builder.refuse(f"{a.element}", "f32")
-    x, y = a.cast(f64), b.cast(f64)
-    step = (x.abs() * (1.25 * 2.0**-24)).maximum(2.0**-149)
-    moved = y.gt(x).where(x + step, x - step).cast(f32)
-    largest = (2 - 2.0**-23) * 2.0**127
-    moved = a.eq(math.inf).where(builder.known(largest, f32), moved)
-    moved = a.eq(-math.inf).where(builder.known(-largest, f32), moved)
-    found = a.eq(b).where(b, moved)
-    return (a.ne(a) | b.ne(b)).where(a + b, found)
+    return neighbor(a, b)
 
 
 @legalizes("lerp")
@@ -485,29 +458,14 @@ def legalize_bessel(builder: Pt2Legalizer) -> Results:
 
 @legalizes("gcd", "lcm")
 def legalize_divisor(builder: Pt2Legalizer) -> Results:
-    """The greatest common divisor by Euclid's steps, of which there are at most 92."""
-    a, b = _operands(builder)
-    dims = broadcast([a.dims, b.dims])
-
-    def step(inner: Pt2Legalizer, number: Expr, state: tuple[TensorValue, ...]) -> Any:
-        del number
-        x, y = state
-        is_done = y.eq(0)
-        divisor = is_done.where(x * 0 + 1, y)
-        rest = TensorValue(inner, inner.add(core.RemOp(x.value, divisor.value)))
-        return (is_done.where(x, y), is_done.where(y, rest)), ()
-
-    sides = [builder.broadcast(side.value, dims) for side in (a, b)]
-    found = TensorValue(builder, run_steps(builder, Expr.const(_STEPS), sides, step)[0][0])
-    found = found if is_unsigned(found.element) else found.abs()
+    """The greatest common divisor, and the product by it."""
+    a, b = broadcast_values(*_operands(builder))
+    found = common_divisor(builder, a, b)
     if builder.name == "gcd":
         return found
-    quotient = TensorValue(builder, builder.add(core.DivOp(sides[0], found.maximum(1).value)))
-    product_ = quotient * b
-    return product_ if is_unsigned(found.element) else product_.abs()
+    multiple = PAIRS["div"](a, found.maximum(1)) * b
+    return multiple if is_unsigned(found.element) else multiple.abs()
 
-
-_STEPS = 92
 
 # Types and copies
 

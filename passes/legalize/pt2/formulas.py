@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import SqrtOp
-from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
+from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
@@ -25,12 +22,23 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
+from lowerdeck.passes.legalize.common.fourier import WINDOWS, bell
 from lowerdeck.passes.legalize.common.functions import close_to
+from lowerdeck.passes.legalize.common.linear import correlations, covariance
+from lowerdeck.passes.legalize.common.losses import (
+    binary_entropy,
+    binary_entropy_of_logits,
+    divergence,
+    huber,
+    loss_of_classes,
+    loss_of_shares,
+)
 from lowerdeck.passes.legalize.common.movement import concat
+from lowerdeck.passes.legalize.common.order import counted, histogram
 from lowerdeck.passes.legalize.common.reduction import mean, norm
 from lowerdeck.passes.legalize.common.selection import one_hot
-from lowerdeck.passes.legalize.common.special import apply, log1p
-from lowerdeck.passes.legalize.common.unique import unique
+from lowerdeck.passes.legalize.common.special import log1p
+from lowerdeck.passes.legalize.common.unique import runs, unique
 from lowerdeck.passes.legalize.pt2.applied import aten, torch_value
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
@@ -110,10 +118,6 @@ def _reduced(builder: Pt2Legalizer, loss: TensorValue) -> Results:
     return loss.cast(builder.element()).reduce("sum", axes).value
 
 
-def _huber(gap: TensorValue, limit: float) -> TensorValue:
-    return gap.lt(limit).where(gap * gap * 0.5, (gap - limit / 2) * limit)
-
-
 @legalizes("l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div")
 def legalize_loss(builder: Pt2Legalizer) -> Results:
     """Distances from a target."""
@@ -127,33 +131,26 @@ def legalize_loss(builder: Pt2Legalizer) -> Results:
             loss = gap * gap
         case "smooth_l1_loss":
             beta = float(builder.number("beta"))
-            loss = _huber(gap, beta) / beta if beta else gap
+            loss = huber(gap, beta) / beta if beta else gap
         case "huber_loss":
-            loss = _huber(gap, float(builder.number("delta")))
+            loss = huber(gap, float(builder.number("delta")))
         case "soft_margin_loss":
             loss = log1p((-(x * target)).exp())
-        case _ if builder.flag("log_target"):
-            loss = target.exp() * (target - x)
         case _:
-            log = target.eq(0).where(target * 0, target * target.log())
-            loss = log - target * x
+            loss = divergence(x, target, is_log=builder.flag("log_target"))
     return _reduced(builder, loss)
 
 
 @legalizes("binary_cross_entropy", "binary_cross_entropy_with_logits")
 def legalize_binary_loss(builder: Pt2Legalizer) -> Results:
-    """-(t log(p) + (1 - t) log(1 - p)); logarithms are at least -100."""
+    """Of probabilities, or of what a sigmoid makes of numbers."""
     x, target = builder.stated(), builder.stated("target")
     if builder.name == "binary_cross_entropy":
-        loss = -(target * x.log().maximum(-100.0))
-        loss = loss - (1 - target) * log1p(-x).maximum(-100.0)
+        loss = binary_entropy(x, target)
     else:
-        rest = log1p((-x.abs()).exp()) + (-x).maximum(0)
-        factor = 1 - target
-        if builder.optional("pos_weight") is not None:
-            weight = builder.stated("pos_weight")
-            rest = rest * ((weight - 1.0) * target + 1)
-        loss = factor * x + rest
+        is_weighted = builder.optional("pos_weight") is not None
+        weight = builder.stated("pos_weight") if is_weighted else None
+        loss = binary_entropy_of_logits(x, target, weight)
     if builder.optional("weight") is not None:
         loss = loss * builder.stated("weight")
     return _reduced(builder, loss)
@@ -171,25 +168,13 @@ def legalize_class_loss(builder: Pt2Legalizer) -> Results:
     if is_entropy:
         x = _torch(builder, "log_softmax.int", self=x.value, dim=axis)
     smoothing = float(builder.number("label_smoothing", 0.0)) if is_entropy else 0.0
-    zero, weight = builder.known(0, x.element), None
+    weight = None
     if builder.optional("weight") is not None:
         weight = builder.stated("weight").column(len(x.dims), axis)
-    spread = (-x if weight is None else -x * weight) * (smoothing / _count(builder, x, axis))
     if is_float(target.element):
-        share = x if weight is None else x * weight
-        loss = (spread - share * target.cast(x.element) * (1 - smoothing)).reduce("sum", [axis])
-        return _reduced(builder, loss)
-    kept = target.ne(builder.integer("ignore_index"))
-    place = kept.where(target.cast(i64), builder.known(0, i64))
-    chosen = one_hot(place, x.dims[axis], axis)
-    loss = -chosen.where(x, zero).reduce("sum", [axis])
-    weights = kept.cast(x.element)
-    if weight is not None:
-        weights = weights * chosen.where(weight, zero).reduce("sum", [axis])
-    loss = loss * weights
-    if smoothing:
-        loss = loss * (1 - smoothing) + spread.reduce("sum", [axis])
-    loss = kept.where(loss, zero)
+        return _reduced(builder, loss_of_shares(x, target, axis, weight, smoothing))
+    ignored = builder.integer("ignore_index")
+    loss, weights = loss_of_classes(x, target, axis, weight, smoothing, ignored)
     axes = list(range(len(loss.dims)))
     total = weights.reduce("sum", axes)
     if kind := _reduction(builder):
@@ -198,38 +183,18 @@ def legalize_class_loss(builder: Pt2Legalizer) -> Results:
     return [loss.value, total.value][: len(builder.op.results)]
 
 
-def _count(builder: Pt2Legalizer, x: TensorValue, axis: int) -> float:
-    """The number of classes."""
-    if (count := x.dims[axis].value) is None:
-        builder.refuse("an open number of classes", "a known one")
-    return float(count)
-
-
 # Windows
 
 
-_WINDOWS: Mapping[str, Callable[[NDArray[Any], float, float], NDArray[Any]]] = {
-    "hann": lambda x, a, b: 0.5 - 0.5 * np.cos(x),
-    "hamming": lambda x, a, b: a - b * np.cos(x),
-    "blackman": lambda x, a, b: 0.42 - 0.5 * np.cos(x) + 0.08 * np.cos(2 * x),
-    "bartlett": lambda x, a, b: 1 - np.abs(x / np.pi - 1),
-    "kaiser": lambda x, a, b: np.i0(a * np.sqrt(1 - (x / np.pi - 1) ** 2)) / np.i0(a),
-}
-
-
-@legalizes(*(f"{name}_window" for name in _WINDOWS))
+@legalizes(*(f"{name}_window" for name in WINDOWS))
 def legalize_window(builder: Pt2Legalizer) -> Results:
     """A bell of numbers; a periodic one is the beginning of one that is longer by one."""
-    count = builder.integer("window_length")
-    periodic = builder.get("periodic") if builder.has("periodic") else True
-    steps = count if periodic else count - 1
-    name = builder.name.removesuffix("_window")
+    count, name = builder.integer("window_length"), builder.name.removesuffix("_window")
     first, second = ("beta", "beta") if name == "kaiser" else ("alpha", "beta")
     a = builder.number(first) if builder.has(first) else 12.0 if name == "kaiser" else 0.54
     b = builder.number(second) if builder.has(second) else 0.46
-    values = np.ones(count)
-    if count > 1:
-        values = _WINDOWS[name](np.arange(count) * (2 * np.pi / steps), a, b)
+    periodic = bool(builder.get("periodic")) if builder.has("periodic") else True
+    values = bell(name, count, a, b, periodic=periodic)
     return builder.tensor(values.astype(numpy_dtype(builder.element())))
 
 
@@ -502,16 +467,10 @@ def legalize_covariance(builder: Pt2Legalizer) -> Results:
             builder.refuse(f"'{name}'", "none")
     x = builder.floating().value
     x = builder.unsqueeze(x, list(range(2 - rank_of(x))))
-    count = TensorValue.dim(builder, dims_of(x)[1]).cast(element_type(x))
-    rest = TensorValue(builder, x) - TensorValue(builder, mean(builder, x, [1], True))
-    correction = float(builder.number("correction")) if builder.has("correction") else 1.0
-    turned = builder.transpose(rest.value, [1, 0])
-    found = _torch(builder, "mm.default", self=rest.value, mat2=turned)
-    found = found / (count - correction).maximum(0.0)
     if builder.name == "corrcoef":
-        sizes = apply(SqrtOp, (rest * rest).reduce("sum", [1]) / (count - 1.0))
-        found = found / sizes.column(2, 0) / sizes.column(2, 1)
-        found = found.clip(-1.0, 1.0)
+        found = correlations(builder, x)
+    else:
+        found = covariance(builder, x, float(builder.number("correction")))[0]
     return builder.reshape(found.value, []) if rank_of(builder.input()) < 2 else found.value
 
 
@@ -554,8 +513,7 @@ def legalize_bincount(builder: Pt2Legalizer) -> Results:
         values = builder.broadcast(builder.scalar(1, builder.element()), x.dims)
     else:
         values = builder.cast(builder.input("weights"), builder.element())
-    zeros = builder.broadcast(builder.scalar(0, values), [count])
-    return builder.add(ScatterElementsOp(zeros, x.value, values, 0, "add"))
+    return counted(builder, x.value, values, count)
 
 
 @legalizes("histc")
@@ -569,12 +527,7 @@ def legalize_histogram(builder: Pt2Legalizer) -> Results:
         low, high = x.reduce("min", [0]), x.reduce("max", [0])
         same = low.eq(high)
         low, high = same.where(low - 1.0, low), same.where(high + 1.0, high)
-    inside = x.ge(low) & x.le(high)
-    place = inside.where((x - low) * float(bins) / (high - low), 0.0).cast(i64)
-    place = place.minimum(bins - 1)
-    zeros = builder.broadcast(builder.scalar(0, x.value), [bins])
-    ones = inside.cast(x.element).value
-    return builder.add(ScatterElementsOp(zeros, place.value, ones, 0, "add"))
+    return histogram(x, low, high, bins)
 
 
 @legalizes("_unique", "_unique2", "unique_dim")
@@ -593,21 +546,12 @@ def legalize_unique(builder: Pt2Legalizer) -> Results:
 
 @legalizes("unique_consecutive")
 def legalize_unique_consecutive(builder: Pt2Legalizer) -> Results:
-    """The first of each row of equal elements."""
+    """The first of each row of equal elements, where each row is, and how long."""
     if builder.get("dim") is not None:
         builder.refuse("'dim'", "none")
     x = builder.input()
-    flat = builder.reshape(x, [product(dims_of(x))])
-    count = dims_of(flat)[0]
-    near, far = _neighbors(builder, flat, 0)
-    first = builder.broadcast(builder.scalar(True, i1), [1])
-    starts = concat(builder, [first, far.ne(near).value], 0)
-    values = torch_value(builder, "masked_select.default", element_type(x), self=flat, mask=starts)
-    number = torch_value(builder, "cumsum.default", i64, self=starts, dim=0)
-    places = torch_value(builder, "nonzero.default", i64, self=starts).reshape(values.dims)
-    end = builder.reshape(builder.dims([count], []), [1])
-    near, far = _neighbors(builder, concat(builder, [places.value, end], 0), 0)
-    return [values, (number - 1).reshape(dims_of(x)), far - near]
+    values, places, counts = runs(builder, builder.reshape(x, [product(dims_of(x))]))
+    return [values, builder.reshape(places, dims_of(x)), counts]
 
 
 # Movement

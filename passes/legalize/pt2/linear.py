@@ -10,14 +10,21 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, i1, i32, i64, rank_of
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.activation import safe_softmax
+from lowerdeck.passes.legalize.common.decomposition import swapped
 from lowerdeck.passes.legalize.common.linear import (
+    blocks_of_products,
+    contracted,
     convolution,
     cross,
     einsum,
     matmul,
+    power_of_matrix,
+    product_of_groups,
     transposed_convolution,
 )
+from lowerdeck.passes.legalize.common.movement import enlarged
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -146,40 +153,22 @@ def legalize_grouped(builder: Pt2Legalizer) -> Results:
     offs = builder.optional("offs")
     if offs is None or rank_of(x) != 2 or rank_of(weight) != 3:
         builder.refuse("groups of other dimensions", "rows and a matrix for each group")
-    (count, width), groups = dims_of(x), dims_of(weight)[0]
-    ends = TensorValue.of(builder, builder.cast(offs, i64))
-    place = TensorValue.iota(builder, count).column(2, 1)
-    is_before = place.lt(ends.column(2, 0))
-    group = (~is_before).cast(i64).reduce("sum", [0])
-    mask = group.column(2, 1).eq(TensorValue.iota(builder, groups).column(2, 0))
-    rows = TensorValue(builder, x).reshape([1, count, width])
-    zero = TensorValue.number(builder, 0, rows.element)
-    kept = mask.reshape([groups, count, 1]).where(rows, zero)
-    return TensorValue(builder, matmul(builder, kept.value, weight)).reduce("sum", [0])
+    return product_of_groups(builder, x, weight, builder.cast(offs, i64))
 
 
 @legalizes("outer", "ger", "inner", "kron")
 def legalize_outer(builder: Pt2Legalizer) -> Results:
     """Products of all pairs, of last dimensions, or of blocks."""
     names = ("self", "vec2") if builder.has("vec2") else ("self", "other")
-    a, b = _in_result(builder, *names)
-    if builder.name == "inner":
-        if not rank_of(a) or not rank_of(b):
-            return TensorValue.of(builder, a) * TensorValue.of(builder, b)
-        left, right = "abcdefgh"[: rank_of(a) - 1], "ijklmnop"[: rank_of(b) - 1]
-        return einsum(builder, f"{left}z,{right}z->{left}{right}", [a, b])
-    if builder.has("vec2"):
-        a, b = builder.unsqueeze(a, [1]), builder.unsqueeze(b, [0])
-        return TensorValue.of(builder, a) * TensorValue.of(builder, b)
-    rank = max(rank_of(a), rank_of(b))
-    a = builder.unsqueeze(a, list(range(rank - rank_of(a))))
-    b = builder.unsqueeze(b, list(range(rank - rank_of(b))))
-    ones = Expr.const(1)
-    left = [size for dim in dims_of(a) for size in (dim, ones)]
-    right = [size for dim in dims_of(b) for size in (ones, dim)]
-    wide = TensorValue.of(builder, a).reshape(left) * TensorValue.of(builder, b).reshape(right)
-    dims = [m * n for m, n in zip(dims_of(a), dims_of(b), strict=True)]
-    return wide.reshape(dims)
+    a, b = (TensorValue.of(builder, value) for value in _in_result(builder, *names))
+    if builder.name == "kron":
+        return blocks_of_products(a, b)
+    if builder.name != "inner":
+        return a.column(2, 0) * b.column(2, 1)
+    if not a.dims or not b.dims:
+        return a * b
+    last = [len(a.dims) - 1], [len(b.dims) - 1]
+    return contracted(builder, a.value, b.value, ([], []), last)
 
 
 @legalizes("einsum")
@@ -254,14 +243,7 @@ def legalize_matrix_power(builder: Pt2Legalizer) -> Results:
         return builder.broadcast(eye.value, dims_of(x))
     if count < 0:
         (x,), count = applied(builder, "MatrixInverse", x), -count
-    found: SSAValue | None = None
-    while count:
-        if count & 1:
-            found = x if found is None else matmul(builder, found, x)
-        count >>= 1
-        x = matmul(builder, x, x) if count else x
-    assert found is not None
-    return found
+    return power_of_matrix(builder, x, count)
 
 
 _MOST_FACTORS = 64
@@ -298,7 +280,8 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
         builder.refuse("random numbers", "dropout_p 0", "call model.eval()")
     q, k, v = _in_result(builder, "query", "key", "value")
     if builder.has("enable_gqa") and builder.flag("enable_gqa"):
-        k, v = (_repeated(builder, x, dims_of(q)[-3]) for x in (k, v))
+        parts, heads = [TensorValue(builder, x) for x in (k, v)], dims_of(q)[-3]
+        k, v = (enlarged(x, len(x.dims) - 3, [heads // x.dims[-3]]).value for x in parts)
     length = dims_of(q)[-1]
     scale: TensorValue | float
     if builder.get("scale") is not None:
@@ -318,8 +301,7 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
         causal = here.le(TensorValue.iota(builder, rows).column(2, 0))
         mask = causal.value
     element = builder.element()
-    scores = TensorValue(builder, matmul(builder, q, builder.transpose(k, _swapped(rank_of(k)))))
-    scores = scores * scale
+    scores = TensorValue(builder, matmul(builder, q, swapped(builder, k))) * scale
     if mask is None:
         weights = builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1))
         return matmul(builder, weights, v)
@@ -327,21 +309,4 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
         zero, low = (builder.scalar(number, element) for number in (0.0, -math.inf))
         mask = builder.select(mask, zero, low)
     scores = scores + TensorValue.of(builder, builder.cast(mask, element))
-    last = len(scores.dims) - 1
-    hidden = scores.eq(-math.inf).reduce("min", [last], keep_dims=True)
-    weights = builder.add(SoftmaxOp(scores.value, last))
-    weights = builder.select(hidden.value, builder.scalar(0, weights), weights)
-    return matmul(builder, weights, v)
-
-
-def _swapped(rank: int) -> list[int]:
-    return [*range(rank - 2), rank - 1, rank - 2]
-
-
-def _repeated(builder: Pt2Legalizer, x: SSAValue, heads: Expr) -> SSAValue:
-    """Each head several times."""
-    *lead, own, rows, columns = dims_of(x)
-    times = heads // own
-    wide = builder.unsqueeze(x, [len(lead) + 1])
-    wide = builder.broadcast(wide, [*lead, own, times, rows, columns])
-    return builder.reshape(wide, [*lead, product([own, times]), rows, columns])
+    return matmul(builder, safe_softmax(scores, len(scores.dims) - 1).value, v)

@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.activation import safe_softmax
 from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import (
     first_extremum,
@@ -203,11 +204,9 @@ def legalize_softmax(builder: Pt2Legalizer) -> Results:
         zero = value * 0
         return zero if "log" in builder.name else zero + 1
     axis = builder.axis(builder.integer("dim"), rank_of(x))
-    found = builder.add(SoftmaxOp(x, axis, log="log" in builder.name))
-    if builder.name == "_safe_softmax":  # a row of -inf gives zeros
-        hidden = TensorValue.of(builder, x).eq(-math.inf).reduce("min", [axis], keep_dims=True)
-        found = builder.select(hidden.value, builder.scalar(0, found), found)
-    return found
+    if builder.name == "_safe_softmax":
+        return safe_softmax(TensorValue.of(builder, x), axis)
+    return builder.add(SoftmaxOp(x, axis, log="log" in builder.name))
 
 
 # Running

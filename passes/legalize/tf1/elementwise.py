@@ -66,6 +66,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.passes.legalize.common.functions import shifted_right
 from lowerdeck.passes.legalize.common.special import (
     angle_of,
     apply,
@@ -392,12 +393,7 @@ def legalize_shift(builder: Tf1Legalizer) -> Results:
     y = TensorValue(builder, y).clip(0, 8 * numpy_dtype(element).itemsize - 1).value
     if builder.op_type == "LeftShift":
         return [builder.add(ShlOp(x, y))]
-    logical = builder.add(ShrOp(x, y))
-    if is_unsigned(element):
-        return [logical]
-    # The complement of a negative number is not negative: bits move in as zeros.
-    flipped = builder.add(NotOp(builder.add(ShrOp(builder.add(NotOp(x)), y))))
-    return [builder.select(builder.compare("lt", x, builder.scalar(0, x)), flipped, logical)]
+    return [shifted_right(TensorValue(builder, x), TensorValue(builder, y)).value]
 
 
 # Any number of operands
