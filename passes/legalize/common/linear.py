@@ -347,7 +347,7 @@ def power_of_matrix(builder: Legalizer, x: SSAValue, count: int) -> SSAValue:
 def covariance(
     builder: Legalizer, x: SSAValue, correction: float
 ) -> tuple[TensorValue, TensorValue]:
-    """How much rows vary together, by the count less a number; and what they have beyond the mean."""
+    """How much rows vary together, by the count less a number; and the rows less their means."""
     count = TensorValue.dim(builder, dims_of(x)[1]).cast(element_type(x))
     rest = TensorValue(builder, x) - TensorValue(builder, mean(builder, x, [1], True))
     found = TensorValue(builder, matmul(builder, rest.value, rest.transpose([1, 0]).value))
