@@ -24,7 +24,7 @@ from lowerdeck.lowering.strategies.bands import Bands
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
-from lowerdeck.lowering.strategies.byte_sums import ByteSums
+from lowerdeck.lowering.strategies.byte_sums import ByteProducts, ByteSums
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
 from lowerdeck.lowering.strategies.conversions import computed_there, conversion
@@ -58,6 +58,7 @@ STRATEGIES: list[Strategy] = [
     Bands(),
     Transposed(),
     ByteSums(),
+    ByteProducts(),
     TiledMatmul(),
     MatrixTiles(),
     WindowProducts(),

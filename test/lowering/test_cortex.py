@@ -191,9 +191,25 @@ class Form:
         return [self.x[0], self.w[0], *space]
 
 
+@dataclass(frozen=True)
+class Product:
+    """A matrix product of bytes, whose result is sums."""
+
+    x: Sequence[int]
+    w: Sequence[int]
+    types: tuple[str, str] = ("i8", "i8")
+    zeros: tuple[int, int] | None = (0, 0)
+    scaled: bool = False
+
+    @property
+    def result(self) -> list[int]:
+        """The shape of the result."""
+        return [*self.x[:-1], self.w[-1]]
+
+
 ZERO = ((0, 0), (0, 0))
 SAME = ((1, 1), (1, 1))
-FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, Form | Product] = {
     "points": Form((1, 16, 3, 5), (6, 16, 1, 1), ZERO, zeros=(-128, 0)),
     "one_output": Form((1, 8, 3, 3), (1, 8, 1, 1), ZERO, zeros=(127, 0), scaled=False),
     "odd_channels": Form((2, 7, 4, 5), (5, 7, 3, 3), SAME, zeros=(-5, 0)),
@@ -218,11 +234,42 @@ FORMS: Mapping[str, Form] = {
     "volume": Form(
         (1, 4, 3, 4, 3), (5, 4, 2, 2, 2), ((0, 1, 0), (1, 0, 0)), (1,) * 3, (1,) * 3, zeros=(1, 0)
     ),
+    "row": Product((1, 64), (64, 12), zeros=(-128, 0)),
+    "rows": Product((5, 16), (16, 3), zeros=None),
+    "odd_terms": Product((3, 7), (7, 5), zeros=(-3, 9)),
+    "few_terms": Product((2, 3), (3, 4)),
+    "prime_columns": Product((2, 8), (8, 13), zeros=(127, -128)),
+    "unsigned_row": Product((1, 12), (12, 4), ("ui8", "ui8"), (255, 131)),
+    "mixed_rows": Product((3, 9), (9, 2), ("ui8", "i8"), (7, 0)),
+    "batches": Product((2, 3, 10), (2, 10, 4), zeros=(5, 0)),
+    "one_matrix": Product((2, 3, 8), (8, 6), zeros=(5, 0)),
 }
 
 
 def _dims(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape))
+
+
+def _product(name: str, form: Product) -> str:
+    """The ops of a product, as those of a convolution."""
+    lines = [
+        _constant(f"w_{name}", form.types[1], *form.w, low=0 if "u" in form.types[1] else -128)
+    ]
+    operands, types = [f"%x_{name}", f"%w_{name}"], list(form.types)
+    shapes = [f"tensor<{_dims(form.x)}x{types[0]}>", f"tensor<{_dims(form.w)}x{types[1]}>"]
+    for number, zero in enumerate(form.zeros or ()):
+        lines.append(f"%z{number}_{name} = core.constant dense<{zero}> : tensor<{types[number]}>")
+        operands.append(f"%z{number}_{name}")
+        shapes.append(f"tensor<{types[number]}>")
+    sums = f"tensor<{_dims(form.result)}xi32>"
+    lines.append(
+        f"%y_{name} = core.matmul {', '.join(operands)} in i32 : ({', '.join(shapes)}) -> {sums}"
+    )
+    return "\n".join(lines)
+
+
+def _ops(name: str, form: Form | Product) -> str:
+    return _product(name, form) if isinstance(form, Product) else _conv(name, form)
 
 
 def _conv(name: str, form: Form) -> str:
@@ -271,7 +318,7 @@ def _module_of_forms() -> str:
         for name, form in FORMS.items()
     }
     results = ", ".join(f'{type_} {{core.name = "y_{name}"}}' for name, type_ in types.items())
-    body = "\n".join(_conv(name, form) for name, form in FORMS.items())
+    body = "\n".join(_ops(name, form) for name, form in FORMS.items())
     values = ", ".join(f"%y_{name}" for name in FORMS)
     return (
         f"func.func @main({arguments}) -> ({results}) {{\n{body}\n"

@@ -79,3 +79,35 @@ func.func @main(%x: tensor<1x8x6x6xi8>, %m: tensor<1x8x1x1xi32>, %e: tensor<8x1x
   %y = core.reshape %q [1, 72] : (tensor<1x8x3x3xi32>) -> tensor<1x72xi32>
   func.return %y : tensor<1x72xi32>
 }
+
+// -----
+
+// A product by a constant: the terms of a column lie in words for a tile of columns.
+// CHECK-LABEL: @main
+// PLAIN-NOT:   byte_products
+// WORDS:       layouts = [#core.layout<0, 1>, #core.layout<1/3, 0/4, 1 mod 3, 0 mod 4>
+// WORDS-SAME:  schedule = #core.schedule<byte_products
+// CHECK:       func.return
+func.func @main(%x: tensor<1x8xi8>) -> tensor<1x3xi32> {
+  %w = core.constant dense<2> : tensor<8x3xi8>
+  %z = core.constant dense<-5> : tensor<i8>
+  %y = core.matmul %x, %w, %z, %z in i32 : (tensor<1x8xi8>, tensor<8x3xi8>, tensor<i8>, tensor<i8>) -> tensor<1x3xi32>
+  func.return %y : tensor<1x3xi32>
+}
+
+// -----
+
+// A matrix that a run gives, a zero point for each row, and terms that are no whole word.
+// CHECK-LABEL: @main
+// CHECK-NOT:   byte_products
+// CHECK:       func.return
+func.func @main(%x: tensor<2x8xi8>, %v: tensor<8x3xi8>, %s: tensor<2x3xi8>) -> (tensor<2x3xi32>, tensor<2x3xi32>, tensor<2x3xi32>) {
+  %w = core.constant dense<2> : tensor<8x3xi8>
+  %u = core.constant dense<2> : tensor<3x3xi8>
+  %z = core.constant dense<-5> : tensor<i8>
+  %r = core.constant dense<[[-5], [4]]> : tensor<2x1xi8>
+  %a = core.matmul %x, %v, %z, %z in i32 : (tensor<2x8xi8>, tensor<8x3xi8>, tensor<i8>, tensor<i8>) -> tensor<2x3xi32>
+  %b = core.matmul %x, %w, %r, %z in i32 : (tensor<2x8xi8>, tensor<8x3xi8>, tensor<2x1xi8>, tensor<i8>) -> tensor<2x3xi32>
+  %c = core.matmul %s, %u, %z, %z in i32 : (tensor<2x3xi8>, tensor<3x3xi8>, tensor<i8>, tensor<i8>) -> tensor<2x3xi32>
+  func.return %a, %b, %c : tensor<2x3xi32>, tensor<2x3xi32>, tensor<2x3xi32>
+}
