@@ -85,8 +85,8 @@ func.func @main(%x: tensor<1x8x6x6xi8>, %m: tensor<1x8x1x1xi32>, %e: tensor<8x1x
 // A product by a constant: the terms of a column lie in words for a tile of columns.
 // CHECK-LABEL: @main
 // PLAIN-NOT:   byte_products
-// WORDS:       layouts = [#core.layout<0, 1>, #core.layout<1/3, 0/4, 1 mod 3, 0 mod 4>
-// WORDS-SAME:  schedule = #core.schedule<byte_products
+// WORDS:       schedule = #core.schedule<byte_products
+// WORDS-SAME:  layouts = [#core.layout<0, 1>, #core.layout<1/3, 0/4, 1 mod 3, 0 mod 4>
 // CHECK:       func.return
 func.func @main(%x: tensor<1x8xi8>) -> tensor<1x3xi32> {
   %w = core.constant dense<2> : tensor<8x3xi8>
