@@ -18,9 +18,8 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.buffer.vector import AddBytesOp, DotPairsOp
 from lowerdeck.dialects.core.constant import constant_array
 from lowerdeck.dialects.core.control_flow import KernelOp
-from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
-from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import ContractionOp, ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import (
@@ -53,11 +52,9 @@ from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     is_constant,
     layout_in,
-    layout_out,
     position_of,
     the,
 )
-from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, row_labels
 from lowerdeck.lowering.targets.base import Target
 
 WORD: Exact[int] = 4
@@ -98,11 +95,11 @@ class ByteSums(Strategy):
         sizes = (width if is_even else 1, w[0] // op.groups.data)
         words = prod(w[2:]) * -(-w[1] // WORD)
         rows = op.groups.data * prod(shape[:1] + shape[2:]) // max(sizes[0], 1)
-        for tile in _tiles(setting.target, sizes):
+        for tile in tiles_of_words(setting.target, sizes):
             order = ("n", *space, GROUP, OUTPUT_CHANNEL)
             names = (space[-1], OUTPUT_CHANNEL)
             schedule = Schedule(self.name, tuple(zip(names, tile, strict=True)), order)
-            yield Candidate(rows * _cycles(setting.target, sizes, tile, words), schedule)
+            yield Candidate(rows * cycles_of_words(setting.target, sizes, tile, words), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(ConvOp, kernel)
@@ -124,90 +121,6 @@ class ByteSums(Strategy):
             _lower_sums(k, op, schedule)
 
 
-class ByteProducts(Strategy):
-    """
-    Matrix products: words of adjacent terms, along the rows of the left matrix and the columns of
-    the right one, a constant that is transposed, for tiles of rows by columns.
-    """
-
-    name = "byte_products"
-    anchors = (MatmulOp,)
-    looks_around = False
-
-    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
-        op = the(MatmulOp, kernel)
-        columns, depth = dims_of(op.result)[-1].value, dims_of(op.lhs)[-1].value
-        if columns is None or depth is None or depth < WORD:
-            return
-        if not _has_byte_products(kernel, op, setting.target):
-            return
-        *batch, rows, _ = assumed_shape(op.result)
-        labels = row_labels(rank_of(op.result))
-        for tile in _tiles(setting.target, (rows, columns)):
-            names = (labels[-1], COLUMN)
-            schedule = Schedule(self.name, tuple(zip(names, tile, strict=True)), (*labels, COLUMN))
-            cycles = _cycles(setting.target, (rows, columns), tile, -(-depth // WORD))
-            yield Candidate(prod(batch) * cycles, schedule)
-
-    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
-        op = the(MatmulOp, kernel)
-        count, rank = schedule.tile(COLUMN), rank_of(op.rhs)
-        batch, k, n = [Piece(axis) for axis in range(rank - 2)], rank - 2, rank - 1
-        depth, columns = (dims_of(op.rhs)[axis].value or 0 for axis in (k, n))
-        if count == 1 or depth % WORD or columns % count:
-            return {op.rhs: LayoutAttr.of([*batch, Piece(n), Piece(k)])}
-        pieces = [Piece(n, count), Piece(k, WORD), Piece(n, 1, count), Piece(k, 1, WORD)]
-        return {op.rhs: LayoutAttr.of([*batch, *pieces])}
-
-    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
-        op = the(MatmulOp, k.kernel)
-        dims = dims_of(op.result)
-        labels = [*row_labels(len(dims)), COLUMN]
-        with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
-            k.finish(op, at, _product(k, op, at))
-
-
-def _has_byte_products(kernel: KernelOp, op: MatmulOp, target: Target) -> bool:
-    """
-    True for a product of bytes by a constant, each with one zero point or none, that lie in order,
-    on a target that widens words.
-    """
-    if not target.isa.byte_additions or op.accumulator != i32 or op.packing is not None:
-        return False
-    if not all(value in kernel.body.block.args for value in op.factors):
-        return False
-    if not is_constant(kernel, op.rhs) or static_shape(op.rhs) is None:
-        return False
-    is_in_order = layout_out(kernel).is_row_major and layout_in(kernel, op.lhs).is_row_major
-    is_single = all(dim == 1 for zero in op.zero_points for dim in dims_of(zero))
-    return is_in_order and is_single and all(map(is_byte, op.operands))
-
-
-def _product(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
-    """An element of the result: words of terms before single ones."""
-    b, dims, depth = k.builder, dims_of(op.result), dims_of(op.rhs)[-2].value
-    assert depth is not None
-    left, right = (
-        broadcast_index(at[:-2], dims_of(factor)[:-2], dims[:-2]) for factor in op.factors
-    )
-
-    def add_word(word: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        x = _pairs(k, op, 0, [*left, at[-2], word * WORD])
-        w = _pairs(k, op, 1, [*right, word * WORD, at[-1]])
-        return [_with_pairs(k, x, w, values[0])]
-
-    def add_one(term: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        x = factor_element(k, op, 0, [*left, at[-2], term])
-        w = factor_element(k, op, 1, [*right, term, at[-1]])
-        return [add_product(k, op, x, w, values[0])]
-
-    total = b.carry(depth // WORD, [b.integer(0, i32)], add_word)
-    rest = (Expr.const(depth // WORD * WORD), Expr.const(depth))
-    if depth % WORD == 0:
-        return total[0]
-    return b.carry_nest([rest], total, lambda i, values: add_one(i[0], values))[0]
-
-
 def has_byte_sums(kernel: KernelOp, op: ConvOp, target: Target) -> bool:
     """
     True for a convolution of bytes with constant weights, of known channels and taps, whose zero
@@ -222,7 +135,7 @@ def has_byte_sums(kernel: KernelOp, op: ConvOp, target: Target) -> bool:
     return is_read and all(_is_of_bytes(op, number) for number in range(2))
 
 
-def _tiles(target: Target, sizes: tuple[int, int]) -> Iterator[tuple[int, int]]:
+def tiles_of_words(target: Target, sizes: tuple[int, int]) -> Iterator[tuple[int, int]]:
     """
     Positions by output channels whose sums registers hold, with the pairs of these positions and of
     one output channel, an address and a zero point of each factor, and the end of the loop. No
@@ -236,7 +149,9 @@ def _tiles(target: Target, sizes: tuple[int, int]) -> Iterator[tuple[int, int]]:
             yield positions, outputs
 
 
-def _cycles(target: Target, sizes: tuple[int, int], tile: tuple[int, int], words: int) -> float:
+def cycles_of_words(
+    target: Target, sizes: tuple[int, int], tile: tuple[int, int], words: int
+) -> float:
     """Of as many sums: each word is loaded and widened for a tile."""
     parts = list(product(*(tiles(size, part) for size, part in zip(sizes, tile, strict=True))))
     cycles = target.costs.variant_cycles * len(parts)
@@ -306,9 +221,9 @@ def _sum(k: KernelLowering, op: ConvOp, at: Index, first: Expr) -> SSAValue:
 
     def add_word(i: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         *taps, word = i
-        x = _pairs(k, op, 0, [at[0], first + word * WORD, *_where(op, at, taps)])
-        w = _pairs(k, op, 1, [at[1], word * WORD, *taps])
-        return [_with_pairs(k, x, w, values[0])]
+        x = pairs_of_word(k, op, 0, [at[0], first + word * WORD, *_where(op, at, taps)])
+        w = pairs_of_word(k, op, 1, [at[1], word * WORD, *taps])
+        return [with_pairs(k, x, w, values[0])]
 
     def add_one(i: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         *taps, channel = i
@@ -354,8 +269,8 @@ def _sums_of_word(k: KernelLowering, op: ConvOp, places: Sequence[Index]) -> Seq
     at = places[0]
 
     def add(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        x = _pairs(k, op, 0, [*at[:2], *_where(op, at, taps)])
-        w = _pairs(k, op, 1, [at[1], Expr.const(0), *taps])
+        x = pairs_of_word(k, op, 0, [*at[:2], *_where(op, at, taps)])
+        w = pairs_of_word(k, op, 1, [at[1], Expr.const(0), *taps])
         return [
             scalars.multiply_add(k.builder, half(k, x[odd]), half(k, w[odd]), value)
             for value, (half, odd) in zip(values, _HALVES, strict=True)
@@ -382,7 +297,7 @@ _HALVES: Sequence[tuple[Callable[[KernelLowering, SSAValue], SSAValue], int]] = 
 """Where in the even and the odd pair the bytes of a word are, in order."""
 
 
-def _with_pairs(
+def with_pairs(
     k: KernelLowering, x: Sequence[SSAValue], w: Sequence[SSAValue], total: SSAValue
 ) -> SSAValue:
     """A sum, and the products of the pairs of two words."""
@@ -391,7 +306,7 @@ def _with_pairs(
     return total
 
 
-def _pairs(
+def pairs_of_word(
     k: KernelLowering, op: ContractionOp, number: int, at: Index
 ) -> tuple[SSAValue, SSAValue]:
     """The even and the odd bytes of a word of a factor, without zero points, in 16 bits each."""

@@ -24,7 +24,8 @@ from lowerdeck.lowering.strategies.bands import Bands
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
-from lowerdeck.lowering.strategies.byte_sums import ByteProducts, ByteSums
+from lowerdeck.lowering.strategies.byte_products import ByteProducts
+from lowerdeck.lowering.strategies.byte_sums import ByteSums
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
 from lowerdeck.lowering.strategies.conversions import computed_there, conversion
