@@ -194,9 +194,7 @@ class _Importer:
 
     def run(self, outputs: Sequence[str] | None, shapes: Mapping[str, Sequence[int]]) -> ModuleOp:
         self._check()
-        for spec in self.signature["output_specs"]:
-            if "buffer_mutation" in spec:
-                self.changed.add(spec["buffer_mutation"]["buffer_name"])
+        self.changed |= self._mutations().keys()
         block = Block()
         scope = _Scope(self.graph, block)
         inputs = self._inputs(scope, shapes)
@@ -221,11 +219,7 @@ class _Importer:
         scope: _Scope,
     ) -> ModuleOp:
         taken = {*inputs, *names, *(before for before, _, _ in states.values())}
-        mutated = {
-            spec["buffer_mutation"]["buffer_name"]: spec["buffer_mutation"]["arg"]["name"]
-            for spec in self.signature["output_specs"]
-            if "buffer_mutation" in spec
-        }
+        mutated = self._mutations()
         kept = [
             State(
                 before,
@@ -237,6 +231,15 @@ class _Importer:
         ]
         results = list(zip(names, values, strict=True))
         return main_module(block, inputs, results, kept, self.location)
+
+    def _mutations(self) -> dict[str, str]:
+        """The buffers and parameters that are written, and the values that they become."""
+        found: dict[str, str] = {}
+        for spec in self.signature["output_specs"]:
+            for kind in ("buffer", "parameter"):
+                if (data := spec.get(f"{kind}_mutation")) is not None:
+                    found[data[f"{kind}_name"]] = data["arg"]["name"]
+        return found
 
     # Problems
 
@@ -257,7 +260,7 @@ class _Importer:
                 self._report(node_name(node), target, "the operator is not known")
         for spec in self.signature["output_specs"]:
             kind = next(iter(spec))
-            if kind not in ("user_output", "buffer_mutation", "user_input_mutation"):
+            if kind not in _OUTPUTS:
                 self._report("", "", f"found an output of kind {kind}, expected one of inference")
         self._raise_problems()
 
@@ -813,6 +816,10 @@ def _first_name(node: Mapping[str, Any]) -> str:
     """The name of the first argument, if it is a tensor."""
     first: Any = node["inputs"][0]["arg"] if node["inputs"] else {}
     return first.get("as_tensor", {}).get("name", "")
+
+
+_OUTPUTS = ("user_output", "buffer_mutation", "parameter_mutation", "user_input_mutation")
+"""Kinds of outputs, but those of training."""
 
 
 def _tensor_names(node: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ Calls of operators: which overload is meant, and the op of the pt2 dialect that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -30,6 +31,7 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import functional, overloads, positional, results_of
+from lowerdeck.dialects.pt2.strides import can_view
 from lowerdeck.frontends.pt2.aliases import VIEWS, AliasError, may_share
 from lowerdeck.frontends.torchscript.archive import ELEMENTS
 from lowerdeck.frontends.torchscript.values import (
@@ -53,6 +55,11 @@ _USUAL_ORDER = (None, 0, 1)
 
 _MAY_COPY = frozenset("reshape flatten ravel unflatten contiguous reshape_as".split())
 """Operators whose results show the elements of the operand if these lie in order."""
+
+_PERMUTATIONS = frozenset("permute transpose t mT swapaxes swapdims".split())
+
+_END = (1 << 63) - 1
+"""Where a slice without an end ends."""
 
 _OUT_OF_ORDER = frozenset(
     "transpose permute t mT mH numpy_T adjoint matrix_H swapaxes swapdims movedim moveaxis expand "
@@ -296,13 +303,18 @@ class Operators:
                     self.journal.storage(one.storage)
                     one.storage.unclear = True
             return made
-        if self._is_view(op, base, source, other_order):
+        is_copy = None if other_order else self._is_copy(op, base, source)
+        if is_copy:
+            return [self.tensor(result, in_order=True) for result in op.results]
+        if is_copy is False or self._is_view(op, base, source, other_order):
             found: list[Tensor] = []
+            strides = self._permuted(op, base, source)
             for index, result in enumerate(op.results):
                 steps = (*source.steps, (op, index))
                 in_order = source.in_order and base not in _OUT_OF_ORDER
                 in_order |= source.in_order and self._is_outer(op, base, source)
                 one = Tensor(source.storage, result, steps, source.storage.version, in_order)
+                one.strides = strides
                 found.append(one)
             return found
         # What is reshaped may still show the operand's elements, in the order in which they lie.
@@ -313,8 +325,51 @@ class Operators:
                 one.storage.unclear = True
         return found
 
+    def _strides(self, tensor: Tensor) -> tuple[list[int], list[int]] | None:
+        """The sizes and the strides of a tensor, if all of them are known."""
+        sizes = [size.value for size in self.dims(tensor)]
+        known = [size for size in sizes if size is not None]
+        if len(known) != len(sizes):
+            return None
+        if tensor.in_order:
+            return known, [prod(known[k + 1 :]) for k in range(len(known))]
+        return None if tensor.strides is None else (known, list(tensor.strides))
+
+    def _permuted(self, op: Pt2Op, base: str, source: Tensor) -> tuple[int, ...] | None:
+        """The strides of a permutation, if they are known."""
+        if base not in _PERMUTATIONS or (found := self._strides(source)) is None:
+            return None
+        strides, rank = found[1], len(found[1])
+        order = list(range(rank))
+        if base == "permute":
+            order = [int(k) % rank for k in op.argument("dims")]
+        elif rank > 1:
+            names = ("axis0", "axis1") if base == "swapaxes" else ("dim0", "dim1")
+            places = (-2, -1) if base in ("t", "mT") else [op.argument(n) for n in names]
+            a, b = (int(place) % rank for place in places)
+            order[a], order[b] = order[b], order[a]
+        return tuple(strides[k] for k in order)
+
+    def _is_copy(self, op: Pt2Op, base: str, source: Tensor) -> bool | None:
+        """Whether results show nothing of an operand in another order; None if it is not known."""
+        if base not in _MAY_COPY or source.in_order or (found := self._strides(source)) is None:
+            return None
+        if not self.follower.knows(op.results[0]):
+            return None
+        if base != "contiguous":
+            sizes = [size.value for size in self.follower.dims(op.results[0])]
+            shape = [size for size in sizes if size is not None]
+            return not can_view(*found, shape) if len(shape) == len(sizes) else None
+        kept = [(size, stride) for size, stride in zip(*found, strict=True) if size != 1]
+        steps = [prod(size for size, _ in kept[k + 1 :]) for k in range(len(kept))]
+        return prod(found[0]) != 0 and [stride for _, stride in kept] != steps
+
     def _is_outer(self, op: Pt2Op, base: str, source: Tensor) -> bool:
-        """True for rows that lie one behind the other."""
+        """True for rows that lie one behind the other, and for all of them."""
+        if base == "slice":
+            start, end, step = (op.argument(name) for name in ("start", "end", "step"))
+            if step == 1 and start in (None, 0) and end in (None, _END):
+                return True
         if base not in ("select", "slice", "narrow", "unbind", "chunk", "split"):
             return False
         if base == "slice" and op.argument("step") != 1:

@@ -99,6 +99,8 @@ class Tensor(Alias):
 
     in_order: bool = False
     """True if its elements are known to lie in the order of their indices."""
+    strides: tuple[int, ...] | None = None
+    """If its elements lie in another order, how far apart those of each dimension are, if known."""
     requires_grad: bool = False
     number: int | float | bool | None = None
     """The number that a constant without dimensions is, as which some operators take it."""

@@ -61,8 +61,9 @@ def write(
     outputs: Sequence[str],
     buffers: Mapping[str, NDArray[Any]],
     mutations: Mapping[str, str] | None = None,
+    kind: str = "buffer",
 ) -> Path:
-    """An archive; `mutations` are buffers and what they hold afterwards."""
+    """An archive; `mutations` are buffers, or parameters, and what they hold afterwards."""
     graph = {
         "inputs": [{"as_tensor": {"name": name}} for name in (*buffers, *inputs)],
         "outputs": [{"as_tensor": {"name": name}} for name in outputs],
@@ -72,14 +73,14 @@ def write(
     signature = {
         "input_specs": [
             *(
-                {"buffer": {"arg": {"name": name}, "buffer_name": name, "persistent": True}}
+                {kind: {"arg": {"name": name}, f"{kind}_name": name, "persistent": True}}
                 for name in buffers
             ),
             *({"user_input": {"arg": {"as_tensor": {"name": name}}}} for name in inputs),
         ],
         "output_specs": [
             *(
-                {"buffer_mutation": {"arg": {"name": value}, "buffer_name": name}}
+                {f"{kind}_mutation": {"arg": {"name": value}, f"{kind}_name": name}}
                 for name, value in (mutations or {}).items()
             ),
             *({"user_output": {"arg": {"as_tensor": {"name": name}}}} for name in outputs),

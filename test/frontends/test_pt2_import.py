@@ -498,3 +498,15 @@ def test_what_grows_without_measure_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "h.pt2", nodes, tensors, ["x"], ["y"], {"w": np.ones(1, np.float32)})
     with pytest.raises(FrontendError, match="'w' of 1073741824 elements in 4 bytes"):
         load_model(path)
+
+
+@pytest.mark.parametrize("kind", ["buffer", "parameter"])
+def test_what_a_program_writes_is_a_state(tmp_path: Path, kind: str) -> None:
+    nodes = [node("add.Tensor", "y", self="x", other="w", alpha={"as_int": 1})]
+    tensors = {name: meta("f4", [2]) for name in ("x", "w", "y")}
+    held = {"w": np.array([1, 2], np.float32)}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], held, {"w": "y"}, kind)
+    calls = Calls(load_model(path))
+    x = np.array([10, 20], np.float32)
+    found = [np.asarray(calls({"x": x})["y"]).tolist() for _ in range(2)]
+    assert found == [[11, 22], [21, 42]]

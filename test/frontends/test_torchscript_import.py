@@ -212,6 +212,7 @@ def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
         ("torch.movedim(torch.select(x, 0, 1), 0, -1)", "f32", "float32", -2),
         ("torch.cov(torch.select(x, 0, 1), correction=0)", "i16", "float32", 0),
         ("torch.diff(x, n=4)", "i16", "int16", []),
+        ("torch.repeat_interleave(x, torch.select(x, 0, 0), 0)", "i64", "int64", [1, -2]),
         ("torch.hardtanh(x, -1.5, 0.5)", "i16", "int16", [0, -1]),
         ("torch.prelu(torch.select(x, 0, 1), torch.ones([1]))", "f32", "float32", -2),
         ("torch.l1_loss(x, torch.mul(x, 3), 2)", "i8", "int64", 6),
@@ -282,12 +283,29 @@ def test_an_input_may_be_a_constant(tmp_path: Path) -> None:
 
 def test_a_write_that_may_change_a_copy_is_refused(tmp_path: Path) -> None:
     code = method("""
-y = torch.reshape(torch.permute(x, [1, 0]), [4])
+y = torch.reshape(torch.select(x, 1, 0), [-1])
 _0 = torch.add_(y, 1)
 return torch.add(x, 1)
 """)
     with pytest.raises(FrontendError, match="may have a copy"):
         load_model(write(tmp_path / "m.pt", code), input_shapes={"x": [2, 2]})
+
+
+@pytest.mark.parametrize(
+    ("view", "copies"),
+    [
+        ("torch.contiguous(torch.permute(x, [1, 0]))", True),
+        ("torch.contiguous(torch.transpose(torch.t(x), 0, -1))", False),
+        ("torch.reshape(torch.swapaxes(x, 0, 1), [4])", True),
+        ("torch.reshape(torch.mT(torch.unsqueeze(x, 0)), [2, 1, 2])", False),
+        ("torch.slice(torch.slice(x, 0, 0, 9223372036854775807), 1)", False),
+    ],
+)
+def test_what_is_a_copy_by_its_strides(tmp_path: Path, view: str, copies: bool) -> None:
+    """Also one that is contiguous again, and one that is seen in another shape without a copy."""
+    code = method(f"y = {view}\n_0 = torch.add_(y, 1)\nreturn torch.add(x, 0)")
+    expected = X if copies else X + 1
+    assert _run(write(tmp_path / "m.pt", code)).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("view", ["permute(x, [1, 0])", "select(x, 1, 0)", "reshape(x.T, [4])"])

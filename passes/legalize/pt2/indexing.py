@@ -220,17 +220,21 @@ def legalize_isin(builder: Pt2Legalizer) -> Results:
 def legalize_repeat(builder: Pt2Legalizer) -> Results:
     """Each number, or each row, as often as a vector says."""
     repeats = TensorValue.of(builder, builder.input("repeats")).cast(i64)
+    x, axis = None, 0
+    if builder.has("self"):
+        x = builder.input()
+        if builder.get("dim") is None:
+            x = builder.reshape(x, [product(dims_of(x))])
+        else:
+            axis = builder.dim()
+        if not repeats.dims or repeats.dims[0] == 1:  # the same for each
+            repeats = repeats.reshape([1]).broadcast([dims_of(x)[axis]])
     ends = TensorValue(builder, builder.add(CumulativeOp("sum", repeats.value, 0)))
     count = size_of(builder, repeats.reduce("sum", [0]).value, "the number of repeats")
     place = TensorValue.iota(builder, count).reshape([count, 1])
     index = ends.le(place).cast(i64).reduce("sum", [1])
-    if not builder.has("self"):
+    if x is None:
         return index.cast(builder.element())
-    x = builder.input()
-    if builder.get("dim") is None:
-        x, axis = builder.reshape(x, [product(dims_of(x))]), 0
-    else:
-        axis = builder.dim()
     return builder.add(GatherOp(x, index.value, axis))
 
 
