@@ -137,6 +137,23 @@ def test_operands_along_a_dimension_broadcast_first(tmp_path: Path) -> None:
     np.testing.assert_allclose(cross, np.cross(given["v"], given["w"]), rtol=1e-5)
 
 
+def test_bags_of_half_precision_are_added_up_in_single_precision(tmp_path: Path) -> None:
+    given = {"mode": {"as_int": 1}, "padding_idx": {"as_int": 1}}
+    bag = node("_embedding_bag_forward_only.default", "", weight="w", indices="i", offsets="o")
+    bag["inputs"] += [{"name": name, "arg": value} for name, value in given.items()]
+    bag["outputs"] = [{"as_tensor": {"name": f"y{k}"}} for k in range(4)]
+    half = {"dtype": 6}
+    tensors = {"w": meta("f4", [2, 1]) | half, "i": meta("i8", [5000]), "o": meta("i8", [2])}
+    tensors |= {"y0": meta("f4", [2, 1]) | half, "y1": meta("i8", [1])}
+    tensors |= {"y2": meta("i8", [1]), "y3": meta("i8", [1])}
+    path = write(tmp_path / "m.pt2", [bag], tensors, ["w", "i", "o"], ["y0"], {})
+    rows, weight = np.zeros(5000, np.int64), np.array([[1], [7]], np.float16)
+    rows[4000:] = 1
+    call = _legal(load_model(path))
+    (found,) = call({"w": weight, "i": rows, "o": np.array([0, 4500])}).values()
+    assert np.asarray(found).tolist() == [[1], [0]]  # padding is none of the rows
+
+
 def test_scales_are_chosen_by_the_extrema(tmp_path: Path) -> None:
     def one(name: str, kind: str) -> dict[str, Any]:
         limits = {"quant_min": {"as_int": -128}, "quant_max": {"as_int": 127}}

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -94,7 +95,12 @@ def counted(builder: CoreBuilder, places: SSAValue, values: SSAValue, size: Expr
 def rows_by_segment(
     builder: Legalizer, rows: SSAValue, target: TensorValue, count: Expr, kind: str
 ) -> SSAValue:
-    """Rows that go to one of `count` places (SUM, MEAN, MAX or MIN of them); nothing is zero."""
+    """
+    Rows that go to one of `count` places (SUM, MEAN, MAX or MIN of them); nothing is zero. Half
+    precision is added up in f32 and rounded once.
+    """
+    element = element_type(rows)
+    rows = builder.cast(rows, wide_element(rows))
     dims = [count, *dims_of(rows)[1:]]
     column = target.reshape([target.dims[0], 1]).value
     zeros = builder.broadcast(builder.scalar(0, rows), dims)
@@ -105,12 +111,12 @@ def rows_by_segment(
         start = builder.broadcast(low, dims)
         total = TensorValue(builder, builder.add(ScatterNdOp(start, column, rows, kind.lower())))
     if kind == "SUM":
-        return total.value
+        return builder.cast(total.value, element)
     ones = builder.broadcast(builder.scalar(1, i64), target.dims)
     number = TensorValue(builder, counted(builder, target.value, ones, count)).cast(total.element)
     number = number.column(len(dims), 0)
     found = total / number.maximum(1) if kind == "MEAN" else number.gt(0).where(total, 0)
-    return found.value
+    return builder.cast(found.value, element)
 
 
 def number_below(borders: TensorValue, x: TensorValue, right: bool) -> TensorValue:
