@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import CountNonzeroOp, GatherNdOp, NonzeroOp
-from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.core.reduce import CumulativeOp
+from lowerdeck.dialects.core.tensor import CountNonzeroOp, GatherNdOp, GatherOp, NonzeroOp
+from lowerdeck.dialects.core.types import dims_of, i64
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -47,3 +48,15 @@ def reverse_sequence(
     grid = [part.broadcast(dims_of(x)[:2]) for part in (row, source)]
     indices = stack(grid if batch == 0 else grid[::-1], 2)
     return builder.add(GatherNdOp(x, indices.value))
+
+
+def written_where(
+    builder: Legalizer, x: TensorValue, mask: TensorValue, source: TensorValue
+) -> TensorValue:
+    """The elements of a source, in order, where a mask (i1) of the shape of `x` holds."""
+    source = source.reshape([product(source.dims)])
+    flags = mask.reshape([product(mask.dims)]).cast(i64)
+    number = TensorValue(builder, builder.add(CumulativeOp("sum", flags.value, 0))) - 1
+    number = number.maximum(0).minimum(TensorValue.dim(builder, source.dims[0] - 1))
+    values = TensorValue(builder, builder.add(GatherOp(source.value, number.value, 0)))
+    return mask.where(values.reshape(mask.dims), x)

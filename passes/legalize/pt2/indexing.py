@@ -28,12 +28,12 @@ from lowerdeck.passes.legalize.common.order import number_below, rows_by_segment
 from lowerdeck.passes.legalize.common.pooling import unpooled
 from lowerdeck.passes.legalize.common.promotion import promoted_elements
 from lowerdeck.passes.legalize.common.scatters import scattered
-from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.common.selection import nonzero, written_where
 from lowerdeck.passes.legalize.onnx.applied import applied
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue
+from lowerdeck.passes.legalize.tensor_value import TensorValue, broadcast_values
 
 
 def nonzero_columns(builder: Pt2Legalizer, x: SSAValue) -> list[SSAValue]:
@@ -250,16 +250,8 @@ def legalize_unpool(builder: Pt2Legalizer) -> Results:
 @legalizes("masked_scatter")
 def legalize_masked_scatter(builder: Pt2Legalizer) -> Results:
     """The elements of the source, in order, where a mask holds."""
-    x, mask = builder.input(), builder.input("mask")
-    dims = broadcast([dims_of(x), dims_of(mask)])
-    x, mask = builder.broadcast(x, dims), builder.broadcast(mask, dims)
-    source = builder.input("source")
-    source = builder.reshape(source, [product(dims_of(source))])
-    flags = builder.cast(builder.reshape(mask, [product(dims)]), i64)
-    number = TensorValue(builder, builder.add(CumulativeOp("sum", flags, 0))) - 1
-    number = number.maximum(0).minimum(TensorValue.dim(builder, dims_of(source)[0] - 1))
-    values = builder.reshape(builder.add(GatherOp(source, number.value, 0)), dims)
-    return builder.select(mask, values, x)
+    x, mask = broadcast_values(builder.value(), builder.value("mask"))
+    return written_where(builder, x, mask, builder.value("source"))
 
 
 @legalizes("index_reduce")
