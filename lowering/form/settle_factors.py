@@ -36,6 +36,11 @@ STEPS: Exact[int] = 1 << 16
 EXPONENTS: Exact[tuple[int, int]] = (-31, 30)
 """Of `core.requantize`."""
 
+HALF: Exact[float] = 0.5
+"""From an integer to where the next one begins."""
+LEVELS: Exact[int] = 3
+"""A sum, the product in it, and the factors of that."""
+
 Factors = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
@@ -55,7 +60,7 @@ def multiplier_of(factor: float, steps: int, largest: int) -> tuple[int, int] | 
     if not math.isfinite(factor) or factor < 0:
         return None
     exponent = math.frexp(factor)[1]
-    halves = np.arange(1, steps + 1) - 0.5
+    halves = np.arange(1, steps + 1) - HALF
     with np.errstate(over="ignore", divide="ignore"):
         near = np.minimum(np.ceil(halves / factor), 2.0 * largest + 2)
     first = np.full(steps, -1, np.int64)
@@ -79,7 +84,7 @@ def multiplier_of(factor: float, steps: int, largest: int) -> tuple[int, int] | 
     return (least, exponent) if least <= min(most, (1 << BITS) - 1) else None
 
 
-def largest_of(value: SSAValue, levels: int = 3) -> int:
+def largest_of(value: SSAValue, levels: int = LEVELS) -> int:
     """A limit of the size of integers of at most 32 bits, by so many levels of what makes them."""
     element, op = element_type(value), value.owner
     limit = 1 << (bit_width(element) - (0 if is_unsigned(element) else 1))
