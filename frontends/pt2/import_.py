@@ -710,6 +710,8 @@ class _Importer:
             values = read_all(results, block)
             block.add_op(YieldOp(values))
             regions.append(Region(block))
+            if len(regions) > 1 and len(types) != len(values):
+                raise ArchiveError(f"branches of {len(types)} and {len(values)} results")
             types = [unranked(value) for value in values]
         op = IfOp(condition, regions[0], regions[1], result_types=types)
         self._add(scope, op, node)

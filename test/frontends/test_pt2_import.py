@@ -527,3 +527,24 @@ def test_what_a_program_writes_is_a_state(tmp_path: Path, kind: str) -> None:
     x = np.array([10, 20], np.float32)
     found = [np.asarray(calls({"x": x})["y"]).tolist() for _ in range(2)]
     assert found == [[11, 22], [21, 42]]
+
+
+def test_branches_give_as_many_results(tmp_path: Path) -> None:
+    def branch(count: int) -> dict[str, Any]:
+        ends = [{"as_tensor": {"name": "a"}}]
+        values = {"a": meta("f4", [2])}
+        graph = {"inputs": ends, "outputs": ends * count, "nodes": [], "tensor_values": values}
+        return {"as_graph": {"name": "g", "graph": graph}}
+
+    args = [{"as_tensor": {"name": "p"}}, branch(1), branch(2), {"as_tensors": [{"name": "x"}]}]
+    cond: dict[str, Any] = {
+        "target": "torch.ops.higher_order.cond",
+        "inputs": [{"name": "", "arg": arg} for arg in args],
+        "outputs": [{"as_tensors": [{"name": "y"}]}],
+        "metadata": {},
+        "name": "cond",
+    }
+    tensors = {"x": meta("f4", [2]), "y": meta("f4", [2]), "p": meta("b1", [])}
+    path = write(tmp_path / "m.pt2", [cond], tensors, ["p", "x"], ["y"], {})
+    with pytest.raises(FrontendError, match="branches of 1 and 2 results"):
+        load_model(path)
