@@ -126,6 +126,7 @@ def check(paths: Sequence[Path], way: Way, *, as_c: bool) -> list[Outcome]:
 
 
 def _checked(task: tuple[Sequence[Path], Way], *, as_c: bool) -> list[Outcome]:
+    sys.setrecursionlimit(10_000)
     batch, way = task
     return check(batch, way, as_c=as_c)
 

@@ -288,6 +288,7 @@ def first_difference(seed: int, litert: str) -> str:
 
 
 def _batch(batch: Batch, litert: str | None, *, as_c: bool) -> list[Outcome]:
+    sys.setrecursionlimit(10_000)
     gc.disable()
     gc.freeze()
     programs = {seed: random_program(seed, RECIPES) for seed in batch.seeds}
