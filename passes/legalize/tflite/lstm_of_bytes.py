@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import DivOp
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.types import dims_of, i8, i16, i32, i64
+from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common import fixed_point as fixed
 from lowerdeck.passes.legalize.common.integer_functions import halved, inverse_roots
@@ -225,24 +225,35 @@ def run(builder: TfliteLegalizer, x: SSAValue) -> list[SSAValue]:
 
 
 def svdf(builder: TfliteLegalizer) -> Results:
-    """Features of 16 bits, which live on, by weights of 16 bits."""
-    require_type(builder, builder.input(4), i16)
+    """
+    Features that live on by weights in time, both of 16 bits, or of 8 as TensorFlow Lite Micro has
+    them, whose features have a zero point that is added, and wraps, behind the clamp.
+    """
+    memories = builder.input(4)
+    require_type(builder, memories, i8, i16)
+    require_type(builder, builder.input(2), element_type(memories))
     rank = int(builder.option("rank")) or 1
     builder.ignore("fused_activation_function", "asymmetric_quantize_inputs")
     qx, qf, qt, qs = (builder.quantization(k) for k in (0, 1, 2, 4))
+    zero = qs.zero if element_type(memories) == i8 else 0
     result = builder.result_quantization()
     x, feature = builder.input(0), builder.transpose(builder.input(1), [1, 0])
     zeros = [builder.scalar(qx.zero, x), builder.scalar(0, feature)] if qx.zero else []
     sums = builder.add(MatmulOp(x, feature, zeros, accumulator=i32))
     first = as_f32(_product(qx.scale, qf.scale) / qs.scale)
-    new = TensorValue(builder, requantized(builder, sums, first, i16))
+    new = TensorValue(builder, requantized(builder, sums, first, element_type(memories)))
+    if zero:
+        new = new + zero
     time = builder.value(2)
     filters, memory = time.dims
     batch = dims_of(x)[0]
-    state = builder.value(4).reshape([batch, filters, memory])
+    state = TensorValue(builder, memories).reshape([batch, filters, memory])
     kept = builder.slice_axis(state.value, 2, 1, memory - 1)
     moved = concat([TensorValue(builder, kept), new.reshape([batch, filters, 1])], 2)
-    weighted = moved.cast(i32) * time.cast(i32)
+    features = moved.cast(i32)
+    if zero:
+        features = features - zero
+    weighted = features * time.cast(i32)
     units = weighted.reduce("sum", [2]).reshape([batch, filters // rank, rank])
     total = units.reduce("sum", [2])
     if (bias := builder.optional(3)) is not None:

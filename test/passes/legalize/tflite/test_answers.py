@@ -211,3 +211,31 @@ def test_a_hidden_state_whose_zero_point_has_no_negative(tmp_path: Path) -> None
     calls = Calls(module)
     found = [next(iter(calls({"t0": np.full((1, 1, 1), v, np.int8)}).values())) for v in (100, -60)]
     assert [np.asarray(value).item() for value in found] == [-29, 4]
+
+
+def test_features_of_bytes_that_have_a_zero_point(tmp_path: Path) -> None:
+    """SVDF of TensorFlow Lite Micro: the zero point wraps behind the clamp."""
+    g = Graph(Random(0), np.random.default_rng(0))
+
+    def q(scale: float, zero: int = 0) -> Scale:
+        return Scale((scale,), (zero,))
+
+    def byte(*values: list[int]) -> Value:
+        return g.constant(np.array(values, np.int8), "INT8", q(2.0**-7))
+
+    inner = q(2.0**-5, 100)
+    bias = g.constant(np.array([300], np.int32), "INT32", q(2.0**-12))
+    x, state = g.input([1, 2], "INT8", q(2.0**-4, -9)), g.state([1, 4], "INT8", inner)
+    g.op(
+        "SVDF",
+        [x, byte([90, -20], [-60, 110]), byte([50, -70], [30, 90]), bias, state],
+        ([1, 1], "INT8", q(2.0**-4, 7)),
+        options=("SVDFOptions", {"rank": 2, "fused_activation_function": "RELU"}),
+    )
+    path = tmp_path / "model.tflite"
+    path.write_bytes(g.program().data)
+    module, _ = import_and_lower(str(path), "legal", CompileOptions())
+    calls = Calls(module)
+    feeds = [np.array([pair], np.int8) for pair in ((20, 3), (120, -100), (5, 60))]
+    found = [next(iter(calls({"t0": feed}).values())) for feed in feeds]
+    assert [np.asarray(value).item() for value in found] == [66, -45, -85]
