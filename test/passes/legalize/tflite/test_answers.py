@@ -224,8 +224,8 @@ def test_features_of_bytes_that_have_a_zero_point(tmp_path: Path) -> None:
         return g.constant(np.array(values, np.int8), "INT8", q(2.0**-7))
 
     inner = q(2.0**-5, 100)
-    bias = g.constant(np.array([300], np.int32), "INT32", q(2.0**-12))
     x, state = g.input([1, 2], "INT8", q(2.0**-4, -9)), g.state([1, 4], "INT8", inner)
+    bias = g.constant(np.array([300], np.int32), "INT32", q(2.0**-12))
     g.op(
         "SVDF",
         [x, byte([90, -20], [-60, 110]), byte([50, -70], [30, 90]), bias, state],
