@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.types import MAX_RANK, dims_of, f64, i1, i64, tensor
+from lowerdeck.dialects.core.types import MAX_RANK, dims_of, element_type, f64, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
@@ -201,9 +201,12 @@ class _Importer:
         states = self._states(scope, {*inputs})
         self._raise_problems()
         befores = {name: alias.storage for name, alias in scope.names.items()}
-        for node in self.graph["nodes"]:
-            self._node(node, scope)
-        self._raise_problems()
+        try:
+            for node in self.graph["nodes"]:
+                self._node(node, scope)
+        finally:
+            # What is missing then may be the result of an operator that is refused.
+            self._raise_problems()
         self._find_changed(scope, befores)
         names, values = self._outputs(scope, outputs, befores)
         self._raise_problems()
@@ -220,15 +223,10 @@ class _Importer:
     ) -> ModuleOp:
         taken = {*inputs, *names, *(before for before, _, _ in states.values())}
         mutated = self._mutations()
-        kept = [
-            State(
-                before,
-                fresh(f"{before}_next", taken),
-                scope.read(mutated.get(key, arg)),
-                constant.value,
-            )
-            for key, (before, arg, constant) in states.items()
-        ]
+        kept: list[State] = []
+        for key, (before, arg, constant) in states.items():
+            after = self._written_back(constant.result, scope.read(mutated.get(key, arg)), scope)
+            kept.append(State(before, fresh(f"{before}_next", taken), after, constant.value))
         results = list(zip(names, values, strict=True))
         return main_module(block, inputs, results, kept, self.location)
 
@@ -369,8 +367,19 @@ class _Importer:
         values = [scope.read(name) for name in found]
         for name, after in written.items():
             names.append(fresh(f"{name}_next", taken))
-            values.append(scope.read(after))
+            values.append(self._written_back(befores[name].value, scope.read(after), scope))
         return names, values
+
+    def _written_back(self, before: SSAValue, after: SSAValue, scope: _Scope) -> SSAValue:
+        """What a tensor holds that a value is written back to, which may be of another type."""
+        if element_type(after) == element_type(before):
+            return after
+        cls = op_class("aten.to.dtype")
+        assert cls is not None
+        op = cls({"self": after, "dtype": element_type(before)}, [unranked(before)])
+        op.location = self.location
+        scope.block.add_op(op)
+        return op.results[0]
 
     # Nodes
 
@@ -551,7 +560,10 @@ class _Importer:
         self, node: Mapping[str, Any], source: Alias, scope: _Scope
     ) -> Alias | None:
         """A permutation of a tensor whose elements lie in order; None if there is none."""
-        meta = scope.graph["tensor_values"][_first_name(node)]
+        metas = scope.graph["tensor_values"]
+        meta, result = metas[_first_name(node)], metas[_output_names(node)[0][1]]
+        if 0 in (size_of(size, self.symbols).value for size in result["sizes"]):
+            return source
         if meta["storage_offset"] != {"as_int": 0}:
             return None
         if self._lies_in_order(meta):

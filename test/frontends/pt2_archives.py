@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_NUMBERS = {"f4": 7, "i8": 5, "b1": 12}
+_NUMBERS = {"f4": 7, "i4": 4, "i8": 5, "b1": 12}
 
 
 def size(value: int | str) -> dict[str, Any]:

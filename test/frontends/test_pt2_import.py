@@ -491,6 +491,37 @@ def test_other_strides_are_those_of_the_storage(tmp_path: Path) -> None:
     assert m == [[0, 40], [10, 50]]
 
 
+def test_any_strides_of_what_is_empty(tmp_path: Path) -> None:
+    """No matter how the tensor lies; and a refused operator is told, not that its result lacks."""
+    part = meta("f4", [2, 2]) | {"strides": [{"as_int": 3}, {"as_int": 1}]}
+
+    def read(length: int) -> dict[str, Any]:
+        places = {"size": {"as_ints": [length]}, "stride": {"as_ints": [2]}}
+        nodes = [
+            node("slice.Tensor", "t", self="x", **{"dim": {"as_int": 1}, "end": {"as_int": 2}}),
+            node("as_strided.default", "s", self="t", **places),
+            node("neg.default", "n", self="s"),
+        ]
+        tensors = {"x": meta("f4", [2, 3]), "t": part}
+        tensors |= {name: meta("f4", [length]) | {"strides": [{"as_int": 2}]} for name in "sn"}
+        path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["n"], {})
+        return Calls(load_model(path))({"x": np.zeros((2, 3), np.float32)})
+
+    assert np.asarray(read(0)["n"]).shape == (0,)
+    with pytest.raises(FrontendError, match=r"'s' .*found other strides"):
+        read(1)
+
+
+def test_what_is_written_back_has_the_type_of_what_it_is_written_to(tmp_path: Path) -> None:
+    tensors = {"x": meta("i4", []), "b": meta("i8", [])}
+    weights = {"b": np.array(5, np.int64)}
+    path = write(tmp_path / "m.pt2", [], tensors, ["x"], ["x"], weights, {"b": "x"})
+    calls = Calls(load_model(path))
+    assert np.asarray(calls({"x": np.array(7, np.int32)})["x"]).dtype == np.int32
+    held = np.asarray(calls.states["b"])
+    assert (held.dtype, held.item()) == (np.int64, 7)
+
+
 def test_other_archives_are_told_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "m.pt2"
     with zipfile.ZipFile(path, "w") as file:
