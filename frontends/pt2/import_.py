@@ -208,7 +208,8 @@ class _Importer:
             # What is missing then may be the result of an operator that is refused.
             self._raise_problems()
         self._find_changed(scope, befores)
-        names, values = self._outputs(scope, outputs, befores)
+        arguments = {key: arg for key, (_, arg, _) in states.items()}
+        names, values = self._outputs(scope, outputs, befores, arguments)
         self._raise_problems()
         return self._module(block, inputs, states, names, values, scope)
 
@@ -338,16 +339,26 @@ class _Importer:
                 self.changed.add(data[f"{kind}_name"])
 
     def _outputs(
-        self, scope: _Scope, wanted: Sequence[str] | None, befores: Mapping[str, Any]
+        self,
+        scope: _Scope,
+        wanted: Sequence[str] | None,
+        befores: Mapping[str, Any],
+        arguments: Mapping[str, str],
     ) -> tuple[list[str], list[SSAValue]]:
-        """The names and values that are returned, and inputs that are written."""
+        """
+        The names and values that are returned, and inputs that are written; `arguments` are those
+        of the states.
+        """
         found: list[str] = []
         written: dict[str, str] = {}
+        # An output that is also written back is what the tensor holds then.
+        held = {value: befores[arguments[key]] for key, value in self._mutations().items()}
         for spec in self.signature["output_specs"]:
             ((kind, data),) = spec.items()
             arg = data["arg"]
             if kind == "user_input_mutation":
                 written[data["user_input_name"]] = arg["name"]
+                held[arg["name"]] = befores[data["user_input_name"]]
             elif kind == "user_output":
                 if "as_tensor" in arg:
                     found.append(arg["as_tensor"]["name"])
@@ -364,7 +375,12 @@ class _Importer:
         found = found if wanted is None else [name for name in wanted if name in scope.names]
         taken: set[str] = set()
         names = [fresh(name, taken) for name in found]
-        values = [scope.read(name) for name in found]
+        values = [
+            self._written_back(held[name].value, scope.read(name), scope)
+            if name in held
+            else scope.read(name)
+            for name in found
+        ]
         for name, after in written.items():
             names.append(fresh(f"{name}_next", taken))
             values.append(self._written_back(befores[name].value, scope.read(after), scope))
