@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from math import prod
 from operator import attrgetter
 from typing import Any
 
+from xdsl import traits
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -29,12 +31,12 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
-from xdsl.ir.core import BlockOps, IRWithUses, SSAValue, SSAValues, _IRNode
+from xdsl.ir.core import BlockOps, IRWithUses, OpOperands, SSAValue, SSAValues, _IRNode
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct, base
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import attribute_parser
-from xdsl.traits import OpTrait
+from xdsl.traits import EffectInstance, MemoryEffect, NoMemoryEffect, OpTrait
 
 from lowerdeck.dialects.quick_verification import verify_definition, verify_operation
 
@@ -232,6 +234,29 @@ def _get_trait(cls: Any, trait: Any) -> Any:
     return known[1]
 
 
+_nothing_else: dict[type[Any], tuple[frozenset[OpTrait], bool]] = {}
+"""Of classes of ops and their traits: True if all that these say of effects is: there are none."""
+
+_NO_EFFECTS: AbstractSet[EffectInstance] = frozenset()
+
+
+def _effects_of(op: Any) -> AbstractSet[EffectInstance] | None:
+    """`get_effects`, where the class decides"""
+    present = op.traits.traits
+    known = _nothing_else.get(type(op))
+    if known is None or known[0] is not present:
+        found = [each for each in present if isinstance(each, MemoryEffect)]
+        has_none = bool(found) and all(isinstance(each, NoMemoryEffect) for each in found)
+        known = _nothing_else[type(op)] = (present, has_none)
+    return _NO_EFFECTS if known[1] else _effects_of_each(op)
+
+
+def _value_at(self: Any, index: int | slice) -> Any:
+    """`SSAValues.__getitem__`"""
+    found: Any = _item(self, index)
+    return SSAValues(found) if isinstance(index, slice) else found
+
+
 class LazyFormat:
     """The format of a class of ops, parsed when it is first needed: most never are."""
 
@@ -289,6 +314,7 @@ _unpacked = DenseArrayBase.get_values
 _dense_of_list = DenseIntOrFPElementsAttr.from_list
 _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
+_effects_of_each = traits.get_effects
 
 _REPLACED: list[tuple[Any, str, Any]] = [
     # The same constraint for each constant of a text takes most of the time to read it.
@@ -297,6 +323,9 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (BlockOps, "__iter__", _iterate),
     (BlockOps, "__len__", _count),
     (Operation, "get_trait", classmethod(_get_trait)),
+    (traits, "get_effects", _effects_of),
+    (Operation, "operands", property(OpOperands, Operation.operands.fset)),
+    (SSAValues, "__getitem__", _value_at),
     (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),
     (irdl.AfterVariadicSingleAccessor, "__get__", _get_after),
     (irdl.UniqueVariadicAccessor, "__get__", _get_variadic),

@@ -221,15 +221,22 @@ def dims_of(type_: Attribute | SSAValue) -> tuple[Expr, ...]:
     ranked = cast(Tensor, type_)
     if (known := _dims.get(id(ranked))) is not None:
         return known[1]
+    return _learn(ranked)[1]
+
+
+def _learn(type_: Tensor) -> _Known:
     if len(_dims) > _MOST_KNOWN:
         _dims.clear()
-    dims = _dims_of(ranked)
-    _dims[id(ranked)] = ranked, dims
-    return dims
+    dims = _dims_of(type_)
+    known = _dims[id(type_)] = type_, dims, constants(dims)
+    return known
 
 
-_dims: dict[int, tuple[Tensor, tuple[Expr, ...]]] = {}
-"""The dimensions of types that were asked for, by the identity of the types, which live as long."""
+_Known: TypeAlias = "tuple[Tensor, tuple[Expr, ...], tuple[int, ...] | None]"
+"""A type, its dimensions, and their numbers if all are constants."""
+
+_dims: dict[int, _Known] = {}
+"""What is known of types that were asked for, by their identity: they live as long."""
 
 _MOST_KNOWN = 1 << 12
 
@@ -267,7 +274,12 @@ def rank_of(type_: Attribute | SSAValue) -> int:
 
 def static_shape(type_: Attribute | SSAValue) -> tuple[int, ...] | None:
     """The shape as numbers, or None if a dimension depends on a symbol."""
-    return constants(dims_of(type_))
+    if isinstance(type_, SSAValue):
+        type_ = type_.type
+    if (known := _dims.get(id(type_))) is None:
+        dims_of(type_)
+        known = _dims[id(type_)]
+    return known[2]
 
 
 def broadcast(shapes: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:

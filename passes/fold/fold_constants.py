@@ -84,9 +84,11 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
         self._weights = weights
 
     def match(self, op: CoreOp) -> Match[list[NDArray[Any]]] | None:
+        # Asked first: it is quickly answered, and most ops read something else.
+        for value in op.operands:
+            if not isinstance(value.owner, ConstantOp):
+                return None
         if isinstance(op, ConstantOp) or not _is_computable(op):
-            return None
-        if not all(isinstance(value.owner, ConstantOp) for value in op.operands):
             return None
         if op not in self._weights and not _is_small(op):
             return None

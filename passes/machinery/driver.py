@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, ClassVar, Generic, NamedTuple, cast
 
 from typing_extensions import TypeVar
 from xdsl.context import Context
@@ -237,7 +237,10 @@ def is_ranked(op: Operation) -> bool:
     for value in op.operands:
         if isinstance(value.type, UnrankedTensorType):
             return False
-    return not any(isinstance(type_, UnrankedTensorType) for type_ in op.result_types)
+    for type_ in op.result_types:  # a generator takes twice as long
+        if isinstance(type_, UnrankedTensorType):
+            return False
+    return True
 
 
 def producer(value: SSAValue, cls: type[Op]) -> Op | None:
@@ -249,6 +252,19 @@ def producer(value: SSAValue, cls: type[Op]) -> Op | None:
 def only_user(value: SSAValue) -> Operation | None:
     """The op that alone reads a value, once."""
     return use.operation if value.has_one_use() and (use := value.first_use) is not None else None
+
+
+def _is_ours(pattern: Pattern[Any]) -> bool:
+    return type(pattern).__module__.partition(".")[0] == _OURS
+
+
+class _Candidates(NamedTuple):
+    """The patterns for the ops of a class, in order."""
+
+    patterns: tuple[tuple[Pattern[Any], bool], ...]
+    """Each with whether it is plain: it is trusted, and nobody asks about it."""
+    ask_for_ranks: bool
+    """True if some of them are for ops with ranks only."""
 
 
 class _Driver:
@@ -267,10 +283,7 @@ class _Driver:
         self._pass_name = pass_name
         self._optional = optional
         self._recursive = recursive
-        self._by_class: dict[type[Operation], list[Pattern[Any]]] = {}
-        ours = (p for p in patterns if type(p).__module__.partition(".")[0] == _OURS)
-        self._plain = set(map(id, () if recorder.asks else ours))
-        """Those that are trusted, and that nobody asks about."""
+        self._by_class: dict[type[Operation], _Candidates] = {}
         self._queue: deque[Operation] = deque()
         self._queued: set[Operation] = set()
         self._forgotten: set[Operation] = set()
@@ -282,7 +295,7 @@ class _Driver:
 
     def enqueue(self, op: Operation) -> None:
         """Add `op` to the worklist (again)."""
-        if self._recursive and self._patterns_for(type(op)) and op not in self._queued:
+        if self._recursive and self._patterns_for(type(op)).patterns and op not in self._queued:
             self._queue.append(op)
             self._queued.add(op)
 
@@ -296,7 +309,7 @@ class _Driver:
 
     def run(self, ops: Sequence[Operation]) -> int:
         """Visit `ops` in order, then ops that rewrites have touched; returns the rewrite count."""
-        concerned = [op for op in ops if self._patterns_for(type(op))]
+        concerned = [op for op in ops if self._patterns_for(type(op)).patterns]
         self._queue.extend(concerned)
         self._queued.update(concerned)
         budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
@@ -327,13 +340,12 @@ class _Driver:
         return None if self._tried is None else self._tried.match
 
     def _visit(self, op: Operation) -> None:
-        patterns = self._patterns_for(type(op))
-        has_ranks = not any(pattern.ranked for pattern in patterns) or is_ranked(op)
-        for pattern in patterns:
-            if pattern.ranked and not has_ranks:
+        candidates = self._patterns_for(type(op))
+        has_ranks = is_ranked(op) if candidates.ask_for_ranks else True
+        for pattern, is_plain in candidates.patterns:
+            if not has_ranks and pattern.ranked:
                 continue
             self._tried = pattern
-            is_plain = id(pattern) in self._plain
             match = pattern.match(op) if is_plain else self._match_of(pattern, op)
             if match is None or not self._allows(pattern, match):
                 continue
@@ -354,7 +366,7 @@ class _Driver:
             if match is None:
                 self._recorder.miss(self._pass_name, pattern.name, op, where)
                 return None
-        if type(pattern).__module__.partition(".")[0] == _OURS:
+        if _is_ours(pattern):
             return pattern.match(op)
         before = _state_around(op)
         match = cast(object, pattern.match(op))
@@ -372,11 +384,14 @@ class _Driver:
             self._recorder.skipped[self._pass_name, pattern.name] += 1
         return False
 
-    def _patterns_for(self, cls: type[Operation]) -> list[Pattern[Any]]:
-        if (patterns := self._by_class.get(cls)) is None:
-            patterns = [p for p in self._patterns if issubclass(cls, p.roots)]
-            self._by_class[cls] = patterns
-        return patterns
+    def _patterns_for(self, cls: type[Operation]) -> _Candidates:
+        if (known := self._by_class.get(cls)) is None:
+            found = [pattern for pattern in self._patterns if issubclass(cls, pattern.roots)]
+            plain = [not self._recorder.asks and _is_ours(pattern) for pattern in found]
+            ask_for_ranks = any(pattern.ranked for pattern in found)
+            known = _Candidates(tuple(zip(found, plain, strict=True)), ask_for_ranks)
+            self._by_class[cls] = known
+        return known
 
 
 def apply_patterns(

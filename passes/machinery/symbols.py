@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, NoneAttr, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    FunctionType,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute, SSAValue
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp
@@ -23,6 +33,8 @@ from lowerdeck.passes.machinery.driver import Rewriter
 
 _NONE: frozenset[str] = frozenset()
 _WithDims: TypeAlias = DimsAttr | TensorEncoding
+_WITHOUT_DIMS = (DenseArrayBase, FloatAttr, IntegerAttr, StringAttr)
+"""Told first: most attributes are of these."""
 
 
 def symbols_of(attribute: Attribute) -> frozenset[str]:
@@ -30,6 +42,8 @@ def symbols_of(attribute: Attribute) -> frozenset[str]:
     if isinstance(attribute, TensorType):
         encoding = cast("TensorType[Attribute]", attribute).encoding
         return _NONE if isinstance(encoding, NoneAttr) else symbols_of(encoding)
+    if isinstance(attribute, _WITHOUT_DIMS):
+        return _NONE
     if isinstance(attribute, _WithDims):
         return _NONE.union(*(expr.symbols for expr in attribute.data))
     if isinstance(attribute, ArrayAttr):

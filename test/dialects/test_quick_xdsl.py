@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
+from xdsl import traits
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf, test
 from xdsl.dialects.builtin import (
@@ -28,6 +29,7 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
+from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
@@ -129,6 +131,33 @@ def test_defaults_of_properties_are_filled_in() -> None:
     ORIGINAL[IRDLOperation, "__post_init__"](expected)
     assert found.properties == expected.properties
     assert "fastmath" in found.properties
+
+
+def test_effects_of_ops() -> None:
+    effects: set[object] = set()
+    for op in [*_ops(), test.TestOp(), test.TestPureOp(), test.TestReadOp(), test.TestWriteOp()]:
+        found = traits.get_effects(op)
+        assert found == ORIGINAL[traits, "get_effects"](op), op.name
+        effects.add(None if found is None else frozenset(found))
+    # Unknown ones, none, and several.
+    assert {None, frozenset()} < effects
+
+
+def test_operands_and_results_by_their_places() -> None:
+    item = ORIGINAL[SSAValues, "__getitem__"]
+    branch = next(op for op in _ops() if isinstance(op, func.CallOp))
+    for values in (branch.results, SSAValues(branch.operands)):
+        for place in (0, -1, slice(1), slice(None, None, -1), True):
+            found = values[place]
+            assert found == item(values, place)
+            assert type(found) is type(item(values, place))
+        with pytest.raises(IndexError):
+            values[2]
+    last = branch.operands[-1]
+    branch.operands[0] = last
+    assert [*branch.operands] == [last, last]
+    branch.operands = [last]
+    assert [*branch.operands] == [last]
 
 
 def test_an_attribute_is_data_or_has_parameters() -> None:
