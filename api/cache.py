@@ -273,7 +273,10 @@ def _dependencies(sources: Sources) -> dict[str, list[Any]] | None:
 
 
 def _seal(folder: str, key: str, dependencies: Mapping[str, list[Any]]) -> None:
-    """Write the record, for the user alone; everything has reached the disk then."""
+    """
+    Write the record, for the user alone. That all reaches the disk is not waited for: what a crash
+    of the machine leaves of an entry does not agree with its record, which has digests of all.
+    """
     files: dict[str, list[Any]] = {}
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
@@ -284,16 +287,6 @@ def _seal(folder: str, key: str, dependencies: Mapping[str, list[Any]]) -> None:
     for name in (*files, _RECORD):
         path = os.path.join(folder, name)
         os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & 0o700)
-        _flush(path)
-    _flush(folder)
-
-
-def _flush(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _publish(scratch: str, key: str, sources: Sources) -> str:

@@ -373,10 +373,10 @@ def test_full_disk(tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatc
     """An entry that cannot be finished leaves nothing."""
     path = save_scaling(tmp_path / "m.onnx", 2)
 
-    def full(descriptor: int) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(json, "dump", full)
     assert scaled(lowerdeck.compile(path)) == 2
     assert entries_of(private) == []
 
