@@ -300,7 +300,6 @@ def _publish(scratch: str, key: str, sources: Sources) -> str:
             return folder
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(scratch, folder)
-    _flush(os.path.dirname(folder))
     _prune(folder)
     return folder
 

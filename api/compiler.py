@@ -160,10 +160,11 @@ def compile_with(
     from lowerdeck.lowering.pipeline import check_options
     from lowerdeck.plugins import load_installed
 
-    load_installed()
-    check_options(options)
-    require_compiler()
-    compiled = _compiled(model, options, args, cache=cache)
+    with working_on_modules():
+        load_installed()
+        check_options(options)
+        require_compiler()
+        compiled = _compiled(model, options, args, cache=cache)
     if isinstance(model, str | os.PathLike):
         compiled.explain_by(os.fspath(model), options)
     return compiled
@@ -241,7 +242,7 @@ def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
 
 def generate(model: Source, folder: str, options: CompileOptions) -> None:
     """Write the C of a model, its weights and its description into an existing folder."""
-    with model_file(model) as path:
+    with working_on_modules(), model_file(model) as path:
         _generate(path, folder, options, kernel_files())
 
 

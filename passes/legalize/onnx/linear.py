@@ -11,7 +11,6 @@ from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.common.linear import einsum, matmul
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.tf1.applied import applied as applied_tf1
 
 
 @legalizes("MatMul")
@@ -55,6 +54,9 @@ def legalize_einsum(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 @legalizes("Det")
 def legalize_determinant(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The determinants of square matrices; those of half precision are computed in f32."""
+    # Here, for it brings all of TensorFlow's operators, of which most models need none.
+    from lowerdeck.passes.legalize.tf1.applied import applied
+
     x = builder.operand("X")
     wide = builder.cast(x, f64 if element_type(x) == f64 else f32)
-    return [builder.cast(found, x) for found in applied_tf1(builder, "MatrixDeterminant", wide)]
+    return [builder.cast(found, x) for found in applied(builder, "MatrixDeterminant", wide)]
