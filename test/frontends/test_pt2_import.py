@@ -154,6 +154,59 @@ def test_bags_of_half_precision_are_added_up_in_single_precision(tmp_path: Path)
     assert np.asarray(found).tolist() == [[1], [0]]  # padding is none of the rows
 
 
+def test_sums_of_products_of_half_precision_are_rounded_once(tmp_path: Path) -> None:
+    """2048 + 1 is 2048 in half precision, 2048 + 2 is not."""
+    half = {"dtype": 6}
+    nodes = [
+        node("linear.default", "a", input="x", weight="w", bias="b"),
+        node("addmm.default", "c", self="b", mat1="x", mat2="w", beta={"as_int": 1}),
+    ]
+    tensors = {name: meta("f4", [2, 2]) | half for name in "xwac"} | {"b": meta("f4", [2]) | half}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "w", "b"], ["a", "c"], {})
+    x, w, b = np.array([[2048, 1], [0, 1]]), np.array([[1, 1], [1, 1]]), np.ones(2)
+    given = {"x": x.astype(np.float16), "w": w.astype(np.float16), "b": b.astype(np.float16)}
+    for found in _legal(load_model(path))(given).values():
+        assert np.asarray(found).tolist() == [[2050, 2050], [2, 2]]
+
+
+@pytest.mark.parametrize("averages", [True, False])
+def test_weights_of_attention_are_nan_where_all_is_hidden(tmp_path: Path, averages: bool) -> None:
+    names = ("qkv_weight", "qkv_bias", "proj_weight", "proj_bias")
+    shapes = zip(names, ([6, 2], [6], [2, 2], [2]), strict=True)
+    rng = np.random.default_rng(0)
+    values: dict[str, Any] = {k: rng.normal(size=n).astype(np.float32) for k, n in shapes}
+    numbers = {"embed_dim": 2, "num_head": 2, "mask_type": 1}
+    given: dict[str, Any] = {key: {"as_int": number} for key, number in numbers.items()}
+    flags = {"need_weights": {"as_bool": True}, "average_attn_weights": {"as_bool": averages}}
+    same = {"query": "x", "key": "x", "value": "x", "mask": "m"} | {k: k for k in values}
+    one = node("_native_multi_head_attention.default", "", **same, **given, **flags)
+    one["outputs"] = [{"as_tensor": {"name": name}} for name in "yw"]
+    tensors = {k: meta("f4", value.shape) for k, value in values.items()}
+    tensors |= {"x": meta("f4", [2, 3, 2]), "m": meta("f4", [2, 3]) | {"dtype": 12}}
+    tensors |= {
+        "y": meta("f4", [2, 3, 2]),
+        "w": meta("f4", [2, 3, 3] if averages else [2, 2, 3, 3]),
+    }
+    path = write(tmp_path / "m.pt2", [one], tensors, ["x", "m"], ["y", "w"], values)
+    x = rng.normal(size=(2, 3, 2)).astype(np.float32)
+    mask = np.array([[False, False, True], [True, True, True]])
+    found = _legal(load_model(path))({"x": x, "m": mask})
+    y, shares = np.asarray(found["y"]), np.asarray(found["w"])
+    assert np.isnan(y[1]).all()
+    assert np.isnan(shares[1]).all()
+    q, k, v = np.split(x[0] @ values["qkv_weight"].T + values["qkv_bias"], 3, axis=1)
+    powers = np.exp(q.T[:, :, None] * k.T[:, None, :2])  # a head of one number each
+    expected = powers / powers.sum(2, keepdims=True)
+    assert not shares[0][..., 2].any()
+    np.testing.assert_allclose(
+        shares[0][..., :2], expected.mean(0) if averages else expected, rtol=1e-5
+    )
+    heads = np.einsum("hqk,kh->qh", expected, v[:2])
+    np.testing.assert_allclose(
+        y[0], heads @ values["proj_weight"].T + values["proj_bias"], rtol=1e-4, atol=1e-5
+    )
+
+
 def test_scales_are_chosen_by_the_extrema(tmp_path: Path) -> None:
     def one(name: str, kind: str) -> dict[str, Any]:
         limits = {"quant_min": {"as_int": -128}, "quant_max": {"as_int": 127}}

@@ -10,9 +10,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import MulOp, SqrtOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.windows import Window
@@ -85,10 +86,9 @@ def transposed_convolution(
     A transposed convolution. Every input is added to many outputs where these lie in memory, so
     half precision is added up in f32 and rounded once.
     """
-    element = element_type(x)
-    if element in (f16, bf16):
-        x, weight = builder.cast(x, f32), builder.cast(weight, f32)
-        bias = None if bias is None else builder.cast(bias, f32)
+    element, wide = element_type(x), wide_element(x)
+    x, weight = builder.cast(x, wide), builder.cast(weight, wide)
+    bias = None if bias is None else builder.cast(bias, wide)
     return builder.cast(builder.add(ConvTransposeOp(x, weight, bias, **window)), element)
 
 

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, PowOp, SqrtOp, SubOp
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.reduce import PoolOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
+from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.tensor_value import TensorValue
-
-
-def wide_element(value: SSAValue) -> Attribute:
-    """The type in which statistics of `value` are computed."""
-    element = element_type(value)
-    return f32 if element in (f16, bf16) else element
 
 
 def moments(

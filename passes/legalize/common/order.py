@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.common.normalization import wide_element
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue

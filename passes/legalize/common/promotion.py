@@ -26,6 +26,13 @@ from lowerdeck.dialects.core.types import (
 
 Number: TypeAlias = "SSAValue | float"
 
+
+def wide_element(value: SSAValue) -> Attribute:
+    """The type in which sums and functions of `value` are computed: f32 for half precision."""
+    element = element_type(value)
+    return f32 if element in (f16, bf16) else element
+
+
 _ORDER: tuple[Attribute, ...] = (i1, ui8, i8, i16, i32, i64, f16, bf16, f32, f64)
 
 

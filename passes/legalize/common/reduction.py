@@ -10,10 +10,11 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import AbsOp, AddOp, DivOp, ExpOp, LogOp, SqrtOp, SubOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, NonzeroOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i64
+from lowerdeck.dialects.core.types import dims_of, element_type, i64
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.functions import PAIRS
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
@@ -24,7 +25,7 @@ def mean(
 ) -> SSAValue:
     """The mean along `axes`; of half precision it is computed in f32, where counts are exact."""
     element = element_type(value)
-    wide = f32 if element in (f16, bf16) else element
+    wide = wide_element(value)
     dims = dims_of(value)
     total = builder.reduce("sum", builder.cast(value, wide), axes, keep_dims)
     count = builder.cast(builder.dims([product(dims[axis] for axis in axes)], []), wide)
@@ -107,7 +108,7 @@ class DynamicAxes(ReducedAxes):
 
     def mean(self, x: SSAValue, keep: bool) -> SSAValue:
         element = element_type(x)
-        wide = self.builder.cast(x, f32 if element in (f16, bf16) else element)
+        wide = self.builder.cast(x, wide_element(x))
         total = self.reduce("sum", wide, keep)
         count = product(
             1 + (dim - 1) * flag for dim, flag in zip(dims_of(x), self.flags, strict=True)

@@ -14,8 +14,8 @@ from lowerdeck.passes.legalize.common.normalization import (
     by_length,
     deviation,
     moments,
-    wide_element,
 )
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer

@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import TopKOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.common.normalization import wide_element
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.mindir.legalizer import MindirLegalizer
 from lowerdeck.passes.legalize.mindir.registry import Results, legalizes
 

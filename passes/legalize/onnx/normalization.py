@@ -22,8 +22,8 @@ from lowerdeck.passes.legalize.common.normalization import (
     deviation,
     local_response,
     moments,
-    wide_element,
 )
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes

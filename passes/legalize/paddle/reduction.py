@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i1, i32, i64, i
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.functions import truth
 from lowerdeck.passes.legalize.common.generators import diagonals
-from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import kth, middle, most_frequent, ordered
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.unique import unique

@@ -10,11 +10,9 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
-    bf16,
     bit_width,
     dims_of,
     element_type,
-    f16,
     f32,
     f64,
     i1,
@@ -37,7 +35,7 @@ from lowerdeck.passes.legalize.common.functions import (
     truncated,
     truth,
 )
-from lowerdeck.passes.legalize.common.promotion import Number, promoted
+from lowerdeck.passes.legalize.common.promotion import Number, promoted, wide_element
 from lowerdeck.passes.legalize.common.special import (
     angle_of,
     apply,
@@ -232,7 +230,7 @@ def _power(base: float, x: TensorValue) -> TensorValue:
 
 def _wide(x: TensorValue) -> TensorValue:
     """Half precision in f32."""
-    return x.cast(f32) if x.element in (f16, bf16) else x
+    return x.cast(wide_element(x.value))
 
 
 def _computed(function: Activation, *names: str) -> Handler:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import (
     broadcast,
@@ -24,7 +25,7 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
 from lowerdeck.passes.legalize.common.fourier import WINDOWS, bell
 from lowerdeck.passes.legalize.common.functions import close_to
-from lowerdeck.passes.legalize.common.linear import correlations, covariance
+from lowerdeck.passes.legalize.common.linear import correlations, covariance, matmul
 from lowerdeck.passes.legalize.common.losses import (
     binary_entropy,
     binary_entropy_of_logits,
@@ -608,18 +609,12 @@ def legalize_nonzero_numpy(builder: Pt2Legalizer) -> Results:
 
 @legalizes("_native_multi_head_attention")
 def legalize_native_attention(builder: Pt2Legalizer) -> Results:
-    """Projections in one matrix, attention by heads, and a projection."""
-    if builder.flag("need_weights") and builder.wants(1):
-        builder.refuse("the weights of attention", "need_weights False")
-    names = ("query", "key", "value", "qkv_weight", "qkv_bias", "proj_weight", "proj_bias")
-    x, key, value, weight, bias, out, out_bias = (builder.input(name) for name in names)
-    mask = builder.optional("mask")
-    heads = builder.integer("num_head")
-    kind = builder.get("mask_type")
-    return [
-        _attention(builder, (x, key, value), (weight, bias, out, out_bias), heads, mask, kind),
-        None,
-    ]
+    """Projections in one matrix, attention by heads, and a projection; the weights of values."""
+    x, key, value = (builder.input(name) for name in ("query", "key", "value"))
+    found, shares = _attention(builder, (x, key, value), builder.integer("num_head"))
+    if not builder.flag("need_weights"):
+        return [found, None]
+    return [found, mean(builder, shares, [1]) if builder.flag("average_attn_weights") else shares]
 
 
 def _linear(builder: Pt2Legalizer, x: SSAValue, weight: SSAValue, bias: SSAValue) -> SSAValue:
@@ -627,15 +622,13 @@ def _linear(builder: Pt2Legalizer, x: SSAValue, weight: SSAValue, bias: SSAValue
 
 
 def _attention(
-    builder: Pt2Legalizer,
-    inputs: tuple[SSAValue, SSAValue, SSAValue],
-    weights: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
-    heads: int,
-    mask: SSAValue | None,
-    kind: Any,
-) -> SSAValue:
-    weight, bias, out, out_bias = weights
-    width = dims_of(inputs[0])[2]
+    builder: Pt2Legalizer, inputs: tuple[SSAValue, SSAValue, SSAValue], heads: int
+) -> tuple[SSAValue, SSAValue]:
+    """What attention gives, and the weights of values: NaN where all keys are hidden."""
+    weight, bias, out, out_bias = (
+        builder.input(name) for name in ("qkv_weight", "qkv_bias", "proj_weight", "proj_bias")
+    )
+    width = builder.integer("embed_dim")
     parts: list[SSAValue] = []
     for k, x in enumerate(inputs):
         rows = builder.slice_axis(weight, 0, width * k, width)
@@ -643,17 +636,15 @@ def _attention(
         y = _linear(builder, x, rows, shift)
         y = builder.reshape(y, [*dims_of(x)[:2], heads, width // heads])
         parts.append(builder.transpose(y, [0, 2, 1, 3]))
-    if mask is not None:
-        if element_type(mask) == i1:
-            mask = (~TensorValue(builder, mask)).value
-        if kind == 1:
-            mask = builder.unsqueeze(mask, [1, 2])
-    q, k, v = parts
-    found = _torch(
-        builder, "scaled_dot_product_attention.default", query=q, key=k, value=v, attn_mask=mask
-    )
-    joined = builder.reshape(builder.transpose(found.value, [0, 2, 1, 3]), dims_of(inputs[0]))
-    return _linear(builder, joined, out, out_bias)
+    scale = math.sqrt(width / heads)
+    scores = TensorValue(builder, matmul(builder, parts[0], swapped(builder, parts[1]))) / scale
+    if (mask := builder.optional("mask")) is not None:
+        mask = builder.unsqueeze(mask, [1, 2]) if builder.get("mask_type") == 1 else mask
+        hidden = TensorValue.of(builder, mask).ne(0)
+        scores = hidden.where(builder.known(-math.inf, scores.element), scores)
+    shares = builder.add(SoftmaxOp(scores.value, 3))
+    found = builder.transpose(matmul(builder, shares, parts[2]), [0, 2, 1, 3])
+    return _linear(builder, builder.reshape(found, dims_of(inputs[0])), out, out_bias), shares
 
 
 @legalizes("_transformer_encoder_layer_fwd")
@@ -661,8 +652,6 @@ def legalize_encoder_layer(builder: Pt2Legalizer) -> Results:
     """Attention and two linear layers, each added to its input and normalized."""
     x = builder.input("src")
     before = builder.flag("norm_first")
-    names = ("qkv_weight", "qkv_bias", "proj_weight", "proj_bias")
-    weight, bias, out, out_bias = (builder.input(name) for name in names)
 
     def normalized(x: SSAValue, number: int) -> SSAValue:
         scale, shift = (builder.input(f"norm_{name}_{number}") for name in ("weight", "bias"))
@@ -678,9 +667,7 @@ def legalize_encoder_layer(builder: Pt2Legalizer) -> Results:
         return _linear(builder, y, builder.input("ffn_weight_2"), builder.input("ffn_bias_2"))
 
     def attended(x: SSAValue) -> SSAValue:
-        mask, heads = builder.optional("mask"), builder.integer("num_heads")
-        kind = builder.get("mask_type")
-        return _attention(builder, (x, x, x), (weight, bias, out, out_bias), heads, mask, kind)
+        return _attention(builder, (x, x, x), builder.integer("num_heads"))[0]
 
     for number, part in ((1, attended), (2, fed)):
         y = TensorValue(builder, part(normalized(x, number) if before else x))

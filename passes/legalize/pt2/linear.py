@@ -25,6 +25,7 @@ from lowerdeck.passes.legalize.common.linear import (
     transposed_convolution,
 )
 from lowerdeck.passes.legalize.common.movement import enlarged
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.common.windows import Window
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -98,12 +99,20 @@ def _padding(
 
 @legalizes("linear")
 def legalize_linear(builder: Pt2Legalizer) -> Results:
-    """x times the transposed weights, plus the bias."""
+    """x times the transposed weights, plus the bias; half precision is rounded once."""
     x, weight = _in_result(builder, "input", "weight")
     bias = _optional(builder, "bias")
     order = list(range(rank_of(weight)))[::-1]
-    found = TensorValue(builder, matmul(builder, x, builder.transpose(weight, order)))
-    return found.value if bias is None else (found + TensorValue.of(builder, bias)).value
+    found = _wide_product(builder, x, builder.transpose(weight, order))
+    found = found if bias is None else found + TensorValue.of(builder, bias).cast(found.element)
+    return found.cast(element_type(x)).value
+
+
+def _wide_product(builder: Pt2Legalizer, a: SSAValue, b: SSAValue) -> TensorValue:
+    """A product to which something is added before half precision is rounded."""
+    wide = wide_element(a)
+    accumulator = None if wide == element_type(a) else wide
+    return TensorValue(builder, matmul(builder, a, b, accumulator=accumulator))
 
 
 _PAIRS = {
@@ -124,22 +133,22 @@ def legalize_product(builder: Pt2Legalizer) -> Results:
 
 @legalizes("addmm", "addmv", "baddbmm", "addr", "addbmm")
 def legalize_sum_of_product(builder: Pt2Legalizer) -> Results:
-    """beta * self + alpha * product"""
+    """beta * self + alpha * product; half precision is rounded once."""
     names = {"addmm": ("mat1", "mat2"), "addmv": ("mat", "vec"), "addr": ("vec1", "vec2")}
     a, b = _in_result(builder, *names.get(builder.name, ("batch1", "batch2")))
     if builder.name == "addr":
         a, b = builder.unsqueeze(a, [1]), builder.unsqueeze(b, [0])
-    found = TensorValue(builder, matmul(builder, a, b))
+    found = _wide_product(builder, a, b)
     if builder.name == "addbmm":
         found = found.reduce("sum", [0])
-    element = builder.element()
+    element = found.element
     alpha, beta = builder.get("alpha"), builder.get("beta")
     found = found if alpha == 1 else found * builder.operand("alpha", element)
     if beta == 0:
-        return found
+        return found.cast(builder.element())
     x = TensorValue.of(builder, builder.cast(builder.input(), element))
     x = x if beta == 1 else x * builder.operand("beta", element)
-    return found + x
+    return (found + x).cast(builder.element())
 
 
 @legalizes("_grouped_mm", "transformers.grouped_mm_fallback", "_int_mm")

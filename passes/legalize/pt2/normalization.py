@@ -17,8 +17,8 @@ from lowerdeck.passes.legalize.common.normalization import (
     by_statistics,
     deviation,
     moments,
-    wide_element,
 )
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue

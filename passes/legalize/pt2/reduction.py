@@ -21,7 +21,6 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.activation import safe_softmax
-from lowerdeck.passes.legalize.common.normalization import wide_element
 from lowerdeck.passes.legalize.common.order import (
     first_extremum,
     first_nan,
@@ -31,6 +30,7 @@ from lowerdeck.passes.legalize.common.order import (
     quantiles,
     running_extremum,
 )
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import (
     ReducedAxes,
     log_sum_exp,
