@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -76,6 +76,9 @@ _ONES: Exact[int] = 0x01010101
 
 _SHARE_OF_RESTS = 5
 """At most one element in so many of a tile may lack something, in the mean: more take longer."""
+
+_MOST_MAPS = 4
+"""Maps that widen an operand of a map behind a convolution, and join it."""
 
 _LARGEST_BYTE: Exact[int] = 255
 """No byte is larger without its zero point, or less than its negative."""
@@ -200,7 +203,8 @@ class Factor:
         self._rewriter = rewriter
         self._value = value
         self._terms = terms
-        self._keeps_zero = terms == _QUADS
+        self.has_quads = terms == _QUADS
+        """True if words hold four bytes, which keep their zero point."""
         self._shift = _SIGN if terms == _QUADS and not is_unsigned(element_type(value)) else 0
         array = None if zero is None else constant_array(zero)
         self._known = np.zeros((), np.int32) if zero is None else array
@@ -271,7 +275,7 @@ class Factor:
 
     def excess(self, sums: Array) -> SSAValue | None:
         """What zero points that are kept add to products with weights that have these sums."""
-        if not self._keeps_zero:
+        if not self.has_quads:
             return None
         if self._known is None:
             return self.add(MulOp(self._computed, self.add(ConstantOp.of(sums))))
@@ -399,6 +403,8 @@ class PackConv(Pattern[_Rows]):
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._words: dict[Hashable, SSAValue] = {}
+        """Packed inputs, which several convolutions may read."""
 
     def match(self, op: ConvOp) -> Match[_Rows] | None:
         if (maps := _constant_conv(op)) is None:
@@ -429,7 +435,7 @@ class PackConv(Pattern[_Rows]):
         return _Rows(maps, words, None)
 
     def rewrite(self, match: Match[_Rows], rewriter: Rewriter) -> None:
-        op, maps, words = match.root, match.data.maps, match.data.words
+        op, maps, rows = match.root, match.data.maps, match.data.words
         assert isinstance(op, ConvOp)
         terms, groups, weights = match.data.terms, op.groups.data, maps.weights
         x = op.input
@@ -438,8 +444,9 @@ class PackConv(Pattern[_Rows]):
             dims = [batch, groups, channels // groups, *space]
             x = rewriter.add(ReshapeOp(x, dims)).result
         factor = Factor(rewriter, x, _zero_of_images(op, rewriter, rank_of(x)), terms)
-        left = factor.add(ConstantOp.of(np.ascontiguousarray(words if groups > 1 else words[0])))
-        windows = _windows(op, factor, self._target)
+        left = factor.add(ConstantOp.of(np.ascontiguousarray(rows if groups > 1 else rows[0])))
+        words = self._packed(op, factor, terms)
+        windows = _windows(op, words, factor, self._target)
         dims, size = dims_of(op.result), dims_of(windows)[-1]
         total = factor.add(MatmulOp(left, windows, packing=match.data.packing))
         if groups > 1:
@@ -450,6 +457,14 @@ class PackConv(Pattern[_Rows]):
             sizes = [*dims[:2], product(dims[2:])]
             total = rewriter.insert_before(last, SliceOp(total, [0, 0, 0], sizes)).result
         rewriter.replace(last, rewriter.insert_before(last, ReshapeOp(total, dims)))
+
+    def _packed(self, op: ConvOp, factor: Factor, terms: int) -> SSAValue:
+        """The words of an input: those of a convolution before, in the same block, if they are."""
+        groups, zero = op.groups.data, None if terms == _QUADS else _zero_point(op, 0)
+        key = (op.parent, op.input, groups, terms, zero)
+        if key not in self._words:
+            self._words[key] = factor.words(2 if groups > 1 else 1)
+        return self._words[key]
 
 
 class ConvInFloats(Pattern[_Maps]):
@@ -521,14 +536,13 @@ def _completed(
     return total if bias is None else factor.add(AddOp(total, bias))
 
 
-def _windows(op: ConvOp, factor: Factor, target: Target) -> SSAValue:
+def _windows(op: ConvOp, words: SSAValue, factor: Factor, target: Target) -> SSAValue:
     """
-    [N, (groups,) taps x channels, positions]: what each window sees, packed. As one op if all of it
-    is so large that it is better never in memory as a whole.
+    [N, (groups,) taps x channels, positions]: what each window sees of packed inputs. As one op if
+    all of it is so large that it is better never in memory as a whole.
     """
     groups, dims = op.groups.data, dims_of(op.result)
     first = 2 if groups > 1 else 1
-    words = factor.words(first)
     outer = dims_of(words)[: first + 1]
     begin, end = op.pads_begin.data, op.pads_end.data
     if any(pad != 0 for pad in (*begin, *end)):
@@ -555,7 +569,7 @@ def _windows(op: ConvOp, factor: Factor, target: Target) -> SSAValue:
         depth *= len(parts)
     words = factor.add(ReshapeOp(words, [*groups_and_batch, depth, size]))
     rest = -(size.value or 0) % FEWEST_LANES
-    if rest:
+    if rest and not (target.isa.tiles and factor.has_quads):
         # A single column takes as long as many in vectors.
         none = [0] * (first + 2)
         words = factor.add(PadOp(words, none, [*none[1:], rest]))
@@ -565,7 +579,7 @@ def _windows(op: ConvOp, factor: Factor, target: Target) -> SSAValue:
 def _followers(op: ConvOp) -> list[Operation]:
     """
     The maps behind a convolution, each the only user of the one before, whose other operands are
-    the same at all positions.
+    the same at all positions, or have a value for each.
     """
     dims, found = dims_of(op.result), list[Operation]()
     value: SSAValue = op.result
@@ -575,12 +589,75 @@ def _followers(op: ConvOp) -> list[Operation]:
         if not isinstance(user, ELEMENTWISE) or user.parent is not op.parent:
             break
         others = [operand for operand in user.operands if operand is not value]
-        space = [dim for other in others for dim in dims_of(other)[2 - len(dims) :]]
-        if dims_of(user.results[0]) != dims or any(dim != 1 for dim in space):
+        if dims_of(user.results[0]) != dims or not all(_has_one_form(x, dims) for x in others):
             break
         found.append(user)
         value = user.results[0]
     return found
+
+
+def _has_one_form(value: SSAValue, dims: Sequence[Expr]) -> bool:
+    """True if an operand of a map has all dimensions of its result, or none behind the channels."""
+    own = dims_of(value)
+    return own == dims or all(dim == 1 for dim in own[2 - len(dims) :])
+
+
+def _widening(value: SSAValue) -> list[Operation]:
+    """
+    The maps, last to first, that make a value of one with fewer bits at each position, and that
+    nothing else reads; none if few do not.
+    """
+    dims, bits, found = dims_of(value), bit_width(element_type(value)), list[Operation]()
+    while len(found) < _MOST_MAPS and value.has_one_use():
+        source = value.owner
+        if not isinstance(source, ELEMENTWISE):
+            break
+        wide = [operand for operand in source.operands if dims_of(operand) == dims]
+        if len(wide) != 1 or not all(_has_one_form(each, dims) for each in source.operands):
+            break
+        found.append(source)
+        (value,) = wide
+        if bit_width(element_type(value)) < bits:
+            return found
+    return []
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Maps on [N, M, D...] become maps on [N, M, columns], of which some may be left over."""
+
+    rewriter: Rewriter
+    dims: Sequence[Expr]
+    columns: Expr
+
+    def operand(self, value: SSAValue, before: Operation) -> SSAValue:
+        """An operand of a map: what widens it is computed of columns, too."""
+        maps = _widening(value) if dims_of(value) == self.dims else []
+        (source,) = (
+            [each for each in maps[-1].operands if dims_of(each) == self.dims] if maps else [value]
+        )
+        made = {source: self._reshaped(source, before)}
+        for op in reversed(maps):
+            operands = [made.get(each) or self._reshaped(each, before) for each in op.operands]
+            made[op.results[0]] = self.map(op, operands, before)
+        return made[value]
+
+    def map(self, op: Operation, operands: Sequence[SSAValue], before: Operation) -> SSAValue:
+        """The result of a map of columns."""
+        assert isinstance(op, CoreOp)
+        return self.rewriter.insert_before(before, op.with_operands(operands)).results[0]
+
+    def _reshaped(self, value: SSAValue, before: Operation) -> SSAValue:
+        own, add = dims_of(value), partial(self.rewriter.insert_before, before)
+        if not own:
+            return value
+        if own != self.dims:
+            space = len(self.dims) - 2
+            return _reshaped(add, value, [*own[:-space], 1] if len(own) > space else [])
+        size = product(own[2:])
+        value = _reshaped(add, value, [*own[:2], size])
+        rest = self.columns - size
+        return value if rest == 0 else add(PadOp(value, [0, 0, 0], [0, 0, rest])).results[0]
 
 
 def _followed(
@@ -590,19 +667,15 @@ def _followed(
     What maps compute of the result of a convolution that has another shape, `total`, and the op
     that is to be replaced.
     """
+    columns = _Columns(rewriter, dims_of(op.result), dims_of(total)[-1])
     value, last = op.results[0], op
-    space, tail = rank_of(op.result) - 2, [Expr.const(1)] * (rank_of(total) - 2)
     for follower in followers:
-        operands: list[SSAValue] = []
-        for operand in follower.operands:
-            own = dims_of(operand)
-            if operand is not value and own:
-                shape = [*own[:-space], *tail] if len(own) > space else []
-                operand = _reshaped(partial(rewriter.insert_before, follower), operand, shape)
-            operands.append(total if operand is value else operand)
-        assert isinstance(follower, CoreOp)
+        operands = [
+            total if operand is value else columns.operand(operand, follower)
+            for operand in follower.operands
+        ]
         value, last = follower.results[0], follower
-        total = rewriter.insert_before(last, last.with_operands(operands)).results[0]
+        total = columns.map(follower, operands, follower)
     return total, last
 
 
@@ -688,7 +761,8 @@ class PackProductsPass(ModulePass):
     4 rows read the weights, these are pairs of bytes. Else single terms. An i32 holds terms that
     are a part of the channels, or of the columns of x, apart, so that what is read for several of
     them lies side by side. A window is a column of a matrix. Maps behind a convolution are computed
-    for the matrix.
+    for the matrix, and so are those that widen
+    what is added to it. Convolutions that read the same bytes read the same words.
     """
 
     name = "pack-products"

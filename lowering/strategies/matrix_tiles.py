@@ -152,16 +152,23 @@ def block(
 
 
 def vectors_of(size: Expr, lanes: int) -> Iterator[tuple[Expr, Expr, int]]:
-    """The first element, the number and the lanes of vectors, then of shorter ones."""
-    first, width = Expr.const(0), lanes
+    """
+    The first element, the number and the lanes of vectors, then of shorter ones. The last one of a
+    known size begins within the one before where single elements were left.
+    """
+    first, width, last = Expr.const(0), lanes, 0
     while width:
         if (count := (size - first) // width) != 0:
             yield first, count, width
+            last = width
         first = first + count * width
         if first == size:
             return
         is_short = width // 2 < FEWEST_LANES or size.value is None
         width = min(width - 1, 1) if is_short else width // 2
+        if width == 1 and last > 1 and size.value is not None:
+            yield size - last, Expr.const(1), last
+            return
 
 
 def _size(value: SSAValue) -> int:

@@ -299,6 +299,46 @@ def test_quantized_again(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize("target", ["x86-64-amx", "x86-64-vnni", "x86-64-v3", "c99"])
+def test_residuals(tmp_path: Path, target: str) -> None:
+    """
+    Bytes of two convolutions of one input, and of other images, are added and quantized behind the
+    first one: with columns left over, in bands of rows, for several images and in groups.
+    """
+    suite = suite_for(target, tmp_path, share=2)
+    forms = [
+        Convolution((1, 8, 7, 7), (37, 8, 1, 1), has_bias=True),
+        Convolution((2, 6, 5, 8), (4, 6, 3, 3), pads=(1, 1)),
+        Convolution((2, 4, 9, 5), (8, 2, 3, 3), groups=2, pads=(1, 1), stride=2),
+    ]
+    for form in forms:
+
+        def body(x: SSAValue, y: SSAValue, form: Any = form) -> list[Any]:
+            made: list[Any] = []
+            total = ConstantOp.of(np.asarray(5, np.int32)).result
+            for number, source in enumerate((x, x, y)):
+                value = source
+                if number < 2:
+                    sums = _constant_body(form)(x)
+                    scale = ConstantOp.of(np.asarray(0.003 - 0.001 * number, np.float32))
+                    limits: dict[str, Any] = {"zero": 99, "low": 0, "high": 255, "to": ui8}
+                    again = RequantizeOp("even", sums.result, scale.result, None, **limits)
+                    made += [sums, again]
+                    value = again.result
+                factor = ConstantOp.of(np.asarray(1000 + 7 * number, np.int32))
+                made.append(e.CastOp(value, i32))
+                made.append(e.MulOp(made[-1].result, factor.result))
+                total = e.AddOp(total, made[-1].result).result
+            scale = ConstantOp.of(np.asarray(4e-4, np.float32))
+            limits = {"zero": -3, "low": -128, "high": 127, "to": i8}
+            return [RequantizeOp("even", total, scale.result, None, **limits)]
+
+        x = form.inputs[0]
+        y = integers(np.uint8, *form.expected().shape, seed=5)
+        add(suite, target, [typed(x.dtype, *x.shape), typed(y.dtype, *y.shape)], body, x, y)
+    suite.check()
+
+
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_extremes_in_another_scale(tmp_path: Path, target: str) -> None:
     """

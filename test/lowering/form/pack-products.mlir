@@ -220,3 +220,39 @@ func.func @large(%x: tensor<1x32x64x64xui8>, %y: tensor<1x32x8x8xui8>) -> (tenso
   %c = core.conv %y, %w, %zero, %none strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 in i32 : (tensor<1x32x8x8xui8>, tensor<4x32x3x3xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x8x8xi32>
   func.return %a, %b, %c : tensor<1x4x32x64xi32>, tensor<1x4x32x32xi32>, tensor<1x4x8x8xi32>
 }
+
+// -----
+
+// Both convolutions read the same words. What is added at each place has columns, too, and zeros
+// beyond them; what widens it is computed of these, but not what something else reads.
+// QUADS-LABEL: @residual
+// QUADS:         core.reshape %[[WORDS:.+]] [1, 1, 9] : (tensor<1x1x3x3xi32>)
+// QUADS-NOT:     core.or
+// QUADS:         core.reshape %[[WORDS]] [1, 1, 9]
+// QUADS:         %[[B:.+]] = core.reshape %{{.+}} [1, 4, 3, 3] : (tensor<1x4x9xui8>)
+// QUADS-NEXT:    %[[A:.+]] = core.cast %{{.+}} to i32 : (tensor<1x4x12xui8>)
+// QUADS-NEXT:    %[[C:.+]] = core.reshape %[[B]] [1, 4, 9]
+// QUADS-NEXT:    core.pad constant %[[C]] [0, 0, 0] [0, 0, 3] : (tensor<1x4x9xui8>) -> tensor<1x4x12xui8>
+// QUADS-NEXT:    core.cast %{{.+}} to i32 : (tensor<1x4x12xui8>)
+// QUADS-NEXT:    %[[D:.+]] = core.mul
+// QUADS-NEXT:    core.add %[[A]], %[[D]] : (tensor<1x4x12xi32>
+// QUADS-NEXT:    %[[X:.+]] = core.cast %x to i32 : (tensor<1x4x3x3xui8>)
+// QUADS-NEXT:    %[[E:.+]] = core.reshape %[[X]] [1, 4, 9]
+// QUADS-NEXT:    %[[F:.+]] = core.pad constant %[[E]]
+// QUADS-NEXT:    core.add %{{.+}}, %[[F]] : (tensor<1x4x12xi32>
+func.func @residual(%x: tensor<1x4x3x3xui8>) -> (tensor<1x4x3x3xi32>, tensor<1x4x3x3xi32>) {
+  %w = core.constant dense<100> : tensor<4x4x1x1xi8>
+  %three = core.constant dense<3> : tensor<i32>
+  %scale = core.constant dense<0.01> : tensor<f32>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in i32 : (tensor<1x4x3x3xui8>, tensor<4x4x1x1xi8>) -> tensor<1x4x3x3xi32>
+  %b = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in i32 : (tensor<1x4x3x3xui8>, tensor<4x4x1x1xi8>) -> tensor<1x4x3x3xi32>
+  %a8 = core.requantize even %a, %scale zero 3 low 0 high 255 to ui8 : (tensor<1x4x3x3xi32>, tensor<f32>) -> tensor<1x4x3x3xui8>
+  %b8 = core.requantize even %b, %scale zero 5 low 0 high 255 to ui8 : (tensor<1x4x3x3xi32>, tensor<f32>) -> tensor<1x4x3x3xui8>
+  %aw = core.cast %a8 to i32 : (tensor<1x4x3x3xui8>) -> tensor<1x4x3x3xi32>
+  %bw = core.cast %b8 to i32 : (tensor<1x4x3x3xui8>) -> tensor<1x4x3x3xi32>
+  %bm = core.mul %bw, %three : (tensor<1x4x3x3xi32>, tensor<i32>) -> tensor<1x4x3x3xi32>
+  %s = core.add %aw, %bm : (tensor<1x4x3x3xi32>, tensor<1x4x3x3xi32>) -> tensor<1x4x3x3xi32>
+  %xw = core.cast %x to i32 : (tensor<1x4x3x3xui8>) -> tensor<1x4x3x3xi32>
+  %t = core.add %s, %xw : (tensor<1x4x3x3xi32>, tensor<1x4x3x3xi32>) -> tensor<1x4x3x3xi32>
+  func.return %t, %xw : tensor<1x4x3x3xi32>, tensor<1x4x3x3xi32>
+}
