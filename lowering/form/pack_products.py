@@ -77,9 +77,6 @@ _ONES: Exact[int] = 0x01010101
 _SHARE_OF_RESTS = 5
 """At most one element in so many of a tile may lack something, in the mean: more take longer."""
 
-_MOST_MAPS = 4
-"""Maps that widen an operand of a map behind a convolution, and join it."""
-
 _LARGEST_BYTE: Exact[int] = 255
 """No byte is larger without its zero point, or less than its negative."""
 
@@ -605,10 +602,10 @@ def _has_one_form(value: SSAValue, dims: Sequence[Expr]) -> bool:
 def _widening(value: SSAValue) -> list[Operation]:
     """
     The maps, last to first, that make a value of one with fewer bits at each position, and that
-    nothing else reads; none if few do not.
+    nothing else reads; none if there is no such value.
     """
     dims, bits, found = dims_of(value), bit_width(element_type(value)), list[Operation]()
-    while len(found) < _MOST_MAPS and value.has_one_use():
+    while value.has_one_use():
         source = value.owner
         if not isinstance(source, ELEMENTWISE):
             break
