@@ -34,6 +34,7 @@ from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.maps import code_of, scale_of, zero_of
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.conversions import is_made_by_maps
 from lowerdeck.lowering.strategies.costs import (
     Scored,
     conversion_cycles,
@@ -252,12 +253,17 @@ def _ways_of_wide(
 
 
 def _can_be_wide(kernel: KernelOp, op: MatmulOp) -> bool:
-    """True for a right matrix that is computed, whose depth and columns are known, not of words."""
+    """
+    True for a right matrix that is computed, whose depth and columns are known, not of words. One
+    that maps make for this kernel alone can be made in panels, so that it is written once.
+    """
     depth, columns = dims_of(op.rhs)[-2:]
     is_known = depth.value is not None and columns.value is not None
     is_real = op.packing is None and not is_integer(element_type(op.result)) and not op.is_split
-    is_read = position_of(kernel, op.rhs) is not None and not is_constant(kernel, op.rhs)
-    return is_known and is_real and is_read
+    position = position_of(kernel, op.rhs)
+    if position is None or kernel.is_constant(position):
+        return False
+    return is_known and is_real and not is_made_by_maps(kernel, kernel.inputs[position])
 
 
 def _panels_of(op: MatmulOp) -> int:

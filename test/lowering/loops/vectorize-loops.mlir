@@ -76,6 +76,31 @@ func.func @main(%x: tensor<3x20xf32>) -> tensor<3xf32> {
 
 // -----
 
+// A row of unknown length: where it fills a vector, the last one ends with it, and its first lanes
+// have been added before; so with short vectors, and one by one what does not fill these.
+// CHECK-LABEL: buffer.func @reduce_0
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// CHECK: buffer.lane_numbers : vector<8xi32>
+// CHECK: buffer.load {{.*}} <[d0, s0 - 8]> {{.*}} -> vector<8xf32>
+// CHECK: buffer.reduce add %{{.*}} : vector<8xf32> -> f32
+// CHECK: } else {
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// CHECK-NOT: vector<8xf32>
+// CHECK: buffer.load {{.*}} <[d0, s0 - 4]> {{.*}} -> vector<4xf32>
+// CHECK: buffer.reduce add %{{.*}} : vector<4xf32> -> f32
+// CHECK: } else {
+// CHECK-NOT: vector<
+// CHECK: scf.yield
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3xf32> {
+  %y = core.reduce sum %x [1] : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+
+// -----
+
 // What memory holds in f64 is added up in it, in half as many lanes.
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK: arith.addf %{{.*}} : vector<4xf64>
