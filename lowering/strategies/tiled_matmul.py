@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
@@ -137,7 +138,7 @@ class TiledMatmul(Strategy):
         matrices = prod(map(assumed_size, dims[:-1])) // rows
         is_narrow = element == f32 and stored(op.rhs) is not op.rhs
         vectors = depth * columns / target.lanes if is_narrow else 0.0
-        ways = [
+        ways: list[_Way] = [
             (matrices * (cycles + vectors * WIDENING_CYCLES * -(-rows // tile[0])), tile, ())
             for cycles, tile in product_tiles(
                 target, rows, columns, depth, most=most, is_strided=not is_packed
@@ -238,18 +239,24 @@ def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
                 k.finish(op, place, column_sum(k, op, place, (wide, at[-1])))
 
 
-def _ways_of_wide(
-    op: MatmulOp, target: Target, copied: float
-) -> Iterator[tuple[float, tuple[int, int], tuple[tuple[str, int], ...]]]:
+_Way: TypeAlias = "tuple[float, tuple[int, int], tuple[tuple[str, int], ...]]"
+"""Cycles, rows and vectors of a tile, and parameters."""
+
+
+def _ways_of_wide(op: MatmulOp, target: Target, copied: float) -> Iterator[_Way]:
     """With a panel that stays in the L2 cache, where all panels take `copied` cycles to copy."""
     *batch, rows, columns = assumed_shape(op.result)
     axis, depth = tiled_axis(op), assumed_size(op.depth)
     tiled = assumed_shape(op.result)[axis]
     matrices = prod(batch) * rows // tiled
-    most = target.machine.l2_bytes // 2 // (depth * target.vector_bytes)
+    machine, left = target.machine, _size(op.lhs) * F32_BYTES
+    most = machine.l2_bytes // 2 // (depth * target.vector_bytes)
+    # All rows are read for each panel.
+    again = left / machine.shared_bytes_per_cycle if left > machine.l2_bytes // 2 else 0.0
     for cycles, tile in product_tiles(target, tiled, columns, depth):
         if tile[1] <= most:
-            yield matrices * cycles + copied, tile, ((WIDE, 1),)
+            number = -(-columns // (tile[1] * target.lanes))
+            yield matrices * cycles + copied + (number - 1) * again, tile, ((WIDE, 1),)
 
 
 def _can_be_wide(kernel: KernelOp, op: MatmulOp) -> bool:

@@ -122,7 +122,7 @@ def test_rows_of_unknown_length(tmp_path: Path) -> None:
         meant = [*run_module(module, dict(zip("012", inputs, strict=True))).values()]
         for model in models:
             for expected, found in zip(meant, model(*inputs), strict=True):
-                np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+                np.testing.assert_allclose(found, np.asarray(expected), rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("target", OTHER_TARGETS)
