@@ -98,7 +98,7 @@ class LoopVectorizer:
         """The iterations after whole vectors if the last vector begins before them."""
         self._widths: Sequence[int] = ()
         """The lanes of vectors, one kind for all of an unknown number of iterations."""
-        if reductions and size.value is None and (_only_loads(loop) or self._may_run_twice()):
+        if size.value is None and (reductions or self._is_moved_row()) and self._may_run_twice():
             self._widths = list(dict.fromkeys((lanes, fewest)))
         elif reductions and (_only_loads(loop) or self._may_repeat(size, lanes)):
             self._rest = size % lanes
@@ -114,11 +114,21 @@ class LoopVectorizer:
         return self._may_run_twice()
 
     def _may_run_twice(self) -> bool:
-        """True if threads do not share the iterations, and they read nothing that they write."""
+        """
+        True if the iterations read nothing that they write, and threads do not share them: of rows,
+        they share the others.
+        """
         accesses = [op for op in all_ops(self._loop) if isinstance(op, LoadOp | StoreOp)]
         written = {op.ref for op in accesses if isinstance(op, StoreOp)}
         reads_own = any(op.ref in written for op in accesses if isinstance(op, LoadOp))
-        return not reads_own and not self._loop.parallel.value.data
+        is_shared = bool(self._loop.parallel.value.data) and not self._is_moved_row()
+        return _only_loads(self._loop) or not (reads_own or is_shared)
+
+    def _is_moved_row(self) -> bool:
+        """True in a loop over rows that are copied: nothing is computed in place of them."""
+        moves, ops = LoadOp | StoreOp | ApplyOp | YieldOp, all_ops(self._loop.body)
+        is_row = isinstance(self._loop.parent_op(), ForOp)
+        return is_row and all(isinstance(op, moves) for op in ops)
 
     def rewrite(self) -> bool:
         """False, without any change, for too few iterations or an op without vector form."""
@@ -178,7 +188,10 @@ class LoopVectorizer:
         most = None if is_widest else self._widths[0] // width - 1
         self._rest = self._size % width
         piece = Piece(Expr.const(0), self._size // width, width, most)
-        results = self._partial_results(piece, totals, then)
+        if self._reductions:
+            results = self._partial_results(piece, totals, then)
+        else:
+            results = self._vectors_to_end(piece, then)
         then.add_op(scf.YieldOp(*results))
         otherwise.add_op(scf.YieldOp(*self._by_size(widths[1:], totals, otherwise)))
         size = self._number(self._size, i64, block)
@@ -188,6 +201,13 @@ class LoopVectorizer:
         choice.location = self._loop.location
         block.add_op(choice)
         return list(choice.results)
+
+    def _vectors_to_end(self, piece: Piece, block: Block) -> list[SSAValue]:
+        """Vectors of a row, then one that ends with it."""
+        self._vectors(piece, Expr.const(0), piece.count, 1, block)
+        last = Piece(self._size - piece.lanes, Expr.const(1), piece.lanes)
+        self._vector(last, Expr.const(0), block)
+        return []
 
     def _number(self, value: Expr, type_: IntegerType, block: Block) -> SSAValue:
         (expr,), operands = self._indices.write([value])

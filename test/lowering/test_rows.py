@@ -17,6 +17,7 @@ from xdsl.printer import Printer
 
 import lowerdeck
 from lowerdeck.dialects.core import reduce as r
+from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.interpret import run_module
@@ -103,12 +104,13 @@ OPEN_LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 79, 200)
 
 
 def test_rows_of_unknown_length(tmp_path: Path) -> None:
-    """One program for all lengths: sums, products, extrema, exponentials, and their indices."""
+    """One program for all lengths: sums, products, extrema, exponentials, and copies."""
     n = symbol("n")
 
     def body(x: Any, y: Any, z: Any) -> list[Any]:
         sums = [r.ReduceOp(k, v, [1]) for k in ("sum", "prod", "max", "min") for v in (x, y, z)]
-        return [*sums, r.SoftmaxOp(x, 1), r.SoftmaxOp(x, 1, log=True)]
+        rows = [t.ConcatOp([v, v], 1) for v in (x, y, z)]
+        return [*sums, r.SoftmaxOp(x, 1), r.SoftmaxOp(x, 1, log=True), *rows]
 
     dtypes = (np.float32, np.float64, np.int32)
     module = module_of([typed(dtype, 19, n) for dtype in dtypes], body)

@@ -182,3 +182,32 @@ func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %y = core.cumulative sum %x axis 1 : (tensor<8x64xf32>) -> tensor<8x64xf32>
   func.return %y : tensor<8x64xf32>
 }
+
+// -----
+
+// The last vector of a row of unknown length that is copied ends with it, too,
+// CHECK-LABEL: buffer.func @concat_0
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// CHECK: buffer.for <[0, s0 floordiv 8, 1]>
+// CHECK: buffer.load {{.*}} <[d0, s0 - 8]> {{.*}} -> vector<8xf32>
+// CHECK-NEXT: buffer.store {{.*}} <[d0, s0 - 8]> : vector<8xf32>
+// CHECK: } else {
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3x?xf32, #core.tensor<dims = [3, 2 * n]>> {
+  %y = core.concat %x, %x axis 1 : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>, tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3x?xf32, #core.tensor<dims = [3, 2 * n]>>
+  func.return %y : tensor<3x?xf32, #core.tensor<dims = [3, 2 * n]>>
+}
+
+// -----
+
+// but not of one that something is computed of, which may lie in place of it.
+// CHECK-LABEL: buffer.func @mul_0
+// CHECK-NOT: scf.if
+// CHECK: buffer.load {{.*}} -> vector<4xf32>
+// CHECK-NOT: scf.if
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>, %v: tensor<3x1xf32>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>> {
+  %y = core.mul %x, %v : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>, tensor<3x1xf32>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>>
+  func.return %y : tensor<3x?xf32, #core.tensor<dims = [3, n]>>
+}
