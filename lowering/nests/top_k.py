@@ -44,6 +44,9 @@ SHORT = 32
 AT_ONCE = 16
 """Elements that are compared with the worst of the best at once."""
 
+PLACES = 1 << (i32.width.data - 1)
+"""That fit in i32."""
+
 STACK_BYTES = 1 << 18
 """For what is sorted; more is in the workspace, which threads do not share."""
 
@@ -79,7 +82,18 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
         if memory is not None:
             _Sorted(k, op, at, memory).lower()
         else:
-            _Heap(k, op, at).lower()
+            _lower_heap(k, op, at)
+
+
+def _lower_heap(k: KernelLowering, op: TopKOp, at: Index) -> None:
+    """One of numbers, also of an open number of elements where all of their places fit in these."""
+    b, count = k.builder, dims_of(op.input)[op.axis.data]
+    if count.value is not None or key_type(element_type(op.input)) != i32:
+        _Heap(k, op, at, is_short=is_narrow(count)).lower()
+        return
+    for predicate, is_short in (("slt", True), ("sge", False)):
+        with b.when(b.compare_index(predicate, count, PLACES)):
+            _Heap(k, op, at, is_short=is_short).lower()
 
 
 def _are_few(size: int | None, count: int | None, inner: Sequence[Expr]) -> bool:
@@ -230,7 +244,7 @@ class _Few(_Slice):
 
 def is_narrow(count: Expr) -> bool:
     """True if all places in a dimension are i32."""
-    return count.value is not None and count.value < 1 << (i32.width.data - 1)
+    return count.value is not None and count.value < PLACES
 
 
 class _Heap(_Slice):
@@ -243,9 +257,9 @@ class _Heap(_Slice):
     element and its place.
     """
 
-    def __init__(self, k: KernelLowering, op: TopKOp, at: Index) -> None:
+    def __init__(self, k: KernelLowering, op: TopKOp, at: Index, *, is_short: bool) -> None:
         super().__init__(k, op, at)
-        self._is_packed = self._type == i32 and is_narrow(self._count)
+        self._is_packed = self._type == i32 and is_short
 
     def lower(self) -> None:
         """Fill the heap, let every other element try to get in, and sort."""
