@@ -225,6 +225,49 @@ def _build_arguments(
     return _build_any_arguments(construct, args, arg_defs, error_prefix)
 
 
+def _init_by_definition(
+    self: Any,
+    op_def: OpDef,
+    *,
+    operands: Sequence[Any],
+    result_types: Sequence[Any],
+    properties: Mapping[str, Attribute | None],
+    attributes: Mapping[str, Attribute | None],
+    successors: Sequence[Any],
+    regions: Sequence[Any],
+) -> None:
+    """`irdl_op_init`: as most are, of single values and types alone"""
+    if (
+        op_def.options
+        or op_def.regions
+        or op_def.successors
+        or regions
+        or successors
+        or len(operands) != len(op_def.operands)
+        or len(result_types) != len(op_def.results)
+        or not all([isinstance(value, SSAValue) for value in operands])
+        or not all([isinstance(type_, Attribute) for type_ in result_types])
+    ):
+        _init_by_any_definition(
+            self,
+            op_def,
+            operands=operands,
+            result_types=result_types,
+            properties=properties,
+            attributes=attributes,
+            successors=successors,
+            regions=regions,
+        )
+        return
+    Operation.__init__(
+        self,
+        operands=operands,
+        result_types=result_types,
+        properties={name: value for name, value in properties.items() if value is not None},
+        attributes={name: value for name, value in attributes.items() if value is not None},
+    )
+
+
 _traits: dict[tuple[type[Any], type[Any]], tuple[frozenset[OpTrait], OpTrait | None]] = {}
 """The first trait of a class, by the classes of ops and traits, and among which it was found."""
 
@@ -351,6 +394,7 @@ _unpacked = DenseArrayBase.get_values
 _dense_of_list = DenseIntOrFPElementsAttr.from_list
 _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
+_init_by_any_definition = irdl.irdl_op_init
 _effects_of_each = traits.get_effects
 _same_types_by_parts = SameOperandsAndResultType.verify
 _isolated_by_ancestors = IsolatedFromAbove.verify
@@ -359,6 +403,7 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     # The same constraint for each constant of a text takes most of the time to read it.
     (attribute_parser, "base", cache(base)),
     (irdl, "irdl_build_arg_list", _build_arguments),
+    (irdl, "irdl_op_init", _init_by_definition),
     (BlockOps, "__iter__", _iterate),
     (BlockOps, "__len__", _count),
     (Operation, "get_trait", classmethod(_get_trait)),

@@ -26,6 +26,8 @@ def working_on_modules() -> Generator[None]:
     """
     limit, enabled = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    if enabled:
+        _collect_what_is_much()
     gc.disable()
     try:
         yield
@@ -48,17 +50,23 @@ _others_froze = False
 def _settle() -> None:
     """
     What was made is old now: while it is in use, as it is here, to look at it for garbage is in
-    vain, and a process that compiles one model ends before there is a need. Of many models, some
-    together are looked at. Who has frozen objects has chosen when to look at others.
+    vain. Who has frozen objects has chosen when to look at others.
     """
-    global _left, _most_left, _others_froze
+    global _left, _others_froze
     _others_froze = _others_froze or gc.get_freeze_count() > 0
     if _others_froze:
         return
     _left += gc.get_count()[0]
-    if _left > _most_left:
+    gc.freeze()
+    gc.unfreeze()
+
+
+def _collect_what_is_much() -> None:
+    """
+    Of many models, some together are looked at, before the next one: a process that compiles one,
+    however large, ends before there is a need.
+    """
+    global _left, _most_left
+    if _left > _most_left and not _others_froze:
         gc.collect()
         _left, _most_left = 0, max(_MOST_LEFT, len(gc.get_objects()) // 2)
-    else:
-        gc.freeze()
-        gc.unfreeze()

@@ -129,6 +129,56 @@ def test_what_an_op_is_made_of(with_parts: bool) -> None:
     assert found[6:] == expected[6:]
 
 
+MADE: list[tuple[type[IRDLOperation], dict[str, Any]]] = [
+    (arith.AddfOp, {"operands": "ab", "result_types": [f32]}),
+    (arith.AddfOp, {"operands": "aA", "result_types": [[f32]]}),
+    (arith.AddfOp, {"operands": "a", "result_types": [f32]}),
+    (arith.AddfOp, {"operands": "aba", "result_types": [f32]}),
+    (arith.AddfOp, {"operands": "ab", "result_types": [f32, f32]}),
+    (arith.AddfOp, {"operands": "ab", "result_types": [None]}),
+    (arith.AddfOp, {"operands": "ab", "result_types": [f32], "regions": [Region()]}),
+    (arith.AddfOp, {"operands": "ab", "result_types": [f32], "properties": {"fastmath": None}}),
+    (
+        arith.AddfOp,
+        {"operands": "ab", "result_types": [f32], "attributes": {"a": i32, "b": None}},
+    ),
+    (arith.ConstantOp, {"result_types": [f32], "properties": {"value": FloatAttr(1.0, f32)}}),
+    (func.ReturnOp, {"operands": "a"}),
+    (func.ReturnOp, {"operands": ["a"]}),
+    (func.ReturnOp, {"operands": ["ab"]}),
+    (func.CallOp, {"operands": ["ab"], "result_types": [[f32]]}),
+    (memref.AllocOp, {"operands": ["a", ""], "result_types": [f32]}),
+    (memref.AllocOp, {"operands": "ab", "result_types": [f32]}),
+    (scf.IfOp, {"operands": "a", "result_types": [[]], "regions": [Region(), Region()]}),
+]
+"""What ops are made of: single values and types, others, and too many."""
+
+
+@pytest.mark.parametrize(("cls", "parts"), MADE)
+def test_ops_of_single_values_and_of_others(cls: type[IRDLOperation], parts: Any) -> None:
+    one = test.TestOp(result_types=[f32, f32])
+    given: dict[str, Any] = {"a": one.results[0], "b": one.results[1]}
+    given["A"] = arith.ConstantOp(FloatAttr(1.0, f32))
+    names = parts.get("operands", ())
+    operands = [given[x] if x in given else [given[y] for y in x] for x in names]
+    found: list[Any] = []
+    for init in (irdl.irdl_op_init, ORIGINAL[irdl, "irdl_op_init"]):
+        op = cast(Any, cls).__new__(cls)
+        regions = [Region() for _ in parts.get("regions", ())]
+        rest: dict[str, Any] = {
+            **{"result_types": (), "properties": {}, "attributes": {}, "successors": ()},
+            **{k: v for k, v in parts.items() if k not in ("operands", "regions")},
+        }
+        try:
+            init(op, cls.get_irdl_definition(), operands=operands, regions=regions, **rest)
+        except ValueError as error:
+            found.append(str(error))
+            continue
+        described = _described(op)
+        found.append([described[0], [each[:3] for each in described[1]], *described[2:]])
+    assert found[0] == found[1]
+
+
 def test_defaults_of_properties_are_filled_in() -> None:
     one = arith.ConstantOp(FloatAttr(1.0, f32))
     found = arith.AddfOp(one, one)

@@ -28,15 +28,20 @@ assert first() is not None
 work(100_000)
 assert first() is not None  # although Python itself would have looked long since
 work(250_000)
+assert first() is not None  # this process may end now
+work(1)
 assert first() is None
 assert gc.isenabled()
 
 own = [[] for _ in range(700_000)]
-work(310_000)  # finds that there are many others
+work(310_000)
+work(1)  # finds that there are many others
 second = work(1000)
 work(310_000)
+work(1)
 assert second() is not None
 work(310_000)
+work(1)
 assert second() is None
 """
 
