@@ -43,6 +43,7 @@ from lowerdeck.dialects.core.types import (
     i32,
     is_integer,
     is_unsigned,
+    numpy_dtype,
     rank_of,
     static_shape,
 )
@@ -601,10 +602,10 @@ def _has_one_form(value: SSAValue, dims: Sequence[Expr]) -> bool:
 
 def _widening(value: SSAValue) -> list[Operation]:
     """
-    The maps, last to first, that make a value of one with fewer bits at each position, and that
+    The maps, last to first, that make a value of one with fewer bytes at each position, and that
     nothing else reads; none if there is no such value.
     """
-    dims, bits, found = dims_of(value), bit_width(element_type(value)), list[Operation]()
+    dims, size, found = dims_of(value), _bytes(value), list[Operation]()
     while value.has_one_use():
         source = value.owner
         if not isinstance(source, ELEMENTWISE):
@@ -614,9 +615,13 @@ def _widening(value: SSAValue) -> list[Operation]:
             break
         found.append(source)
         (value,) = wide
-        if bit_width(element_type(value)) < bits:
+        if _bytes(value) < size:
             return found
     return []
+
+
+def _bytes(value: SSAValue) -> int:
+    return numpy_dtype(element_type(value)).itemsize
 
 
 @dataclass(frozen=True)

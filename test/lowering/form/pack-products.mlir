@@ -256,3 +256,19 @@ func.func @residual(%x: tensor<1x4x3x3xui8>) -> (tensor<1x4x3x3xi32>, tensor<1x4
   %t = core.add %s, %xw : (tensor<1x4x3x3xi32>, tensor<1x4x3x3xi32>) -> tensor<1x4x3x3xi32>
   func.return %t, %xw : tensor<1x4x3x3xi32>, tensor<1x4x3x3xi32>
 }
+
+// -----
+
+// Floats that are added have columns as well.
+// QUADS-LABEL: @floats
+// QUADS:         %[[A:.+]] = core.cast %{{.+}} to f32 : (tensor<1x4x12xi32>)
+// QUADS:         %[[Y:.+]] = core.reshape %y [1, 4, 9] : (tensor<1x4x3x3xf32>)
+// QUADS-NEXT:    %[[P:.+]] = core.pad constant %[[Y]]
+// QUADS-NEXT:    core.add %[[A]], %[[P]] : (tensor<1x4x12xf32>
+func.func @floats(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32> {
+  %w = core.constant dense<100> : tensor<4x4x1x1xi8>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in i32 : (tensor<1x4x3x3xui8>, tensor<4x4x1x1xi8>) -> tensor<1x4x3x3xi32>
+  %b = core.cast %a to f32 : (tensor<1x4x3x3xi32>) -> tensor<1x4x3x3xf32>
+  %c = core.add %b, %y : (tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  func.return %c : tensor<1x4x3x3xf32>
+}
