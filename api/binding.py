@@ -74,22 +74,23 @@ _MAX_PLANS = 256
 SHIM = """\
 /* What the Python binding adds to the library of a model. */
 #define _POSIX_C_SOURCE 199309L
+#include "{model}"
+
 #include <stdlib.h>
 #include <time.h>
 
-#include "{name}.h"
-
-static void *allocate(void *context, size_t size) {{
+static void *lowerdeck_binding_allocate(void *context, size_t size) {{
   (void)context;
   return malloc(size);
 }}
 
-static void release(void *context, void *memory) {{
+static void lowerdeck_binding_release(void *context, void *memory) {{
   (void)context;
   free(memory);
 }}
 
-const lowerdeck_allocator lowerdeck_binding_allocator = {{allocate, release, NULL}};
+const lowerdeck_allocator lowerdeck_binding_allocator = {{
+    lowerdeck_binding_allocate, lowerdeck_binding_release, NULL}};
 
 const char *lowerdeck_binding_status_text(int status) {{ return lowerdeck_status_text(status); }}
 
@@ -129,6 +130,7 @@ int64_t lowerdeck_binding_tracing_clock(void) {{
   return lowerdeck_binding_clock();
 }}
 """
+"""`{model}` is the C of a model, or its header where that C is compiled by itself."""
 
 
 class RunError(LowerdeckError, RuntimeError):

@@ -101,13 +101,15 @@ def build_library(
     with tempfile.TemporaryDirectory(dir=os.path.dirname(target), prefix=".build-") as scratch:
         shim = os.path.abspath(os.path.join(scratch, "binding.c"))
         with open(shim, "w", encoding="utf-8") as file:
-            file.write(SHIM.format(name=name))
+            # The C compiler takes one file sooner than two.
+            file.write(SHIM.format(model=f"{name}.c"))
             is_traced = metadata["is_parallel"] and metadata.get("profile") is not None
             if is_traced:
                 file.write(PARTS_SHIM)
         library = os.path.join(scratch, "library.so")
         options = [PARTS_FLAG] if is_traced else []
-        _build_shared(command, folder, metadata, library, [shim], options)
+        sources = [shim, *(each for each in metadata["sources"] if each != f"{name}.c")]
+        _build_shared(command, folder, metadata, library, sources, options)
         machine = os.path.join(scratch, "machine")
         with open(machine, "w", encoding="utf-8") as file:
             file.write(_identity(library, metadata["target"]))
@@ -134,7 +136,7 @@ def build_for_programs(
             # In this order and without times, so that the same C makes the same file.
             _checked([*_archiver(command), "rcsD", library, *objects])
         else:
-            _build_shared(command, folder, metadata, library)
+            _build_shared(command, folder, metadata, library, metadata["sources"])
         os.replace(library, out)
 
 
@@ -163,13 +165,13 @@ def _build_shared(
     folder: str,
     metadata: Mapping[str, Any],
     library: str,
-    more: Sequence[str] = (),
+    sources: Sequence[str],
     flags: Sequence[str] = (),
 ) -> None:
-    """A shared library from the sources of a model, and others."""
+    """A shared library from sources that are those of a model."""
     libraries = [f"-l{one}" for one in metadata["libraries"]]
     options = [*flags, "-fPIC", "-shared", "-o", library]
-    _compile(command, folder, metadata, options, [*metadata["sources"], *more], libraries)
+    _compile(command, folder, metadata, options, sources, libraries)
 
 
 def _compile(

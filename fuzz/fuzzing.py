@@ -253,7 +253,7 @@ def build(
         names = cast("Sequence[str]", artifact.metadata["sources"])
         sources |= {name: None for name in names if name != f"{artifact.name}.c"}
     (folder / "all.c").write_text("\n".join(lines) + "\n")
-    (folder / "shim.c").write_text(SHIM.format(name=artifacts[0].name))
+    (folder / "shim.c").write_text(SHIM.format(model=f"{artifacts[0].name}.h"))
     library = folder / "all.so"
     libraries = {f"-l{name}" for a in artifacts for name in cast(Any, a.metadata["libraries"])}
     options = [*flags, "-w", "-shared", "-fPIC", f"-I{folder}", "-o", str(library)]
