@@ -37,6 +37,12 @@ def words_of(depth: int) -> int:
     return next(words for words in range(TILE, 0, -1) if depth % words == 0)
 
 
+def words_in_tiles(depth: int) -> int:
+    """How many words a row has if zeros follow so many until all tiles of it are equal."""
+    tiles = -(-depth // TILE)
+    return depth if tiles == 1 else tiles * -(-depth // tiles)
+
+
 @irdl_op_definition
 class DotTilesOp(IRDLOperation):
     """
@@ -48,7 +54,8 @@ class DotTilesOp(IRDLOperation):
 
     `map` has the index of the first element in lhs, that in rhs, then the numbers of rows, of
     columns and of words of a row. Rows of a matrix run along its last dimension, and follow each
-    other along the one before it.
+    other along the one before it. A lhs that is `tiled` has the words of a tile in the last
+    dimension, and the tiles of a row follow each other along the third one from the end.
 
     Constraints:
 
@@ -59,6 +66,7 @@ class DotTilesOp(IRDLOperation):
     - (C4) elements of a row lie side by side.
     - (C5) total is dense, and has two dimensions of 32 at most.
     - (C6) the words of a row are a number that has a divisor from 9 to 16, or less than 16.
+    - (C7) rows of a tiled lhs are as long as those of a tile, and it has three dimensions at least.
 
     Example:
 
@@ -77,10 +85,11 @@ class DotTilesOp(IRDLOperation):
     map = prop_def(DimsAttr)
     packing = prop_def(PackingAttr)
     adds = opt_prop_def(UnitAttr)
+    tiled = opt_prop_def(UnitAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
-        "$lhs `,` $rhs `,` $total (`(` $indices^ `)`)? $map (`adds` $adds^)? "
+        "$lhs `,` $rhs `,` $total (`(` $indices^ `)`)? $map (`adds` $adds^)? (`tiled` $tiled^)? "
         "`packed` $packing attr-dict `:` type($lhs) `,` type($rhs) `,` type($total)"
     )
 
@@ -93,11 +102,12 @@ class DotTilesOp(IRDLOperation):
         packing: Packing,
         *,
         adds: bool = False,
+        tiled: bool = False,
     ):
-        properties = {"map": DimsAttr.of(map), "packing": PackingAttr(packing)}
+        flags = {"adds": UnitAttr() if adds else None, "tiled": UnitAttr() if tiled else None}
         super().__init__(
             operands=[*factors, total, indices],
-            properties={**properties, "adds": UnitAttr() if adds else None},
+            properties={"map": DimsAttr.of(map), "packing": PackingAttr(packing), **flags},
         )
 
     @property
@@ -111,6 +121,12 @@ class DotTilesOp(IRDLOperation):
         """Rows, columns, and words of a row."""
         rows, columns, depth = self.map.data[-3:]
         return rows, columns, depth.value or 0
+
+    @property
+    def next_words(self) -> Expr:
+        """How far from the words of one tile of lhs those of the next one in its rows are."""
+        words = Expr.const(words_of(self.sizes[2]))
+        return words if self.tiled is None else ref_type(self.lhs).strides.data[-3]
 
     def verify_(self) -> None:
         types = [ref_type(value) for value in (self.lhs, self.rhs, self.total)]
@@ -134,6 +150,10 @@ class DotTilesOp(IRDLOperation):
         depth = self.sizes[2]
         is_even = depth < TILE or words_of(depth) > TILE // 2
         require(depth > 0 and is_even, f"{depth} words", "C6")
+        if self.tiled is not None:
+            dims = types[0].dims.data
+            is_tile = len(dims) > 2 and dims[-1] == words_of(depth)
+            require(is_tile, lambda: f"{types[0]} is not in tiles", "C7")
 
 
 @irdl_op_definition

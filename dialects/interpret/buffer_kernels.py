@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial, singledispatchmethod
+from functools import lru_cache, partial, singledispatchmethod
 from types import CodeType
 from typing import Any, TypeAlias
 
@@ -49,12 +49,6 @@ def compile_kernel(function: kernel.FuncOp, spend: Callable[[int], None]) -> Ker
     scope: dict[str, Any] = {**NAMESPACE, **writer.constants, "spend": spend}
     exec(_code(source, function.sym_name.data), scope)
     return scope["kernel"]
-
-
-@cache
-def _writing(cls: type[Operation]) -> Callable[[_KernelWriter, Operation], None]:
-    """How ops of a class are written: to look the method up takes longer than to run it."""
-    return vars(_KernelWriter)["_op"].dispatcher.dispatch(cls)
 
 
 @lru_cache(maxsize=256)
@@ -199,7 +193,7 @@ class _KernelWriter:
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
-            _writing(type(op))(self, op)
+            self._op(op)
 
     @singledispatchmethod
     def _op(self, op: Operation) -> None:
@@ -312,11 +306,22 @@ class _KernelWriter:
         """Each matrix is a view of as many elements as are read."""
         rows, columns, depth = op.sizes
         sizes = [self._index(expr, op.indices) for expr in (rows, columns)]
-        shapes = [(sizes[0], str(depth)), (str(depth), sizes[1])]
-        views = [
-            self._matrix(ref, start, shape, op.indices)
-            for ref, start, shape in zip((op.lhs, op.rhs), op.starts, shapes, strict=True)
-        ]
+        left, right = op.starts
+        views = [self._matrix(op.rhs, right, (str(depth), sizes[1]), op.indices)]
+        if op.tiled is None:
+            views.insert(0, self._matrix(op.lhs, left, (sizes[0], str(depth)), op.indices))
+        else:
+            words = tiles.words_of(depth)
+            parts = [
+                self._matrix(
+                    op.lhs,
+                    [*left[:-3], left[-3] + tile, *left[-2:]],
+                    (sizes[0], str(words)),
+                    op.indices,
+                )
+                for tile in range(depth // words)
+            ]
+            views.insert(0, f"side_by_side([{', '.join(parts)}])")
         origin = (Expr.const(0), Expr.const(0))
         total = self._matrix(op.total, origin, (sizes[0], sizes[1]), ())
         if op.packing.data == Packing.UNSIGNED_RIGHT:

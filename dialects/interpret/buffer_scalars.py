@@ -193,6 +193,7 @@ NAMESPACE: dict[str, Any] = {
     "splat": splat,
     "outside": _outside,
     "matrix": _matrix,
+    "side_by_side": np.hstack,
     "dot_of_bytes": _dot_of_bytes,
     "dot_of_halves": _dot_of_halves,
     "half_of": _half_of,

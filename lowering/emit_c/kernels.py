@@ -20,6 +20,7 @@ from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.emit_c import custom
 from lowerdeck.lowering.emit_c.expressions import EXPRESSIONS, value_c_type, width_of
 from lowerdeck.lowering.emit_c.index_widths import fits_in_32_bits
+from lowerdeck.lowering.emit_c.tiles import TILE_SHAPE
 from lowerdeck.lowering.emit_c.vector_types import memory_name
 from lowerdeck.lowering.emit_c.vectors import function_name
 from lowerdeck.lowering.emit_c.writer import (
@@ -41,7 +42,8 @@ def emit_kernel(
     otherwise than what is `reserved`. Indices have so many bits where all buffers are that small.
     """
     c = CWriter(
-        {name, *reserved}, index_bits if index_bits == 64 or fits_in_32_bits(function) else 64
+        {name, TILE_SHAPE, *reserved},
+        index_bits if index_bits == 64 or fits_in_32_bits(function) else 64,
     )
     parameters: list[str] = []
     arguments = function.body.block.args
@@ -69,6 +71,8 @@ def emit_kernel(
         if stride in c.used
     ]
     head = f"LOWERDECK_KERNEL void {name}({', '.join(parameters) or 'void'}) {{"
+    if TILE_SHAPE in c.used:
+        strides.append(f"  int64_t {TILE_SHAPE} = 0;")
     c.lines = [*_known_of_parts(function, c), *strides, *c.lines]
     # A dimension may stand in types only.
     unused = [c.name(argument) for argument in arguments if not argument.uses]
@@ -298,7 +302,9 @@ def _(op: tiles.DotTilesOp, c: CWriter) -> None:
     sizes = ", ".join(c.index(expr, op.indices) for expr in op.map.data[-3:])
     total = f"{c.value(op.total)}, {_step(op.total, c)}"
     sizes += f", {tiles.words_of(op.sizes[2])}"
-    arguments = f"{', '.join(factors)}, {total}, {sizes}, {int(op.adds is not None)}"
+    factors.insert(1, c.index(op.next_words, ()))
+    arguments = f"{', '.join(factors)}, {total}, {sizes}, {int(op.adds is not None)}, &{TILE_SHAPE}"
+    c.used.add(TILE_SHAPE)
     c.line(f"{function_name(op)}({arguments});")
 
 

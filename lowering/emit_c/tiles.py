@@ -8,6 +8,9 @@ from __future__ import annotations
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.lowering.targets.isa import Isa
 
+TILE_SHAPE = "tile_shape"
+"""The variable of a kernel that says of what shape the tiles are; 0 if nobody knows."""
+
 
 def set_up_tiles(isa: Isa) -> str:
     """Asks the system for the unit, when the code is loaded."""
@@ -34,15 +37,16 @@ def dot_tiles_name(packing: Packing) -> str:
 def dot_tiles(packing: Packing, isa: Isa) -> str:
     """
     The definition of that function: `a` and `b` are the factors, `a_step` and the like the distance
-    of two rows, in words, and `words` how many of a row each tile has.
+    of two rows, in words, `words` how many of a row each tile has, and `a_next` the distance of two
+    tiles in the rows of `a`. How large tiles are takes long to say, so `shaped` is what was said
+    last.
     """
     element = "float" if packing is Packing.HALVES else "int32_t"
     lines = [
         f"static __attribute__((noinline)) void {dot_tiles_name(packing)}(",
-        "    const int32_t *a, int64_t a_step, const int32_t *b, int64_t b_step, "
-        f"{element} *total,",
-        "    int64_t step, int64_t rows, int64_t columns, int64_t depth, int64_t words,",
-        "    int adds) {",
+        "    const int32_t *a, int64_t a_step, int64_t a_next, const int32_t *b, int64_t b_step,",
+        f"    {element} *total, int64_t step, int64_t rows, int64_t columns, int64_t depth,",
+        "    int64_t words, int adds, int64_t *shaped) {",
     ]
     if isa.tiles is not None:
         guard = isa.tiles.guard
@@ -50,7 +54,7 @@ def dot_tiles(packing: Packing, isa: Isa) -> str:
             guard += f" && {isa.tiles.guard_of_halves}"
         lines += [f"#if {guard}", "  if (lowerdeck_has_tiles) {"]
         lines += [*isa.tiles.product(packing.value), "    return;", "  }", "#endif"]
-    return "\n".join([*lines, "  (void)words;", *_loops(packing), "}", ""])
+    return "\n".join([*lines, "  (void)shaped;", *_loops(packing), "}", ""])
 
 
 def _loops(packing: Packing) -> list[str]:
@@ -68,7 +72,7 @@ def _loops(packing: Packing) -> list[str]:
         "    uint32_t *const sums = (uint32_t *)total + i * step;",
         "    for (int64_t j = 0; j < columns && !adds; ++j) sums[j] = 0;",
         "    for (int64_t k = 0; k < depth; ++k) {",
-        "      const uint32_t x = (uint32_t)a[i * a_step + k];",
+        "      const uint32_t x = (uint32_t)a[i * a_step + k / words * a_next + k % words];",
         "      for (int64_t j = 0; j < columns; ++j) {",
         "        const uint32_t y = (uint32_t)b[k * b_step + j];",
         "        for (int n = 0; n < 32; n += 8)",
@@ -84,7 +88,7 @@ _LOOPS_OF_HALVES = [
     "    float *const sums = total + i * step;",
     "    for (int64_t j = 0; j < columns && !adds; ++j) sums[j] = 0.0f;",
     "    for (int64_t k = 0; k < depth; ++k) {",
-    "      const uint32_t x = (uint32_t)a[i * a_step + k];",
+    "      const uint32_t x = (uint32_t)a[i * a_step + k / words * a_next + k % words];",
     "      const float low = lowerdeck_from_bits(x << 16);",
     "      const float high = lowerdeck_from_bits(x & 0xffff0000u);",
     "      for (int64_t j = 0; j < columns; ++j) {",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import ElidedBlobError
@@ -32,7 +32,7 @@ from lowerdeck.dialects.core.elementwise import (
 )
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.linear import COUNTED_ROWS, ContractionOp, ConvOp, MatmulOp, WindowsOp
-from lowerdeck.dialects.core.quantize import PairHalvesOp
+from lowerdeck.dialects.core.quantize import PairHalvesOp, RequantizeOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, ints
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -644,10 +644,17 @@ class _Columns:
             made[op.results[0]] = self.map(op, operands, before)
         return made[value]
 
-    def map(self, op: Operation, operands: Sequence[SSAValue], before: Operation) -> SSAValue:
-        """The result of a map of columns."""
+    def map(
+        self,
+        op: Operation,
+        operands: Sequence[SSAValue],
+        before: Operation,
+        properties: Mapping[str, Attribute] | None = None,
+    ) -> SSAValue:
+        """The result of a map of columns, some properties of which may be others."""
         assert isinstance(op, CoreOp)
-        return self.rewriter.insert_before(before, op.with_operands(operands)).results[0]
+        new = op.with_operands(operands, properties)
+        return self.rewriter.insert_before(before, new).results[0]
 
     def _reshaped(self, value: SSAValue, before: Operation) -> SSAValue:
         own, add = dims_of(value), partial(self.rewriter.insert_before, before)
@@ -671,14 +678,24 @@ def _followed(
     """
     columns = _Columns(rewriter, dims_of(op.result), dims_of(total)[-1])
     value, last = op.results[0], op
-    for follower in followers:
+    for number, follower in enumerate(followers):
         operands = [
             total if operand is value else columns.operand(operand, follower)
             for operand in follower.operands
         ]
         value, last = follower.results[0], follower
-        total = columns.map(follower, operands, follower)
+        if isinstance(follower, CastOp) and element_type(total) == element_type(value):
+            continue  # of a number that was made so wide
+        wide = _widened(follower, followers[number + 1 :])
+        total = columns.map(follower, operands, follower, wide)
     return total, last
+
+
+def _widened(op: Operation, behind: Sequence[Operation]) -> Mapping[str, Attribute]:
+    """Properties with which an op gives the integers to which the next op would widen its bytes."""
+    if not isinstance(op, RequantizeOp) or not behind or not isinstance(behind[0], CastOp):
+        return {}
+    return {"to": i32} if element_type(behind[0].result) == i32 else {}
 
 
 def _reshaped(

@@ -170,11 +170,13 @@ class KernelBuilder:
         packing: Packing,
         *,
         adds: bool = False,
+        tiled: bool = False,
     ) -> None:
         """Multiply rows of a matrix by columns of another one; `sizes`: rows, columns, words."""
         places = [self._place(ref, at) for ref, at in zip(factors, starts, strict=True)]
         exprs, operands = self.bound([*places[0], *places[1], *sizes])
-        self.append(DotTilesOp(factors, total, exprs, operands, packing, adds=adds))
+        op = DotTilesOp(factors, total, exprs, operands, packing, adds=adds, tiled=tiled)
+        self.append(op)
 
     def release_tiles(self) -> None:
         """End a sequence of such products."""

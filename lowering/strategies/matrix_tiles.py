@@ -12,7 +12,7 @@ from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE, words_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
-from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type
@@ -37,7 +37,8 @@ PACKINGS = (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES)
 class MatrixTiles(Strategy):
     """
     Two by two tiles of the result at a time, whose sums are put into a small buffer, where the
-    epilogue takes them from. A constant right matrix is packed in panels of as many columns.
+    epilogue takes them from. A constant right matrix is packed in panels of as many columns, a
+    left one in tiles.
     """
 
     name = "matrix_tiles"
@@ -69,9 +70,10 @@ class MatrixTiles(Strategy):
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
-        if not self._is_packed(kernel, op):
-            return {}
-        return {op.rhs: panels(len(dims_of(op.rhs)), MOST_ROWS)}
+        found = left_in_tiles(kernel, op, dims_of(op.lhs)[-1].value or 0)
+        if self._is_packed(kernel, op):
+            found[op.rhs] = panels(len(dims_of(op.rhs)), MOST_ROWS)
+        return found
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op = the(MatmulOp, k.kernel)
@@ -88,6 +90,25 @@ class MatrixTiles(Strategy):
                     outer = [place[label] for label in sizes]
                     block(k, op, (*outer, *corner), (height, width), schedule.vector(COLUMN))
         k.builder.release_tiles()
+
+
+def left_in_tiles(kernel: KernelOp, op: MatmulOp, depth: int) -> dict[SSAValue, LayoutAttr]:
+    """
+    The layout of a constant left matrix whose rows are so long: one tile after the other, for two
+    by two of which memory is read in order. None if the tiles of a row are not equal.
+    """
+    words, rank = words_of(depth), len(dims_of(op.lhs))
+    if not is_constant(kernel, op.lhs) or not TILE // 2 < words < depth:
+        return {}
+    batch, m, k = [Piece(axis) for axis in range(rank - 2)], rank - 2, rank - 1
+    pieces = [Piece(m, MOST_ROWS), Piece(k, words), Piece(m, 1, MOST_ROWS), Piece(k, 1, words)]
+    return {op.lhs: LayoutAttr.of([*batch, *pieces])}
+
+
+def lies_in_tiles(k: KernelLowering, op: MatmulOp) -> bool:
+    """True if the left matrix has the layout of `left_in_tiles`."""
+    layout = k.builder.layouts.get(k.inputs[op.lhs])
+    return layout is not None and not layout.is_row_major
 
 
 def blocks_of(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
@@ -107,6 +128,8 @@ class Panels:
     result: SSAValue
     column: Expr
     """The first of a block, in both."""
+    depth: int
+    """Rows of the right matrix, the last of which may be zeros."""
 
 
 def block(
@@ -131,13 +154,17 @@ def block(
         factors, first_column = (k.inputs[op.lhs], k.inputs[op.rhs]), corner[-1]
     else:
         factors, first_column, right = (k.inputs[op.lhs], panels.right), panels.column, []
+    if panels is not None:
+        depth = panels.depth
+    tiled = lies_in_tiles(k, op)
     total = b.scratch(element_type(op.result), [MOST_ROWS, MOST_ROWS])
     whole = depth if words_of(depth) > TILE // 2 else depth // TILE * TILE
     for first, words in ((0, whole), (whole, depth - whole)):
         if words:
             starts = ([*left, corner[-2], first], [*right, first, first_column])
             sums = (rows, columns, words)
-            b.dot_tiles(factors, total, starts, sums, op.packing.data, adds=first > 0)
+            packing, adds = op.packing.data, first > 0
+            b.dot_tiles(factors, total, starts, sums, packing, adds=adds, tiled=tiled)
     with b.loop(rows) as row:
         for first, count, width in vectors_of(columns, lanes):
             mode = "lanes" if width > 1 else None

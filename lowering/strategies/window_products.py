@@ -7,9 +7,10 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.tiles import MOST_ROWS
+from lowerdeck.dialects.buffer.tiles import MOST_ROWS, words_in_tiles
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.index_maps import linear_index
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
@@ -18,13 +19,21 @@ from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import of_busiest
-from lowerdeck.lowering.strategies.facts import assumed_shape, layout_in, layout_out, the
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    is_constant,
+    layout_in,
+    layout_out,
+    the,
+)
 from lowerdeck.lowering.strategies.matrix_tiles import (
     PACKINGS,
     Panels,
     block,
     block_cycles,
     blocks_of,
+    left_in_tiles,
+    lies_in_tiles,
     vectors_of,
 )
 from lowerdeck.lowering.strategies.tiled_matmul import (
@@ -58,7 +67,8 @@ def can_be_in_bands(
     if sizes is None or len(taps) < 2 or prod(taps) == 1:
         return False
     part, row = target.machine.l2_bytes // 4, sizes[0] * prod(sizes[2:]) * F32_BYTES
-    return row <= part and row * sizes[1] > 2 * part
+    least = target.machine.l1_bytes if target.isa.tiles is not None else 2 * part
+    return row <= part and row * sizes[1] > least
 
 
 class WindowProducts(Strategy):
@@ -110,7 +120,9 @@ class WindowProducts(Strategy):
         row, lanes = row_labels(len(dims_of(op.result)))[-1], ((COLUMN, target.lanes),)
         is_packed = op.packing is not None and op.packing.data in PACKINGS
         if target.isa.tiles is not None and is_packed:
-            cycles = block_cycles(target, sizes, (rows * depth, depth * columns), is_packed=False)
+            depth = _depth(kernel, op)
+            sizes, factors = (rows, columns, depth), (rows * depth, depth * columns)
+            cycles = block_cycles(target, sizes, factors, is_packed=False)
             yield cycles, Schedule(self.name, lanes=lanes, parameters=((TILES, 1),))
         scaled = for_elements(target, i32, i32)
         most = most_sums(kernel, target)
@@ -121,6 +133,10 @@ class WindowProducts(Strategy):
             order = (row, COLUMN) if depth * columns > rows * depth else (COLUMN, row)
             yield cycles, Schedule(self.name, tiles, order, width)
 
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op = the(MatmulOp, kernel)
+        return left_in_tiles(kernel, op, _depth(kernel, op)) if _has_tiles(schedule) else {}
+
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op = the(MatmulOp, k.kernel)
         windows, band = op.rhs.owner, schedule.get(BAND)
@@ -128,7 +144,7 @@ class WindowProducts(Strategy):
         counts = constants(windows.counts)
         assert counts is not None
         assert band is not None
-        batch = dims_of(op.result)[:-2]
+        batch, depth = dims_of(op.result)[:-2], dims_of(op.lhs)[-1].value or 0
         labels = list(zip(row_labels(len(batch) + 2), batch, strict=False))
         whole = counts[0] // band
         for first, count, size in ((0, whole, band), (whole * band, 1, counts[0] % band)):
@@ -137,18 +153,29 @@ class WindowProducts(Strategy):
             nest = k.builder.labeled_nest([*labels, ("band", count)], parallel=True)
             with nest as (*outer, number):
                 start = number * band + first
-                panel = _copied(k, windows, outer, start, size, schedule.vector(COLUMN))
+                most = words_in_tiles(depth) if lies_in_tiles(k, op) else depth
+                panel = _copied(k, windows, outer, start, size, schedule.vector(COLUMN), most)
                 corner = (*outer, start * prod(counts[1:]))
                 sizes = (dims_of(op.result)[-2], Expr.const(size * prod(counts[1:])))
                 found = k.builder.scratch(element_type(k.roots[0]), [*sizes])
-                if schedule.get(TILES) is not None:
+                if _has_tiles(schedule):
                     width = schedule.vector(COLUMN)
-                    _multiply_in_tiles(k, op, (panel, found), corner, sizes, width)
+                    _multiply_in_tiles(k, op, (panel, found), corner, sizes, width, most)
                 else:
                     _multiply(k, op, (panel, found), corner, sizes, schedule)
                 _store(k, found, corner, sizes, schedule.vector(COLUMN))
-        if schedule.get(TILES) is not None:
+        if _has_tiles(schedule):
             k.builder.release_tiles()
+
+
+def _has_tiles(schedule: Schedule) -> bool:
+    return schedule.get(TILES) is not None
+
+
+def _depth(kernel: KernelOp, op: MatmulOp) -> int:
+    """The words of a column in tiles: zeros follow where weights are constant and may have them."""
+    depth = dims_of(op.lhs)[-1].value or 0
+    return words_in_tiles(depth) if is_constant(kernel, op.lhs) else depth
 
 
 def _bands(counts: Sequence[int], depth: int, images: int, setting: Setting) -> Iterator[int]:
@@ -167,15 +194,18 @@ def _copied(
     start: Expr,
     size: int,
     lanes: int,
+    most: int,
 ) -> SSAValue:
-    """The columns of so many rows of windows from one on."""
+    """The columns of so many rows of windows from one on, and zeros up to a number of words."""
     b, taps = k.builder, [Expr.const(tap) for tap in ints(windows.taps)]
     counts = constants(windows.counts)
     assert counts is not None
     inner, width = counts[1:-1], counts[-1]
     depth = prod(ints(windows.taps)) * (windows.channels.value or 0)
     lines = -(-size * prod(inner) * width // lanes) | 1
-    panel = b.scratch(element_type(windows.result), [depth, lines * lanes])
+    panel = b.scratch(element_type(windows.result), [most, lines * lanes])
+    with b.nest([most - depth, lines]) as (row, line), b.loop(lanes, mode="lanes") as lane:
+        b.store(b.integer(0, i32), panel, [row + depth, line * lanes + lane])
     strides, dilations = ints(windows.strides), ints(windows.dilations)
     with b.nest([*taps, windows.channels, size, *inner]) as at:
         tap, channel, places = at[: len(taps)], at[len(taps)], at[len(taps) + 1 :]
@@ -219,6 +249,7 @@ def _multiply_in_tiles(
     corner: Sequence[Expr],
     sizes: tuple[Expr, Expr],
     lanes: int,
+    depth: int,
 ) -> None:
     """Likewise, in blocks; those of columns are the outer loop, so that weights stay."""
     (*outer, start), b, (panel, found) = corner, k.builder, buffers
@@ -227,7 +258,7 @@ def _multiply_in_tiles(
             with b.nest([number, count]) as (across, down):
                 column = left + across * MOST_ROWS
                 place = (*outer, top + down * MOST_ROWS, start + column)
-                panels = Panels(panel, found, column)
+                panels = Panels(panel, found, column, depth)
                 block(k, op, place, (height, width), lanes, panels)
 
 

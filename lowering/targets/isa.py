@@ -41,7 +41,8 @@ class TileUnit:
     """
     By the name of a packing, statements that multiply matrices of words: `rows` of `depth` at `a`,
     `a_step` words apart, and `depth` of `columns` at `b`, `b_step` apart; and store the products at
-    `total`, `step` apart, or add them if `adds`.
+    `total`, `step` apart, or add them if `adds`. Tiles in the rows of `a` are `a_next` words apart.
+    The tiles have the shape that `shaped` points to, which they may change.
     """
 
 

@@ -213,12 +213,6 @@ static __attribute__((constructor)) void lowerdeck_ask_for_tiles(void) {
   __asm__ volatile("syscall" : "+a"(result) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
   lowerdeck_has_tiles = result == 0;
 }
-/* How large tiles are takes far longer to say than to ask. */
-static inline void lowerdeck_shape_tiles(const unsigned char *shape) {
-  unsigned char now[64];
-  _tile_storeconfig(now);
-  if (__builtin_memcmp(now, shape, 64) != 0) _tile_loadconfig(shape);
-}
 """
 
 _DOTS = {
@@ -237,8 +231,12 @@ _TOTALS, _LEFT, _RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
 def _tile_product(packing: str) -> Sequence[str]:
     lines = [
         *(f"    const int64_t {end} = {size} < {_ROWS} ? {size} : {_ROWS};" for end, size in _ENDS),
-        *_shapes(),
-        "    lowerdeck_shape_tiles(shape);",
+        "    const int64_t shape = (rows * 64 + columns) * 64 + words;",
+        "    if (*shaped != shape) {",
+        *(f"  {line}" for line in _shapes()),
+        "      _tile_loadconfig(tiles);",
+        "      *shaped = shape;",
+        "    }",
     ]
     word = "if"
     for height, width in product((2, 1), (2, 1)):
@@ -256,7 +254,7 @@ _ENDS = (("height", "rows"), ("width", "columns"))
 
 def _shapes() -> Iterator[str]:
     """How many rows each register has, and bytes in each of them; both are zero for none."""
-    yield "    unsigned char shape[64] = {1};"
+    yield "    unsigned char tiles[64] = {1};"
     heights, widths = ("height", "rows - height"), ("width", "columns - width")
     sizes = {register: (heights[register // 2], widths[register % 2]) for register in _TOTALS}
     sizes |= {register: (heights[k], "words") for k, register in enumerate(_LEFT)}
@@ -265,8 +263,8 @@ def _shapes() -> Iterator[str]:
         rest = [f"{size} > 0" for size in (rows, words) if "-" in size]
         if rest:
             yield f"    if ({' && '.join(rest)}) {{"
-        yield f"    shape[{48 + register}] = (unsigned char)({rows});"
-        yield f"    shape[{16 + 2 * register}] = (unsigned char)(4 * ({words}));"
+        yield f"    tiles[{48 + register}] = (unsigned char)({rows});"
+        yield f"    tiles[{16 + 2 * register}] = (unsigned char)(4 * ({words}));"
         if rest:
             yield "    }"
 
@@ -285,12 +283,12 @@ def _tiles(packing: str, height: int, width: int) -> Iterator[str]:
     yield "      } else {"
     yield from (f"        _tile_zero({number});" for number, _ in totals.values())
     yield "      }"
-    yield "      for (int64_t k = 0; k < depth; k += words) {"
+    yield "      for (int64_t k = 0; k < depth; k += words, a += a_next) {"
     for j in range(width):
         place = f"b + k * b_step + {_ROWS * j}, (size_t)(4 * b_step)"
         yield f"        _tile_loadd({_RIGHT[j]}, {place});"
     for i in range(height):
-        place = f"a + {_ROWS * i} * a_step + k, (size_t)(4 * a_step)"
+        place = f"a + {_ROWS * i} * a_step, (size_t)(4 * a_step)"
         yield f"        _tile_loadd({_LEFT[i]}, {place});"
         for j in range(width):
             factors = f"{_LEFT[i]}, {_RIGHT[j]}"

@@ -1038,6 +1038,15 @@ buffer.func @dot_tiles_c6 {
 
 // -----
 
+// CHECK: op 'buffer.dot_tiles': !buffer.ref<[2, 2, 32, 12] x i32> is not in tiles (C7)
+buffer.func @dot_tiles_c7 {
+^bb0(%x: !buffer.ref<[2, 2, 32, 12] x i32>, %w: !buffer.ref<[32, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 0, 0, 32, 8, 32]> tiled packed unsigned_left : !buffer.ref<[2, 2, 32, 12] x i32>, !buffer.ref<[32, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
 // CHECK: op 'buffer.invoke': !buffer.ref<[4, 8] x f32, [16, 1]> has gaps (C1)
 buffer.func @invoke_c1 {
 ^bb0(%x : !buffer.ref<[4, 8] x f32, [16, 1]>, %y : !buffer.ref<[4, 8] x f32>):

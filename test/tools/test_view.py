@@ -6,12 +6,9 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Generator, Mapping
-from functools import partial
-from html import escape, unescape
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx
@@ -53,7 +50,8 @@ def write(path: Path, nodes: list[onnx.NodeProto], shape: list[Any] | None = Non
     return path
 
 
-def cancelling(folder: Path) -> Path:
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
     """y = relu(-(-(x w))), whose negations cancel; `a` and `b` are scopes."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"], name="/a/one/MatMul"),
@@ -61,27 +59,18 @@ def cancelling(folder: Path) -> Path:
         helper.make_node("Neg", ["q"], ["r"], name="/a/two/Neg_1"),
         helper.make_node("Relu", ["r"], ["y"], name="/b/Relu </script>"),
     ]
-    return write(folder / "m.onnx", nodes)
+    return write(tmp_path / "m.onnx", nodes)
 
 
-def composed(folder: Path) -> Path:
+@pytest.fixture
+def functions(tmp_path: Path) -> Path:
     """y = tanh(sin(exp(x))), whose last digits depend on how they are computed."""
     nodes = [
         helper.make_node("Exp", ["x"], ["p"], name="/a/Exp"),
         helper.make_node("Sin", ["p"], ["q"], name="/a/Sin"),
         helper.make_node("Tanh", ["q"], ["y"], name="/b/Tanh"),
     ]
-    return write(folder / "f.onnx", nodes, [64, 16])
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return cancelling(tmp_path)
-
-
-@pytest.fixture
-def functions(tmp_path: Path) -> Path:
-    return composed(tmp_path)
+    return write(tmp_path / "f.onnx", nodes, [64, 16])
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -100,44 +89,25 @@ def ops_of(data: dict[str, Any], stage: int = -1) -> list[dict[str, Any]]:
     return [data["records"][position] for position in data["stages"][stage]["ops"]]
 
 
-Look: TypeAlias = Generator[tuple[Path, str], Any, None]
-"""Gives a model, whose page is written, and a script; then looks at what that returned in it."""
-
-
-class Browser:
-    """Pages that one browser shows side by side: to start it takes longer than all they do."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._frames: list[str] = []
-
-    def show(self, model: Path, script: str) -> int:
-        """Add the page of a model, and what is run in it once it is shown; returns its number."""
-        number = len(self._frames)
-        harness = (
-            f"<script>parent.document.body.dataset.page{number} = JSON.stringify((() => {{"
-            "try {" + script + "} catch (error) { return String(error.stack); }})());</script>"
-        )
-        page = model.with_suffix(".html").read_text().replace("</body>", f"{harness}</body>")
-        self._frames.append(f'<iframe width="1400" height="900" srcdoc="{escape(page)}"></iframe>')
-        return number
-
-    def run(self) -> list[Any]:
-        """What the function bodies return, by the numbers of their pages."""
-        whole = self.folder / "test.html"
-        frames = "".join(self._frames)
-        whole.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}</body>")
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"]
-        user = f"--user-data-dir={self.folder / 'user'}"
-        result = subprocess.run(
-            [str(BROWSER), *flags, user, "--dump-dom", str(whole)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        found = dict(re.findall(r'data-page(\d+)="([^"]*)"', result.stdout))
-        assert len(found) == len(self._frames), (sorted(found), result.stderr)
-        return [json.loads(unescape(found[str(k)])) for k in range(len(found))]
+def run_in_browser(model: Path, script: str) -> Any:
+    """What a function body returns in the page of a model, once it is shown."""
+    html = model.with_suffix(".html")
+    copy = html.with_name("test.html")
+    harness = (
+        "<script>document.body.dataset.result = JSON.stringify((() => {"
+        "try {" + script + "} catch (error) { return String(error.stack); }})());</script>"
+    )
+    copy.write_text(html.read_text().replace("</body>", f"{harness}</body>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"]
+    result = subprocess.run(
+        [str(BROWSER), *flags, f"--user-data-dir={html.parent / 'user'}", "--dump-dom", str(copy)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    found = re.search(r'data-result="([^"]*)"', result.stdout)
+    assert found is not None, result.stderr
+    return json.loads(found[1].replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&"))
 
 
 # The data
@@ -396,10 +366,10 @@ def test_svg(
 # In a browser
 
 
-def picture(folder: Path) -> Look:
-    model = cancelling(folder)
+@needs_browser
+def test_picture(model: Path) -> None:
     view(model)
-    found = yield (
+    found = run_in_browser(
         model,
         "return [[...document.querySelectorAll('.node .title')].map((one) => one.textContent),"
         "[...document.querySelectorAll('.group .title')].map((one) => one.textContent),"
@@ -422,11 +392,11 @@ def picture(folder: Path) -> Look:
     assert edges == 5
 
 
-def errors_are_colors(folder: Path) -> Look:
+@needs_browser
+def test_errors_are_colors(functions: Path) -> None:
     """A box has the largest error in it, and the largest of all is the reddest."""
-    functions = composed(folder)
     view(functions, "--errors")
-    color, largest, parts, fills = yield (
+    color, largest, parts, fills = run_in_browser(
         functions,
         "const leaves = layout.leaves.map(({ node }) => node);"
         "return [document.getElementById('color').value, tree.root.error,"
@@ -439,10 +409,10 @@ def errors_are_colors(folder: Path) -> Look:
     assert len(set(fills)) > 1
 
 
-def boxes_close_and_open(folder: Path) -> Look:
-    model = cancelling(folder)
+@needs_browser
+def test_boxes_close_and_open(model: Path) -> None:
     view(model)
-    found = yield (
+    found = run_in_browser(
         model,
         "const titles = () => [...document.querySelectorAll('.node .title')]"
         ".map((one) => one.textContent).sort();"
@@ -460,10 +430,10 @@ def boxes_close_and_open(folder: Path) -> Look:
     assert found[2] == ["MatMul", "Neg", "Neg", "Relu", "inputs", "return"]
 
 
-def search_and_details(folder: Path) -> Look:
-    model = cancelling(folder)
+@needs_browser
+def test_search_and_details(model: Path) -> None:
     view(model)
-    text = yield (
+    text = run_in_browser(
         model,
         "const box = document.getElementById('search'); box.value = 'one/matmul';"
         "box.dispatchEvent(new Event('input'));"
@@ -479,10 +449,10 @@ def search_and_details(folder: Path) -> Look:
     assert "0.5, deviation 1.5" in details
 
 
-def differences(folder: Path) -> Look:
-    model = cancelling(folder)
+@needs_browser
+def test_differences(model: Path) -> None:
     view(model, "--after", "simplify", "--before", "legalize-onnx")
-    found = yield (
+    found = run_in_browser(
         model,
         "const colors = (id) => Object.fromEntries([...document.querySelectorAll(`#${id} .node`)]"
         ".map((one) => [one.querySelector('.title').textContent,"
@@ -498,10 +468,10 @@ def differences(folder: Path) -> Look:
     assert ["core.matmul", ["onnx.MatMul_13"]] in origins
 
 
-def slider(folder: Path) -> Look:
-    model = cancelling(folder)
+@needs_browser
+def test_slider(model: Path) -> None:
     data = view(model, "--passes")
-    found = yield (
+    found = run_in_browser(
         model,
         "const names = [document.getElementById('stage-name').textContent];"
         "setStage(0); names.push(document.getElementById('stage-name').textContent);"
@@ -513,8 +483,9 @@ def slider(folder: Path) -> Look:
     assert found[2] == 6
 
 
-def regions_are_boxes(folder: Path) -> Look:
-    text = folder / "t.mlir"
+@needs_browser
+def test_regions_are_boxes(tmp_path: Path) -> None:
+    text = tmp_path / "t.mlir"
     text.write_text(
         "func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {\n"
         "  %r = core.if %c : tensor<i1> -> tensor<2xf32> {\n"
@@ -527,7 +498,7 @@ def regions_are_boxes(folder: Path) -> Look:
         "  func.return %r : tensor<2xf32>\n}\n"
     )
     view(text)
-    found = yield (
+    found = run_in_browser(
         text,
         "const open = [document.querySelectorAll('.group.none, .group').length,"
         "document.querySelectorAll('.edge').length];"
@@ -540,7 +511,10 @@ def regions_are_boxes(folder: Path) -> Look:
     assert found[2:] == [2, ["if", "inputs", "return"]]
 
 
-def many_nodes_open_at_once(folder: Path, scoped: bool = True, count: int = 800) -> Look:
+@needs_browser
+@pytest.mark.parametrize("count", [800, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scoped", [True, False])
+def test_many_nodes_open_at_once(tmp_path: Path, scoped: bool, count: int) -> None:
     """Of all that is there, few nodes are ever placed and drawn: what is shown does not grow."""
     nodes = [
         helper.make_node(
@@ -551,10 +525,10 @@ def many_nodes_open_at_once(folder: Path, scoped: bool = True, count: int = 800)
         )
         for k in range(count)
     ]
-    model = write(folder / "m.onnx", nodes)
+    model = write(tmp_path / "m.onnx", nodes)
     view(model)
     sought = count - 124
-    found = yield (
+    found = run_in_browser(
         model,
         "const placed = []; const place = layoutOf;"
         "layoutOf = (...shown) => { const found = place(...shown);"
@@ -573,63 +547,6 @@ def many_nodes_open_at_once(folder: Path, scoped: bool = True, count: int = 800)
     assert len(placed) == 2
     assert max(placed) <= 400
     assert title == "Relu"
-
-
-LOOKS: Mapping[str, Callable[[Path], Look]] = {
-    "picture": picture,
-    "errors": errors_are_colors,
-    "boxes": boxes_close_and_open,
-    "search": search_and_details,
-    "differences": differences,
-    "slider": slider,
-    "regions": regions_are_boxes,
-    "scopes": many_nodes_open_at_once,
-    "no scopes": partial(many_nodes_open_at_once, scoped=False),
-}
-
-
-def look_at(looks: Mapping[str, Callable[[Path], Look]], folder: Path) -> None:
-    """Show all pages at once, and look at what each gave."""
-    browser = Browser(folder)
-    begun: list[Look] = []
-    for number, make in enumerate(looks.values()):
-        own = folder / str(number)
-        own.mkdir()
-        begun.append(look := make(own))
-        browser.show(*next(look))
-    for name, look, found in zip(looks, begun, browser.run(), strict=True):
-        try:
-            look.send(found)
-        except StopIteration:
-            continue
-        except Exception as error:
-            error.add_note(f"of the page '{name}', which gave {found}")
-            raise
-        raise AssertionError(f"'{name}' shows several pages")
-
-
-@needs_browser
-def test_pages(tmp_path: Path) -> None:
-    look_at(LOOKS, tmp_path)
-
-
-@needs_browser
-def test_a_script_that_fails_is_told(tmp_path: Path) -> None:
-    def wrong(folder: Path) -> Look:
-        model = cancelling(folder)
-        view(model)
-        found = yield model, "return nothing.at.all;"
-        assert found == "fine"
-
-    with pytest.raises(AssertionError, match="ReferenceError"):
-        look_at({"wrong": wrong}, tmp_path)
-
-
-@needs_browser
-@pytest.mark.slow
-@pytest.mark.parametrize("scoped", [True, False])
-def test_very_many_nodes(tmp_path: Path, scoped: bool) -> None:
-    look_at({"many": partial(many_nodes_open_at_once, scoped=scoped, count=10_000)}, tmp_path)
 
 
 def test_text_in_pages_is_escaped() -> None:

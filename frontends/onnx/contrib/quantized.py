@@ -9,7 +9,7 @@ import math
 
 from onnx import TensorProto
 
-from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number, scales
+from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number
 
 define(
     """
@@ -133,12 +133,11 @@ def mul_integer(call: Call) -> str:
 # Products
 
 
-def _scaled(call: Call, left: str) -> str:
-    """Y: `sums` by the scales of both factors, that of the left one by name, and a bias."""
-    text = f"""
-      {scales("b_scale")}
+def _scaled(call: Call) -> str:
+    """Y: `sums` by the scales of both factors, and a bias."""
+    text = """
       whole = Cast <to = 1> (sums)
-      scale = Mul ({left}, b_scale_number)
+      scale = Mul (a_scale, b_scale)
       product = Mul (whole, scale)"""
     return text + ("\nY = Add (product, bias)" if call.has("bias") else "\nY = Identity (product)")
 
@@ -149,16 +148,13 @@ def dynamic_quantize_matmul(call: Call) -> str:
     return f"""
       a, a_scale, a_zero = DynamicQuantizeLinear (A)
       sums = MatMulInteger (a, B, a_zero, b_zero)
-      {_scaled(call, "a_scale")}"""
+      {_scaled(call)}"""
 
 
 @defines("MatMulIntegerToFloat (A, B, a_scale, b_scale, a_zero, b_zero, bias) => (Y)")
 def matmul_integer_to_float(call: Call) -> str:
     """The product of the numbers that two quantized matrices stand for."""
-    return f"""
-      {scales("a_scale")}
-      sums = MatMulInteger (A, B, a_zero, b_zero)
-      {_scaled(call, "a_scale_number")}"""
+    return f"sums = MatMulInteger (A, B, a_zero, b_zero)\n {_scaled(call)}"
 
 
 @defines(
@@ -178,8 +174,7 @@ def qgemm(call: Call) -> str:
         f"""
         whole = Cast <to = 1> (total)
         alpha = Constant <value_float = {number(call.float("alpha"))}> ()
-        {scales("a_scale", "b_scale")}
-        factor = Mul (a_scale_number, b_scale_number)
+        factor = Mul (a_scale, b_scale)
         scale = Mul (factor, alpha)
         y = Mul (whole, scale)"""
     )

@@ -23,6 +23,18 @@ func.func @computed(%x: tensor<512x128xi32>, %w: tensor<128x64xi32>) -> tensor<5
 
 // -----
 
+// Constants on the left are packed in tiles: of rows of 117 words each has 13.
+// CHECK-LABEL: @left
+// CHECK:         schedule = #core.schedule<matrix_tiles
+// CHECK-SAME:    layouts = [#core.layout<0/32, 1/13, 0 mod 32, 1 mod 13>, #core.layout<0, 1>, #core.layout<0, 1>]
+func.func @left(%x: tensor<117x512xi32>) -> tensor<72x512xi32> {
+  %w = core.constant dense<1> : tensor<72x117xi32>
+  %y = core.matmul %w, %x packed unsigned_right : (tensor<72x117xi32>, tensor<117x512xi32>) -> tensor<72x512xi32>
+  func.return %y : tensor<72x512xi32>
+}
+
+// -----
+
 // Pairs of numbers of 16 bits are not what tiles multiply.
 // CHECK-LABEL: @pairs
 // CHECK-NOT:     matrix_tiles

@@ -91,6 +91,11 @@ def test_sizes(tmp_path: Path, packing: Packing) -> None:
             return MatmulOp(x, ConstantOp.of(w).result, packing=packing)
 
         add(suite, typed_like(x), by_constant, x)
+
+        def of_constant(w: Any, x: Any = x) -> MatmulOp:
+            return MatmulOp(ConstantOp.of(x).result, w, packing=packing)
+
+        add(suite, typed_like(w), of_constant, w)
     check(suite)
 
 
@@ -100,6 +105,12 @@ def test_without_tiles(tmp_path: Path, packing: Packing) -> None:
     suite = Suite(tmp_path, flags=(*VECTOR_FLAGS, "-U__AMX_INT8__"))
     x, w = words(37, 21), words(21, 50, seed=1)
     add(suite, typed_like(x, w), lambda x, w: MatmulOp(x, w, packing=packing), x, w)
+    left, right = words(37, 36), words(36, 50, seed=1)
+
+    def of_constant(x: Any) -> MatmulOp:
+        return MatmulOp(ConstantOp.of(left).result, x, packing=packing)
+
+    add(suite, typed_like(right), of_constant, right)
     check(suite)
 
 
