@@ -24,10 +24,11 @@ _SAME_ELEMENTS = frozenset(
     "atleast_1d atleast_2d atleast_3d".split()
 )
 _ITSELF = frozenset("transpose swapaxes swapdims t mT conj _conj".split())
-_IDENTITY = frozenset(
+IDENTITY = frozenset(
     "alias detach lift lift_fresh contiguous to type_as dropout alpha_dropout feature_dropout "
     "positive pin_memory resolve_conj resolve_neg".split()
 )
+"""Operators of `aten` whose result is the operand, or as good as that."""
 _COMPLEX = {"view_as_real": "view_as_complex", "view_as_complex": "view_as_real"}
 _SCATTERS = {
     "select": "select_scatter",
@@ -47,7 +48,7 @@ _OTHER_TYPE = "aten.view.dtype"
 VIEWS = (
     _SAME_ELEMENTS
     | _ITSELF
-    | _IDENTITY
+    | IDENTITY
     | _SCATTERS.keys()
     | _BY_PLACES
     | {"permute", "view_as_real", "view_as_complex"}
@@ -158,7 +159,7 @@ def _put(block: Block, op: Pt2Op, index: int, base: SSAValue, new: SSAValue) -> 
             if key != "self" and isinstance(value, SSAValue):
                 others[key] = value
         return _add(block, target, {**others, **kept}, base)
-    if name in _IDENTITY:
+    if name in IDENTITY:
         return new
     if name in _SAME_ELEMENTS and op.op_type != _OTHER_TYPE:
         return _add(block, "aten.view_as.default", {"self": new, "other": base}, base)

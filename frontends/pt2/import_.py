@@ -500,8 +500,9 @@ class _Importer:
                 scope.names[name] = source
             elif source is not None and base in VIEWS and self._is_view(node, op, base, scope):
                 scope.names[name] = source.view(op, index)
-                if in_place:  # the tensor itself has become the view
-                    scope.names[_first_name(node)] = scope.names[name]
+                if in_place:  # the tensor itself, by any name, has become the view
+                    for key in [key for key, alias in scope.names.items() if alias is source]:
+                        scope.names[key] = scope.names[name]
             else:
                 scope.names[name] = Alias.of(result)
                 if source is not None and base in VIEWS:
@@ -531,7 +532,7 @@ class _Importer:
             if sizes is None or strides is None or new is None:
                 scope.names[_first_name(node)].storage.unclear = True
                 return False
-            return can_view(sizes, strides, new)
+            return base != "ravel" and can_view(sizes, strides, new)
         if base.endswith("dropout"):
             return not op.argument("train")
         return True

@@ -32,7 +32,7 @@ from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import functional, overloads, positional, results_of
 from lowerdeck.dialects.pt2.strides import can_view
-from lowerdeck.frontends.pt2.aliases import VIEWS, AliasError, may_share
+from lowerdeck.frontends.pt2.aliases import IDENTITY, VIEWS, AliasError, may_share
 from lowerdeck.frontends.torchscript.archive import ELEMENTS
 from lowerdeck.frontends.torchscript.values import (
     Cell,
@@ -316,7 +316,9 @@ class Operators:
                 one = Tensor(source.storage, result, steps, source.storage.version, in_order)
                 one.strides = strides
                 found.append(one)
-            return found
+            if not in_place:
+                return found
+            return [source if base in IDENTITY else self._turned(source, found[0])]
         # What is reshaped may still show the operand's elements, in the order in which they lie.
         in_order = not other_order and (source.in_order or base == "contiguous")
         found = [self.tensor(result, in_order=in_order) for result in op.results]
@@ -324,6 +326,15 @@ class Operators:
             for one in found:
                 one.storage.unclear = True
         return found
+
+    def _turned(self, tensor: Tensor, view: Tensor) -> Tensor:
+        """The tensor, which has become a view of itself for everybody who has it."""
+        if len(self.blocks) > 1:
+            raise ScriptError("another shape of a tensor itself, in a branch or a loop")
+        self.journal.alias(tensor)
+        tensor.value, tensor.version, tensor.steps = view.value, view.version, view.steps
+        tensor.in_order, tensor.strides = view.in_order, view.strides
+        return tensor
 
     def _strides(self, tensor: Tensor) -> tuple[list[int], list[int]] | None:
         """The sizes and the strides of a tensor, if all of them are known."""
@@ -356,7 +367,7 @@ class Operators:
             return None
         if not self.follower.knows(op.results[0]):
             return None
-        if base != "contiguous":
+        if base not in ("contiguous", "ravel"):
             sizes = [size.value for size in self.follower.dims(op.results[0])]
             shape = [size for size in sizes if size is not None]
             return not can_view(*found, shape) if len(shape) == len(sizes) else None

@@ -125,6 +125,40 @@ def test_what_has_to_lie_otherwise_is_a_copy(tmp_path: Path, strides: tuple[int,
     assert np.asarray(call({"x": x})["y"]).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("target", ["flatten.using_ints", "ravel.default"])
+def test_a_line_of_elements_that_lie_apart(tmp_path: Path, target: str) -> None:
+    """`ravel` copies it, where `flatten` shows it."""
+    nodes = [
+        node("select.int", "v", self="x", dim=_int(1), index=_int(0)),
+        node(target, "f", self="v"),
+        node("neg_.default", "n", self="f"),
+        node("add.Tensor", "y", self="x", other="x"),
+    ]
+    column = meta("f4", [2]) | {"strides": [{"as_int": 3}]}
+    tensors = {"x": meta("f4", [2, 3]), "y": meta("f4", [2, 3]), "v": column}
+    tensors |= dict.fromkeys("fn", column if target.startswith("flatten") else meta("f4", [2]))
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    call = Calls(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {})))
+    expected = 2 * x
+    if target.startswith("flatten"):
+        expected[:, 0] *= -1
+    assert np.asarray(call({"x": x})["y"]).tolist() == expected.tolist()
+
+
+def test_a_buffer_that_is_turned_by_its_other_name(tmp_path: Path) -> None:
+    nodes = [
+        node("neg_.default", "n", self="b"),
+        node("t_.default", "t", self="n"),
+        node("add.Tensor", "y", self="b", other="x"),
+    ]
+    tensors = {name: meta("f4", [2, 2]) for name in ("x", "b", "n", "t", "y")}
+    b = np.array([[1, 2], [3, 4]], np.float32)
+    call = Calls(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {"b": b})))
+    x = np.array([[10, 20], [30, 40]], np.float32)
+    assert np.asarray(call({"x": x})["y"]).tolist() == (x - b.T).tolist()
+    assert np.asarray(call.states["b"]).tolist() == (-b.T).tolist()
+
+
 @pytest.mark.parametrize(
     ("target", "given"),
     [("broadcast_tensors.default", ["x", "z"]), ("meshgrid.indexing", ["x"])],

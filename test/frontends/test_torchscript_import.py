@@ -299,6 +299,9 @@ return torch.add(x, 1)
         ("torch.reshape(torch.swapaxes(x, 0, 1), [4])", True),
         ("torch.reshape(torch.mT(torch.unsqueeze(x, 0)), [2, 1, 2])", False),
         ("torch.slice(torch.slice(x, 0, 0, 9223372036854775807), 1)", False),
+        ("torch.ravel(torch.t(x))", True),
+        ("torch.ravel(torch.permute(x, [1, 0]))", True),
+        ("torch.ravel(torch.slice(x, 0, 0, 9223372036854775807))", False),
     ],
 )
 def test_what_is_a_copy_by_its_strides(tmp_path: Path, view: str, copies: bool) -> None:
@@ -306,6 +309,21 @@ def test_what_is_a_copy_by_its_strides(tmp_path: Path, view: str, copies: bool) 
     code = method(f"y = {view}\n_0 = torch.add_(y, 1)\nreturn torch.add(x, 0)")
     expected = X if copies else X + 1
     assert _run(write(tmp_path / "m.pt", code)).tolist() == expected.tolist()
+
+
+def test_a_tensor_that_is_turned_itself(tmp_path: Path) -> None:
+    """By all its names, and what is written to it afterwards."""
+    code = "y = torch.add(x, 0)\nz = y\n_0 = torch.t_(y)\nv = torch.select(z, 0, 0)\n"
+    code += "_1 = torch.neg_(v)\nreturn torch.mul(z, 1)"
+    expected = X.T.copy()
+    expected[0] *= -1
+    assert _run(write(tmp_path / "m.pt", method(code))).tolist() == expected.tolist()
+    code = "y = torch.add(x, 0)\nif bool(torch.gt(torch.sum(x), 0)):\n  _0 = torch.t_(y)\n"
+    same = code.replace("t_(y)", "dropout_(y, 0.5, False)") + "else:\n  pass\nreturn y"
+    assert _run(write(tmp_path / "o.pt", method(same))).tolist() == X.tolist()
+    path = write(tmp_path / "n.pt", method(code + "else:\n  pass\nreturn y"))
+    with pytest.raises(FrontendError, match="another shape of a tensor itself"):
+        load_model(path, input_shapes={"x": [2, 2]})
 
 
 @pytest.mark.parametrize("view", ["permute(x, [1, 0])", "select(x, 1, 0)", "reshape(x.T, [4])"])
