@@ -57,7 +57,7 @@ def diagnosis(path: str) -> str | None:
 def _is_zip(path: str) -> bool:
     try:
         return zipfile.is_zipfile(path)
-    except OSError:
+    except (OSError, zipfile.BadZipFile):  # the latter for an archive on several disks
         return False
 
 

@@ -498,6 +498,8 @@ def test_damaged_archives_end_in_a_message(tmp_path: Path) -> None:
     texts += [data[:p] + struct.pack("<I", w) + data[p + 4 :] for p, w in words]
     texts.append(data.replace(b'"as_int": 1}', b'"as_int":-9}'))
     texts.append(data.replace(b'"sizes"', b'"sises"'))
+    disks = struct.pack("<4sLQL", b"PK\6\7", 0, 0, 2)
+    texts.append(data[:-22] + disks + data[-22:])
     messages: set[str] = set()
     for text in texts:
         path.write_bytes(text)
