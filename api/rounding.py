@@ -14,13 +14,15 @@ from lowerdeck.binding import RunError
 from lowerdeck.calibration import CalibrationError, Data, samples_of
 from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
 from lowerdeck.dialects.frameworks import OptionValue, exports
+from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.exporting import phase_of
 from lowerdeck.model import Array
 from lowerdeck.passes.fuse.observe_layers import OBSERVED
 from lowerdeck.passes.linear.narrow_weights import NarrowWeightsPass
 from lowerdeck.passes.linear.rounding import as_halves_for
 from lowerdeck.passes.machinery.options import OptionError, block_of
-from lowerdeck.reading import Source, known_options, model_file
+from lowerdeck.reading import Source, known_options, model_file, read_model
+from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -84,9 +86,15 @@ def quantize_weights_with(model: Source, data: Data, path: str, options: Compile
 
 def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Array]:
     """The sum of x^T x of the rows x of left factors over all samples, by their constant factor."""
+    from lowerdeck.lowering.pipeline import run_to_phase
     from lowerdeck.passes.fuse.layers import layers_of, matrices
+    from lowerdeck.passes.machinery.provenance import check_names
 
-    module, _ = import_and_lower(path, "optimized", options)
+    with working_on_modules():
+        module, context = read_model(path, options)
+        # The matrices that are to stay as they are have to be there, before samples are looked at.
+        check_names(module, options, must_match=True)
+        run_to_phase(context, module, "optimized", telling(context))
     layers = layers_of(module)
     observed = matrices(layers)
     if not observed:

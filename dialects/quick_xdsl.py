@@ -36,7 +36,14 @@ from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct, base
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import attribute_parser
-from xdsl.traits import EffectInstance, MemoryEffect, NoMemoryEffect, OpTrait
+from xdsl.traits import (
+    EffectInstance,
+    IsolatedFromAbove,
+    MemoryEffect,
+    NoMemoryEffect,
+    OpTrait,
+    SameOperandsAndResultType,
+)
 
 from lowerdeck.dialects.quick_verification import verify_definition, verify_operation
 
@@ -294,6 +301,36 @@ def _effects_of(op: Any) -> AbstractSet[EffectInstance] | None:
     return _NO_EFFECTS if known[1] else _effects_of_each(op)
 
 
+def _same_types(self: Any, op: Any) -> None:
+    """`SameOperandsAndResultType.verify`: what is one type needs no comparison of its parts"""
+    operands, results = op._operands, op.results
+    if operands and results:
+        first = results[0]._type
+        for value in (*results, *operands):
+            if value._type != first:
+                break
+        else:
+            return
+    _same_types_by_parts(self, op)
+
+
+def _isolated(self: Any, op: Any) -> None:
+    """`IsolatedFromAbove.verify`, where operands come from around the op that uses them"""
+    todo: list[tuple[Region, frozenset[Block]]] = [(region, frozenset()) for region in op.regions]
+    while todo:
+        region, around = todo.pop()
+        within = around.union(region.blocks)
+        for block in region.blocks:
+            for inner in block.ops:
+                for operand in inner._operands:
+                    owner = operand.owner
+                    if (owner if isinstance(owner, Block) else owner.parent) not in within:
+                        _isolated_by_ancestors(self, op)  # it says what is wrong, if something is
+                        return
+                if inner.regions and not inner.has_trait(IsolatedFromAbove):
+                    todo += [(each, within) for each in inner.regions]
+
+
 def _value_at(self: Any, index: int | slice) -> Any:
     """`SSAValues.__getitem__`"""
     found: Any = _item(self, index)
@@ -359,6 +396,8 @@ _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
 _init_by_any_definition = irdl.irdl_op_init
 _effects_of_each = traits.get_effects
+_same_types_by_parts = SameOperandsAndResultType.verify
+_isolated_by_ancestors = IsolatedFromAbove.verify
 
 _REPLACED: list[tuple[Any, str, Any]] = [
     # The same constraint for each constant of a text takes most of the time to read it.
@@ -369,6 +408,8 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (BlockOps, "__len__", _count),
     (Operation, "get_trait", classmethod(_get_trait)),
     (traits, "get_effects", _effects_of),
+    (SameOperandsAndResultType, "verify", _same_types),
+    (IsolatedFromAbove, "verify", _isolated),
     (Operation, "operands", property(OpOperands, Operation.operands.fset)),
     (SSAValues, "__getitem__", _value_at),
     (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),

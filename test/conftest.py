@@ -23,7 +23,7 @@ from models.corpus import PATH_VARIABLE, corpus_folder, load_cases
 hypothesis.settings.register_profile("lowerdeck", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "lowerdeck"))
 # Nor do they depend on the constants in modules that happen to be loaded, which it would parse.
-vars(providers)["is_local_module_file"] = lambda path: False  # pyright: ignore[reportUnknownLambdaType]
+setattr(providers, "is_local_module_file", lambda path: False)  # pyright: ignore[reportUnknownLambdaType]
 
 
 @pytest.fixture(scope="session", autouse=True)

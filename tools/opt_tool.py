@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -80,6 +81,10 @@ class _JoinAction(argparse.Action):
     ) -> None:
         before = getattr(namespace, self.dest, "")
         setattr(namespace, self.dest, f"{before},{values}" if before else values)
+
+
+# It looks through all installed packages, and is asked three times in one run.
+Universe.get_multiverse = staticmethod(cache(Universe.get_multiverse))
 
 
 class OptTool(xDSLOptMain):

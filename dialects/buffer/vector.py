@@ -73,7 +73,7 @@ def lanes_of(type_: Attribute) -> int:
     # Asked for every op of a kernel, so without xDSL's slower and more thorough question.
     if not isinstance(type_, VectorType):
         return 0
-    return cast("VectorType[Attribute]", type_).get_shape()[0]
+    return cast("VectorType[Attribute]", type_).shape.data[0].data
 
 
 def scalar_of(type_: Attribute) -> Attribute:

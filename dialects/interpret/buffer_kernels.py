@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial, singledispatchmethod
+from functools import cache, lru_cache, partial, singledispatchmethod
 from types import CodeType
 from typing import Any, TypeAlias
 
@@ -49,6 +49,12 @@ def compile_kernel(function: kernel.FuncOp, spend: Callable[[int], None]) -> Ker
     scope: dict[str, Any] = {**NAMESPACE, **writer.constants, "spend": spend}
     exec(_code(source, function.sym_name.data), scope)
     return scope["kernel"]
+
+
+@cache
+def _writing(cls: type[Operation]) -> Callable[[_KernelWriter, Operation], None]:
+    """How ops of a class are written: to look the method up takes longer than to run it."""
+    return vars(_KernelWriter)["_op"].dispatcher.dispatch(cls)
 
 
 @lru_cache(maxsize=256)
@@ -193,7 +199,7 @@ class _KernelWriter:
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
-            self._op(op)
+            _writing(type(op))(self, op)
 
     @singledispatchmethod
     def _op(self, op: Operation) -> None:

@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.arguments import Given, plain_attribute
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.types import MAX_RANK, dims_of, element_type, f64, i1, i64, tensor
+from lowerdeck.dialects.core.types import MAX_RANK, dims_of, f64, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import CONTROL_FLOW, functional
@@ -226,7 +226,7 @@ class _Importer:
         mutated = self._mutations()
         kept: list[State] = []
         for key, (before, arg, constant) in states.items():
-            after = self._written_back(constant.result, scope.read(mutated.get(key, arg)), scope)
+            after = self._written_back(arg, mutated.get(key, arg), scope)
             kept.append(State(before, fresh(f"{before}_next", taken), after, constant.value))
         results = list(zip(names, values, strict=True))
         return main_module(block, inputs, results, kept, self.location)
@@ -352,13 +352,13 @@ class _Importer:
         found: list[str] = []
         written: dict[str, str] = {}
         # An output that is also written back is what the tensor holds then.
-        held = {value: befores[arguments[key]] for key, value in self._mutations().items()}
+        held = {value: arguments[key] for key, value in self._mutations().items()}
         for spec in self.signature["output_specs"]:
             ((kind, data),) = spec.items()
             arg = data["arg"]
             if kind == "user_input_mutation":
                 written[data["user_input_name"]] = arg["name"]
-                held[arg["name"]] = befores[data["user_input_name"]]
+                held[arg["name"]] = data["user_input_name"]
             elif kind == "user_output":
                 if "as_tensor" in arg:
                     found.append(arg["as_tensor"]["name"])
@@ -376,23 +376,24 @@ class _Importer:
         taken: set[str] = set()
         names = [fresh(name, taken) for name in found]
         values = [
-            self._written_back(held[name].value, scope.read(name), scope)
-            if name in held
-            else scope.read(name)
+            self._written_back(held[name], name, scope) if name in held else scope.read(name)
             for name in found
         ]
         for name, after in written.items():
             names.append(fresh(f"{name}_next", taken))
-            values.append(self._written_back(befores[name].value, scope.read(after), scope))
+            values.append(self._written_back(name, after, scope))
         return names, values
 
-    def _written_back(self, before: SSAValue, after: SSAValue, scope: _Scope) -> SSAValue:
-        """What a tensor holds that a value is written back to, which may be of another type."""
-        if element_type(after) == element_type(before):
-            return after
-        cls = op_class("aten.to.dtype")
+    def _written_back(self, target: str, name: str, scope: _Scope) -> SSAValue:
+        """What a tensor holds that a value is copied to, which may have another type and shape."""
+        old, new = (scope.graph["tensor_values"][key] for key in (target, name))
+        sizes = [[size_of(size, self.symbols) for size in meta["sizes"]] for meta in (old, new)]
+        if old["dtype"] == new["dtype"] and sizes[0] == sizes[1]:
+            return scope.read(name)
+        cls = op_class("aten.copy.default")
         assert cls is not None
-        op = cls({"self": after, "dtype": element_type(before)}, [unranked(before)])
+        self_ = scope.read(target)
+        op = cls({"self": self_, "src": scope.read(name)}, [unranked(self_)])
         op.location = self.location
         scope.block.add_op(op)
         return op.results[0]

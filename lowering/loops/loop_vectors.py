@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.buffer.enums import LoopMode
@@ -36,6 +36,8 @@ class Piece:
     start: Expr
     count: Expr
     lanes: int
+    most: int | None = None
+    """Vectors that there are at most; None if that follows from the indices, or is unknown."""
 
 
 def pieces_of(size: Expr, lanes: int, fewest: int) -> Iterator[Piece]:
@@ -85,31 +87,48 @@ class LoopVectorizer:
         self._has_sums = is_small and any(
             isinstance(op, ForOp) and op.inits for op in all_ops(loop.body.block)
         )
-        size = self._indices.extent(self._lower, upper)
+        self._size = size = self._indices.extent(self._lower, upper)
         self._pieces = list(pieces_of(size, lanes, fewest))
         self._end: Expr | None = None
         """Where the last vector ends if it begins before what the others have left over."""
         if self._has_sums and not reductions and self._may_repeat(size, lanes):
             self._end = size
             self._pieces = [Piece(Expr.const(0), size.ceildiv(lanes), lanes)]
-        self._rest = 0
+        self._rest = Expr.const(0)
         """The iterations after whole vectors if the last vector begins before them."""
-        may_repeat = _only_loads(loop) or self._may_repeat(size, lanes)
-        if reductions and size.value is not None and may_repeat:
-            self._rest = size.value % lanes
-            self._pieces = [Piece(Expr.const(0), Expr.const(size.value // lanes), lanes)]
+        self._widths: Sequence[int] = ()
+        """The lanes of vectors, one kind for all of an unknown number of iterations."""
+        if size.value is None and (reductions or self._is_moved_row()) and self._may_run_twice():
+            self._widths = list(dict.fromkeys((lanes, fewest)))
+        elif reductions and (_only_loads(loop) or self._may_repeat(size, lanes)):
+            self._rest = size % lanes
+            self._pieces = [Piece(Expr.const(0), size // lanes, lanes)]
 
     def _may_repeat(self, size: Expr, lanes: int) -> bool:
         """
-        True if some iterations may run twice, for a last vector next to the others: threads do not
-        share them, and they read nothing that they write.
+        True if some iterations of a known number may run twice, for a last vector next to the
+        others.
         """
         if size.value is None or size.value < lanes or size.value % lanes == 0:
             return False
+        return self._may_run_twice()
+
+    def _may_run_twice(self) -> bool:
+        """
+        True if the iterations read nothing that they write, and threads do not share them: of rows,
+        they share the others.
+        """
         accesses = [op for op in all_ops(self._loop) if isinstance(op, LoadOp | StoreOp)]
         written = {op.ref for op in accesses if isinstance(op, StoreOp)}
         reads_own = any(op.ref in written for op in accesses if isinstance(op, LoadOp))
-        return not reads_own and not self._loop.parallel.value.data
+        is_shared = bool(self._loop.parallel.value.data) and not self._is_moved_row()
+        return _only_loads(self._loop) or not (reads_own or is_shared)
+
+    def _is_moved_row(self) -> bool:
+        """True in a loop over rows that are copied: nothing is computed in place of them."""
+        moves, ops = LoadOp | StoreOp | ApplyOp | YieldOp, all_ops(self._loop.body)
+        is_row = isinstance(self._loop.parent_op(), ForOp)
+        return is_row and all(isinstance(op, moves) for op in ops)
 
     def rewrite(self) -> bool:
         """False, without any change, for too few iterations or an op without vector form."""
@@ -117,8 +136,11 @@ class LoopVectorizer:
             return False
         loop, block = self._loop, Block()
         totals: list[SSAValue] = list(loop.inits)
-        for piece in self._pieces:
-            totals = self._piece(piece, totals, block)
+        if self._widths:
+            totals = self._by_size(self._widths, totals, block)
+        else:
+            for piece in self._pieces:
+                totals = self._piece(piece, totals, block)
         results = YieldOp(totals)
         block.add_op(results)
         new = list(block.ops)
@@ -154,6 +176,42 @@ class LoopVectorizer:
             op for op in all_ops(self._loop.body) if isinstance(op, ForOp) and _sums_in_f64(op)
         )
         return max(map(_trips, inner), default=0)
+
+    def _by_size(
+        self, widths: Sequence[int], totals: list[SSAValue], block: Block
+    ) -> list[SSAValue]:
+        """Vectors of the first width that there are enough iterations for; scalars if of none."""
+        if not widths:
+            return self._scalars(Piece(Expr.const(0), self._size, 1), totals, block)
+        width, then, otherwise = widths[0], Block(), Block()
+        is_widest = width == self._widths[0]
+        most = None if is_widest else self._widths[0] // width - 1
+        self._rest = self._size % width
+        piece = Piece(Expr.const(0), self._size // width, width, most)
+        if self._reductions:
+            results = self._partial_results(piece, totals, then)
+        else:
+            results = self._vectors_to_end(piece, then)
+        then.add_op(scf.YieldOp(*results))
+        otherwise.add_op(scf.YieldOp(*self._by_size(widths[1:], totals, otherwise)))
+        size = self._number(self._size, i64, block)
+        least = append(block, arith.ConstantOp(IntegerAttr(width, i64)))
+        test, types = arith.CmpiOp(size, least, "sge"), [total.type for total in totals]
+        choice = scf.IfOp(append(block, test), types, Region(then), Region(otherwise))
+        choice.location = self._loop.location
+        block.add_op(choice)
+        return list(choice.results)
+
+    def _vectors_to_end(self, piece: Piece, block: Block) -> list[SSAValue]:
+        """Vectors of a row, then one that ends with it."""
+        self._vectors(piece, Expr.const(0), piece.count, 1, block)
+        last = Piece(self._size - piece.lanes, Expr.const(1), piece.lanes)
+        self._vector(last, Expr.const(0), block)
+        return []
+
+    def _number(self, value: Expr, type_: IntegerType, block: Block) -> SSAValue:
+        (expr,), operands = self._indices.write([value])
+        return append(block, arith.IndexCastOp(append(block, ApplyOp(expr, operands)), type_))
 
     def _piece(self, piece: Piece, totals: list[SSAValue], block: Block) -> list[SSAValue]:
         if piece.lanes == 1:
@@ -289,23 +347,32 @@ class LoopVectorizer:
     ) -> list[SSAValue]:
         """Partial results of as many terms as one lane may add up, combined in a loop."""
         most, count = LONGEST_CHAIN * self._chains, piece.count
-        is_short = count.value is not None and count.value <= most
+        known = self._most_of(piece)
+        is_short = known is not None and known <= most
         if self._exact or is_short or not _sums_in_f64(self._loop):
             return self._partial_result(piece, totals, block)
         body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
         number = self._indices.symbol(body.args[0])
-        rounds = (count + (most - 1)) // most
+        # What follows a vector that begins before it is with the last of an unknown number.
+        rest, self._rest = self._rest, Expr.const(0)
+        is_last_apart = count.value is None and rest != 0
+        rounds = count // most if is_last_apart else count.ceildiv(most)
         self._indices.limit(number, 0, rounds)
         done = number * most
-        part = Piece(piece.start + done * piece.lanes, minimum(count - done, most), piece.lanes)
-        rest, self._rest = self._rest, 0
+        of_round = Expr.const(most) if is_last_apart else minimum(count - done, most)
+        part = Piece(piece.start + done * piece.lanes, of_round, piece.lanes)
         body.add_op(YieldOp(self._partial_result(part, body.args[1:], body)))
         results: list[SSAValue] = list(self._for(rounds, body, totals, block).results)
-        if rest:
-            self._rest = rest
-            last = Piece(piece.start + count * piece.lanes, Expr.const(0), piece.lanes)
-            return self._partial_result(last, results, block)
-        return results
+        if rest == 0:
+            return results
+        self._rest = rest
+        done = rounds * most if is_last_apart else count
+        last = Piece(piece.start + done * piece.lanes, count - done, piece.lanes)
+        return self._partial_result(last, results, block)
+
+    def _most_of(self, piece: Piece) -> int | None:
+        bounds = interval(piece.count, self._indices.ranges)
+        return piece.most if bounds is None else bounds[1]
 
     def _partial_result(
         self, piece: Piece, totals: Sequence[SSAValue], block: Block
@@ -313,12 +380,11 @@ class LoopVectorizer:
         """Each lane combines its own terms, in several chains; then they are combined."""
         body, lane = self._lane_body(piece, totals)
         count = piece.count
-        bounds = interval(count, self._indices.ranges)
-        most = None if bounds is None else bounds[1]
+        most = self._most_of(piece)
         chains = self._chains if most is None or most >= 2 * self._chains else 1
         # What may be overwritten by the others is read before them, and stored after them.
         last, stores = None, list[StoreOp]()
-        if self._rest and not _only_loads(self._loop):
+        if self._rest != 0 and not _only_loads(self._loop):
             last = self._last_terms(piece, lane, body)
             stores = [op for op in body.ops if isinstance(op, StoreOp)]
             for op in stores:
@@ -332,7 +398,7 @@ class LoopVectorizer:
             whole = Expr.const(0)
         done = whole * chains
         sums = self._one_by_one(piece, lane, done, count - done, sums, body)
-        if self._rest:
+        if self._rest != 0:
             terms, is_new = last or self._last_terms(piece, lane, body)
             body.add_ops(stores)
             sums = self._combined(terms, sums, body, is_new)
@@ -351,15 +417,16 @@ class LoopVectorizer:
         which of its lanes are new: what it repeats is no term, except of an extremum, which that
         does not change.
         """
-        end = piece.start + piece.count * piece.lanes + self._rest
-        place = self._lower + end - piece.lanes + lane
+        place = self._lower + self._size - piece.lanes + lane
         if not any(reduction.kind in ("add", "mul") for reduction in self._reductions):
             return self._terms(place, block), None
-        (expr,), operands = self._indices.write([lane])
         widest = max(lane_bits(reduction.term.type) for reduction in self._reductions)
         type_ = IntegerType(max(widest, 32))
-        number = append(block, arith.IndexCastOp(append(block, ApplyOp(expr, operands)), type_))
-        first = append(block, arith.ConstantOp(IntegerAttr(piece.lanes - self._rest, type_)))
+        number, old = self._number(lane, type_, block), piece.lanes - self._rest
+        if old.value is None:
+            first = self._number(old, type_, block)
+        else:
+            first = append(block, arith.ConstantOp(IntegerAttr(old.value, type_)))
         is_new = append(block, arith.CmpiOp(number, first, "sge"))
         return self._terms(place, block), is_new
 

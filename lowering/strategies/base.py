@@ -100,8 +100,8 @@ class Strategy(ABC):
     parameters: ClassVar[tuple[str, ...]] = ()
     """Names of the parameters of its schedules, besides tiles, order and lanes."""
     looks_around: ClassVar[bool] = True
-    """False if its candidates depend on a kernel alone, and on which of its inputs are constants:
-    then equal kernels are looked at once."""
+    """False if its candidates depend on a kernel alone, and on which of its inputs are constants or
+    made by maps for it alone: then equal kernels are looked at once."""
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         """

@@ -28,15 +28,23 @@ def computed_there(copy: KernelOp) -> KernelOp | None:
     """
     (value,) = copy.inputs
     source = value.owner
-    if not isinstance(source, KernelOp) or source.parent is not copy.parent:
+    if not is_made_by_maps(copy, value):
         return None
-    if len(source.results) != 1 or len(list(value.uses)) != 1 or anchors_of(source):
-        return None
+    assert isinstance(source, KernelOp)
     layouts = [source.layout_at(position) for position in range(len(source.inputs) + 1)]
-    is_plain = all(layout.is_row_major for layout in layouts)
-    if not is_plain or source.view is not None or source.in_place is not None:
-        return None
     kernel = KernelOp(copy.sym_name.data, source.inputs, source.body.clone())
     kernel.properties["layouts"] = ArrayAttr([*layouts[:-1], copy.layout_at(1)])
     kernel.location = source.location
     return kernel
+
+
+def is_made_by_maps(kernel: KernelOp, value: SSAValue) -> bool:
+    """True for an input of a kernel that another one of maps alone computes, for it alone."""
+    source = value.owner
+    if not isinstance(source, KernelOp) or source.parent is not kernel.parent:
+        return False
+    if len(source.results) != 1 or len(list(value.uses)) != 1 or anchors_of(source):
+        return False
+    layouts = [source.layout_at(position) for position in range(len(source.inputs) + 1)]
+    is_plain = all(layout.is_row_major for layout in layouts)
+    return is_plain and source.view is None and source.in_place is None

@@ -28,7 +28,7 @@ from lowerdeck.lowering.strategies.byte_products import ByteProducts
 from lowerdeck.lowering.strategies.byte_sums import ByteSums
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
-from lowerdeck.lowering.strategies.conversions import computed_there, conversion
+from lowerdeck.lowering.strategies.conversions import computed_there, conversion, is_made_by_maps
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
@@ -185,8 +185,11 @@ def _key(kernel: KernelOp, setting: Setting) -> Hashable | None:
     """Equal for kernels with equal candidates; None if they depend on what is around a kernel."""
     if setting.small or any(each.looks_around for each in strategies_for(kernel, setting)):
         return None
-    constants = tuple(kernel.is_constant(position) for position in range(len(kernel.inputs)))
-    return constants, nameless_key(kernel)
+    sources = tuple(
+        (kernel.is_constant(position), is_made_by_maps(kernel, value))
+        for position, value in enumerate(kernel.inputs)
+    )
+    return sources, nameless_key(kernel)
 
 
 def described(kernel: KernelOp, schedule: Schedule) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
@@ -34,6 +35,7 @@ from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.maps import code_of, scale_of, zero_of
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.conversions import is_made_by_maps
 from lowerdeck.lowering.strategies.costs import (
     Scored,
     conversion_cycles,
@@ -69,8 +71,9 @@ PANELS = "panels"
 """The parameter of a schedule whose right matrix is copied into panels first: 1."""
 
 WIDE = "wide"
-"""The parameter of a schedule whose narrow right matrix is widened into a panel of f32 before rows
-are multiplied by it: 1."""
+"""The parameter of a schedule that copies a panel of the right matrix, widened if it is narrow,
+before rows are multiplied by it: 1. The panel stays in the L2 cache, as copies of the whole matrix
+might not."""
 
 WIDENING_CYCLES = 1.0
 """Of a vector of weights, which takes instructions that do not multiply."""
@@ -135,7 +138,7 @@ class TiledMatmul(Strategy):
         matrices = prod(map(assumed_size, dims[:-1])) // rows
         is_narrow = element == f32 and stored(op.rhs) is not op.rhs
         vectors = depth * columns / target.lanes if is_narrow else 0.0
-        ways = [
+        ways: list[_Way] = [
             (matrices * (cycles + vectors * WIDENING_CYCLES * -(-rows // tile[0])), tile, ())
             for cycles, tile in product_tiles(
                 target, rows, columns, depth, most=most, is_strided=not is_packed
@@ -143,12 +146,10 @@ class TiledMatmul(Strategy):
             if not op.is_split or tile[0] <= COUNTED_ROWS
         ]
         if is_narrow and is_packed and dims[-1].value is not None:
-            fits_ = target.machine.l2_bytes // 2 // (depth * target.vector_bytes)
-            ways += [
-                (matrices * cycles + 2 * vectors * WIDENING_CYCLES, tile, ((WIDE, 1),))
-                for cycles, tile in product_tiles(target, rows, columns, depth)
-                if tile[1] <= fits_
-            ]
+            copied = 2 * vectors * WIDENING_CYCLES
+            ways += _ways_of_wide(op, target, copied)
+        elif not is_packed and _can_be_wide(kernel, op):
+            ways += _ways_of_wide(op, target, _cycles_to_copy(op, target))
         if not is_packed and _can_be_copied(kernel, op):
             copied = _size(op.rhs) * conversion_cycles(target)
             ways += [
@@ -170,7 +171,7 @@ class TiledMatmul(Strategy):
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=(*own, *rest))
                 parts = _parts(op, schedule, setting.threads)
                 if is_wide:
-                    factor, parts = 1.0, -(-columns // (count * target.lanes))
+                    factor, parts = 1.0, _panels_of(op) * -(-columns // (count * target.lanes))
                 yield Candidate(of_busiest(cycles * factor, parts, setting), schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
@@ -212,28 +213,80 @@ class TiledMatmul(Strategy):
 
 
 def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
-    """Panel after panel of columns: its weights as f32, then all rows."""
+    """Panel after panel of columns: its weights as they are computed with, then all rows."""
     b, dims, depth = k.builder, dims_of(op.result), op.depth.value or 0
     lanes = schedule.vector(COLUMN)
     width, columns = lanes * schedule.tile(COLUMN), dims[-1].value or 0
     rows = list(zip(row_labels(len(dims)), dims[:-1], strict=True))
+    matrices = len(dims) - 2 if len(dims_of(op.rhs)) > 2 else 0
     for first, count, size in (
         (0, columns // width, width),
         (columns // width * width, min(columns % width, 1), columns % width),
     ):
         if not count:
             continue
-        with b.labeled_nest([("panel", count)], parallel=True) as (panel,):
-            start = panel * width + first
-            wide = b.scratch(f32, [depth, -(-size // lanes) * lanes])
+        with b.labeled_nest([*rows[:matrices], ("panel", count)], parallel=True) as outer:
+            batch, start = outer[:-1], outer[-1] * width + first
+            right = broadcast_index(batch, dims_of(op.rhs)[:-2], dims[:matrices])
+            wide = b.scratch(element_type(op.result), [depth, -(-size // lanes) * lanes])
             with b.loop(depth) as i:
                 for begin in range(0, size, lanes):
                     with b.loop(min(lanes, size - begin), mode="lanes") as lane:
-                        value = k.element(op.rhs, [i, start + begin + lane])
+                        value = k.element(op.rhs, [*right, i, start + begin + lane])
                         b.store(value, wide, [i, lane + begin])
-            with b.labeled_nest([*rows, (COLUMN, size)]) as at:
-                place = [*at[:-1], start + at[-1]]
+            with b.labeled_nest([*rows[matrices:], (COLUMN, size)]) as at:
+                place = [*batch, *at[:-1], start + at[-1]]
                 k.finish(op, place, column_sum(k, op, place, (wide, at[-1])))
+
+
+_Way: TypeAlias = "tuple[float, tuple[int, int], tuple[tuple[str, int], ...]]"
+"""Cycles, rows and vectors of a tile, and parameters."""
+
+
+def _ways_of_wide(op: MatmulOp, target: Target, copied: float) -> Iterator[_Way]:
+    """With a panel that stays in the L2 cache, where all panels take `copied` cycles to copy."""
+    *batch, rows, columns = assumed_shape(op.result)
+    axis, depth = tiled_axis(op), assumed_size(op.depth)
+    tiled = assumed_shape(op.result)[axis]
+    matrices = prod(batch) * rows // tiled
+    machine, left = target.machine, _size(op.lhs) * F32_BYTES
+    most = machine.l2_bytes // 2 // (depth * target.vector_bytes)
+    # All rows are read for each panel.
+    again = left / machine.shared_bytes_per_cycle if left > machine.l2_bytes // 2 else 0.0
+    for cycles, tile in product_tiles(target, tiled, columns, depth):
+        if tile[1] <= most:
+            number = -(-columns // (tile[1] * target.lanes))
+            yield matrices * cycles + copied + (number - 1) * again, tile, ((WIDE, 1),)
+
+
+def _can_be_wide(kernel: KernelOp, op: MatmulOp) -> bool:
+    """
+    True for a right matrix that is computed, whose depth and columns are known, not of words. One
+    that maps make for this kernel alone can be made in panels, so that it is written once.
+    """
+    depth, columns = dims_of(op.rhs)[-2:]
+    is_known = depth.value is not None and columns.value is not None
+    is_real = op.packing is None and not is_integer(element_type(op.result)) and not op.is_split
+    position = position_of(kernel, op.rhs)
+    if position is None or kernel.is_constant(position):
+        return False
+    return is_known and is_real and not is_made_by_maps(kernel, kernel.inputs[position])
+
+
+def _panels_of(op: MatmulOp) -> int:
+    """The matrices whose panels are copied, each for itself."""
+    return prod(assumed_shape(op.result)[:-2]) if len(dims_of(op.rhs)) > 2 else 1
+
+
+def _cycles_to_copy(op: MatmulOp, target: Target) -> float:
+    """Of all panels of a right matrix: its lines come from where they are, and are stored."""
+    machine, (depth, columns) = target.machine, assumed_shape(op.rhs)[-2:]
+    line = machine.l2_line_cycles
+    if _size(op.rhs) * F32_BYTES > machine.l2_bytes:
+        line = machine.line_bytes / machine.shared_bytes_per_cycle
+    lines = target.vector_bytes / machine.line_bytes
+    each = line * lines + 1 / machine.stores_per_cycle
+    return _panels_of(op) * depth * -(-columns // target.lanes) * each
 
 
 def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:

@@ -453,6 +453,11 @@ def test_rounding_makes_good_what_it_misses() -> None:
         (["--gptq", "int8", "--calibration", "samples.npz"], "'int8' is not one of int4"),
         (["--gptq", "--calibration", "empty.npz"], "holds no samples"),
         (["--gptq", "--calibration", "nan.npz"], "NaN or infinities"),
+        # Before samples are looked at.
+        (
+            ["--gptq", "--calibration", "nan.npz", "--skip-nodes", "frist"],
+            "no node of the model has 'frist' in its name",
+        ),
     ],
 )
 def test_what_cannot_be_rounded_is_named(

@@ -23,7 +23,7 @@ def calls(kind: str, count: int) -> tuple[float, int]:
 def test_work_is_linear(kind: str) -> None:
     calls(kind, 24)  # what happens once
     # A round of programs has some hundred ops.
-    sizes = (100, 1000) if kind == "programs" else (100, 500)
+    sizes = (100, 1000) if kind == "programs" else (60, 300)
     (few, ops), (many, more) = (calls(kind, size) for size in sizes)
     assert more > 2.5 * ops
     assert many < 1.25 * few

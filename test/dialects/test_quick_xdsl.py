@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 import pytest
 from xdsl import traits
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf, test
+from xdsl.dialects import arith, builtin, func, memref, scf, test
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     UNKNOWN_LOC,
@@ -34,7 +35,14 @@ from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import attribute_parser
-from xdsl.traits import ConstantLike, IsTerminator, OpTrait, Pure
+from xdsl.traits import (
+    ConstantLike,
+    IsolatedFromAbove,
+    IsTerminator,
+    OpTrait,
+    Pure,
+    SameOperandsAndResultType,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects import quick_xdsl
@@ -191,6 +199,65 @@ def test_effects_of_ops() -> None:
         effects.add(None if found is None else frozenset(found))
     # Unknown ones, none, and several.
     assert {None, frozenset()} < effects
+
+
+def _verdict(verify: Callable[..., None], trait: OpTrait, op: Operation) -> str:
+    try:
+        verify(trait, op)
+    except VerifyException as error:
+        return str(error)
+    return "fine"
+
+
+def test_operands_and_results_of_one_type() -> None:
+    types: list[Attribute] = [f32, i32, TensorType(f32, [2]), TensorType(f32, [DYNAMIC_INDEX])]
+    types += [TensorType(f32, [3]), TensorType(f32, [2], i32), VectorType(f32, [2])]
+    trait, verdicts = SameOperandsAndResultType(), set[str]()
+    for a, b, c in itertools.product(types, repeat=3):
+        first, second = test.TestOp(result_types=[a, b]).results
+        for op in (
+            test.TestOp(operands=[first, second], result_types=[c]),
+            test.TestOp(operands=[first], result_types=[b, c]),
+            test.TestOp(operands=[first]),
+            test.TestOp(result_types=[a]),
+        ):
+            original = ORIGINAL[SameOperandsAndResultType, "verify"]
+            found = _verdict(SameOperandsAndResultType.verify, trait, op)
+            assert found == _verdict(original, trait, op)
+            verdicts.add(found.partition("requires")[2])
+    assert len(verdicts) == 4
+
+
+def test_values_from_outside_of_an_isolated_op() -> None:
+    outside = test.TestOp(result_types=[f32])
+
+    def nested(*inner: Operation) -> Operation:
+        return test.TestOp(regions=[Region(Block(inner, arg_types=[f32]))])
+
+    used = test.TestOp(result_types=[f32])
+    argument = Region(Block(arg_types=[f32]))
+    argument.block.add_op(nested(test.TestOp(operands=[argument.block.args[0]])))
+    beside = [Region(Block([made := test.TestOp(result_types=[f32])])), Region(Block())]
+    beside[1].block.add_op(test.TestOp(operands=[made.results[0]]))
+    itself = test.TestOp(regions=[Region(Block())], result_types=[f32])
+    itself.regions[0].block.add_op(test.TestOp(operands=[itself.results[0]]))
+    isolated = builtin.ModuleOp([test.TestOp(operands=[outside.results[0]])])
+    ops = [
+        nested(used, test.TestOp(operands=[used.results[0]])),
+        test.TestOp(regions=[argument]),
+        test.TestOp(regions=beside),
+        nested(test.TestOp(operands=[outside.results[0]])),
+        nested(nested(test.TestOp(operands=[outside.results[0]]))),
+        nested(isolated),
+        itself,
+        test.TestOp(),
+    ]
+    trait, original = IsolatedFromAbove(), ORIGINAL[IsolatedFromAbove, "verify"]
+    found = [_verdict(IsolatedFromAbove.verify, trait, op) for op in ops]
+    assert found == [_verdict(original, trait, op) for op in ops]
+    assert [text == "fine" for text in found] == [
+        *(True, True, True, False, False, True, False, True)
+    ]
 
 
 def test_operands_and_results_by_their_places() -> None:

@@ -17,11 +17,12 @@ from xdsl.printer import Printer
 
 import lowerdeck
 from lowerdeck.dialects.core import reduce as r
+from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.interpret import run_module
 
-from .programs import module_of, typed  # noqa: TID251  (these are tests, not the folder of sources)
+from .programs import module_of, symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
 from .targets import OTHER_TARGETS, SOME_TARGETS, suite_in_turn  # noqa: TID251  (as above)
 from .test_layouts import add  # noqa: TID251  (as above)
 
@@ -96,6 +97,34 @@ def test_reductions_along_no_dimensions(tmp_path: Path, disable: tuple[str, ...]
     meant = run_module(module, {"0": x}).values()
     for found in [*meant, *lowerdeck.compile(path, disable=disable)(x)]:
         assert np.asarray(found).tobytes() == x.tobytes()
+
+
+OPEN_LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 63, 64, 65, 79, 200)
+"""Of rows of a program that knows none: none of a vector, ends of short ones and of long ones."""
+
+
+def test_rows_of_unknown_length(tmp_path: Path) -> None:
+    """One program for all lengths: sums, products, extrema, exponentials, and copies."""
+    n = symbol("n")
+
+    def body(x: Any, y: Any, z: Any) -> list[Any]:
+        sums = [r.ReduceOp(k, v, [1]) for k in ("sum", "prod", "max", "min") for v in (x, y, z)]
+        rows = [t.ConcatOp([v, v], 1) for v in (x, y, z)]
+        return [*sums, r.SoftmaxOp(x, 1), r.SoftmaxOp(x, 1, log=True), *rows]
+
+    dtypes = (np.float32, np.float64, np.int32)
+    module = module_of([typed(dtype, 19, n) for dtype in dtypes], body)
+    path = tmp_path / "rows.mlir"
+    with path.open("w", encoding="utf-8") as text:
+        Printer(text).print_op(module)
+    models = [lowerdeck.compile(path, target=target) for target in ("x86-64-v3", "native")]
+    for length in OPEN_LENGTHS:
+        x, y, z = (numbers(dtype, 19, length, seed=length) for dtype in dtypes)
+        inputs = (special(x) if length else x, y, z)
+        meant = [*run_module(module, dict(zip("012", inputs, strict=True))).values()]
+        for model in models:
+            for expected, found in zip(meant, model(*inputs), strict=True):
+                np.testing.assert_allclose(found, np.asarray(expected), rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("target", OTHER_TARGETS)

@@ -6,9 +6,12 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
+from html import escape, unescape
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -50,8 +53,7 @@ def write(path: Path, nodes: list[onnx.NodeProto], shape: list[Any] | None = Non
     return path
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
+def cancelling(folder: Path) -> Path:
     """y = relu(-(-(x w))), whose negations cancel; `a` and `b` are scopes."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["p"], name="/a/one/MatMul"),
@@ -59,18 +61,27 @@ def model(tmp_path: Path) -> Path:
         helper.make_node("Neg", ["q"], ["r"], name="/a/two/Neg_1"),
         helper.make_node("Relu", ["r"], ["y"], name="/b/Relu </script>"),
     ]
-    return write(tmp_path / "m.onnx", nodes)
+    return write(folder / "m.onnx", nodes)
 
 
-@pytest.fixture
-def functions(tmp_path: Path) -> Path:
+def composed(folder: Path) -> Path:
     """y = tanh(sin(exp(x))), whose last digits depend on how they are computed."""
     nodes = [
         helper.make_node("Exp", ["x"], ["p"], name="/a/Exp"),
         helper.make_node("Sin", ["p"], ["q"], name="/a/Sin"),
         helper.make_node("Tanh", ["q"], ["y"], name="/b/Tanh"),
     ]
-    return write(tmp_path / "f.onnx", nodes, [64, 16])
+    return write(folder / "f.onnx", nodes, [64, 16])
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return cancelling(tmp_path)
+
+
+@pytest.fixture
+def functions(tmp_path: Path) -> Path:
+    return composed(tmp_path)
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -89,25 +100,44 @@ def ops_of(data: dict[str, Any], stage: int = -1) -> list[dict[str, Any]]:
     return [data["records"][position] for position in data["stages"][stage]["ops"]]
 
 
-def run_in_browser(model: Path, script: str) -> Any:
-    """What a function body returns in the page of a model, once it is shown."""
-    html = model.with_suffix(".html")
-    copy = html.with_name("test.html")
-    harness = (
-        "<script>document.body.dataset.result = JSON.stringify((() => {"
-        "try {" + script + "} catch (error) { return String(error.stack); }})());</script>"
-    )
-    copy.write_text(html.read_text().replace("</body>", f"{harness}</body>"))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"]
-    result = subprocess.run(
-        [str(BROWSER), *flags, f"--user-data-dir={html.parent / 'user'}", "--dump-dom", str(copy)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    found = re.search(r'data-result="([^"]*)"', result.stdout)
-    assert found is not None, result.stderr
-    return json.loads(found[1].replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&"))
+Look: TypeAlias = Generator[tuple[Path, str], Any, None]
+"""Gives a model, whose page is written, and a script; then looks at what that returned in it."""
+
+
+class Browser:
+    """Pages that one browser shows side by side: to start it takes longer than all they do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._frames: list[str] = []
+
+    def show(self, model: Path, script: str) -> int:
+        """Add the page of a model, and what is run in it once it is shown; returns its number."""
+        number = len(self._frames)
+        harness = (
+            f"<script>parent.document.body.dataset.page{number} = JSON.stringify((() => {{"
+            "try {" + script + "} catch (error) { return String(error.stack); }})());</script>"
+        )
+        page = model.with_suffix(".html").read_text().replace("</body>", f"{harness}</body>")
+        self._frames.append(f'<iframe width="1400" height="900" srcdoc="{escape(page)}"></iframe>')
+        return number
+
+    def run(self) -> list[Any]:
+        """What the function bodies return, by the numbers of their pages."""
+        whole = self.folder / "test.html"
+        frames = "".join(self._frames)
+        whole.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}</body>")
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"]
+        user = f"--user-data-dir={self.folder / 'user'}"
+        result = subprocess.run(
+            [str(BROWSER), *flags, user, "--dump-dom", str(whole)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        found = dict(re.findall(r'data-page(\d+)="([^"]*)"', result.stdout))
+        assert len(found) == len(self._frames), (sorted(found), result.stderr)
+        return [json.loads(unescape(found[str(k)])) for k in range(len(found))]
 
 
 # The data
@@ -366,10 +396,10 @@ def test_svg(
 # In a browser
 
 
-@needs_browser
-def test_picture(model: Path) -> None:
+def picture(folder: Path) -> Look:
+    model = cancelling(folder)
     view(model)
-    found = run_in_browser(
+    found = yield (
         model,
         "return [[...document.querySelectorAll('.node .title')].map((one) => one.textContent),"
         "[...document.querySelectorAll('.group .title')].map((one) => one.textContent),"
@@ -392,11 +422,11 @@ def test_picture(model: Path) -> None:
     assert edges == 5
 
 
-@needs_browser
-def test_errors_are_colors(functions: Path) -> None:
+def errors_are_colors(folder: Path) -> Look:
     """A box has the largest error in it, and the largest of all is the reddest."""
+    functions = composed(folder)
     view(functions, "--errors")
-    color, largest, parts, fills = run_in_browser(
+    color, largest, parts, fills = yield (
         functions,
         "const leaves = layout.leaves.map(({ node }) => node);"
         "return [document.getElementById('color').value, tree.root.error,"
@@ -409,10 +439,10 @@ def test_errors_are_colors(functions: Path) -> None:
     assert len(set(fills)) > 1
 
 
-@needs_browser
-def test_boxes_close_and_open(model: Path) -> None:
+def boxes_close_and_open(folder: Path) -> Look:
+    model = cancelling(folder)
     view(model)
-    found = run_in_browser(
+    found = yield (
         model,
         "const titles = () => [...document.querySelectorAll('.node .title')]"
         ".map((one) => one.textContent).sort();"
@@ -430,10 +460,10 @@ def test_boxes_close_and_open(model: Path) -> None:
     assert found[2] == ["MatMul", "Neg", "Neg", "Relu", "inputs", "return"]
 
 
-@needs_browser
-def test_search_and_details(model: Path) -> None:
+def search_and_details(folder: Path) -> Look:
+    model = cancelling(folder)
     view(model)
-    text = run_in_browser(
+    text = yield (
         model,
         "const box = document.getElementById('search'); box.value = 'one/matmul';"
         "box.dispatchEvent(new Event('input'));"
@@ -449,10 +479,10 @@ def test_search_and_details(model: Path) -> None:
     assert "0.5, deviation 1.5" in details
 
 
-@needs_browser
-def test_differences(model: Path) -> None:
+def differences(folder: Path) -> Look:
+    model = cancelling(folder)
     view(model, "--after", "simplify", "--before", "legalize-onnx")
-    found = run_in_browser(
+    found = yield (
         model,
         "const colors = (id) => Object.fromEntries([...document.querySelectorAll(`#${id} .node`)]"
         ".map((one) => [one.querySelector('.title').textContent,"
@@ -468,10 +498,10 @@ def test_differences(model: Path) -> None:
     assert ["core.matmul", ["onnx.MatMul_13"]] in origins
 
 
-@needs_browser
-def test_slider(model: Path) -> None:
+def slider(folder: Path) -> Look:
+    model = cancelling(folder)
     data = view(model, "--passes")
-    found = run_in_browser(
+    found = yield (
         model,
         "const names = [document.getElementById('stage-name').textContent];"
         "setStage(0); names.push(document.getElementById('stage-name').textContent);"
@@ -483,9 +513,8 @@ def test_slider(model: Path) -> None:
     assert found[2] == 6
 
 
-@needs_browser
-def test_regions_are_boxes(tmp_path: Path) -> None:
-    text = tmp_path / "t.mlir"
+def regions_are_boxes(folder: Path) -> Look:
+    text = folder / "t.mlir"
     text.write_text(
         "func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {\n"
         "  %r = core.if %c : tensor<i1> -> tensor<2xf32> {\n"
@@ -498,7 +527,7 @@ def test_regions_are_boxes(tmp_path: Path) -> None:
         "  func.return %r : tensor<2xf32>\n}\n"
     )
     view(text)
-    found = run_in_browser(
+    found = yield (
         text,
         "const open = [document.querySelectorAll('.group.none, .group').length,"
         "document.querySelectorAll('.edge').length];"
@@ -511,10 +540,7 @@ def test_regions_are_boxes(tmp_path: Path) -> None:
     assert found[2:] == [2, ["if", "inputs", "return"]]
 
 
-@needs_browser
-@pytest.mark.parametrize("count", [800, pytest.param(10_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("scoped", [True, False])
-def test_many_nodes_open_at_once(tmp_path: Path, scoped: bool, count: int) -> None:
+def many_nodes_open_at_once(folder: Path, scoped: bool = True, count: int = 800) -> Look:
     """Of all that is there, few nodes are ever placed and drawn: what is shown does not grow."""
     nodes = [
         helper.make_node(
@@ -525,10 +551,10 @@ def test_many_nodes_open_at_once(tmp_path: Path, scoped: bool, count: int) -> No
         )
         for k in range(count)
     ]
-    model = write(tmp_path / "m.onnx", nodes)
+    model = write(folder / "m.onnx", nodes)
     view(model)
     sought = count - 124
-    found = run_in_browser(
+    found = yield (
         model,
         "const placed = []; const place = layoutOf;"
         "layoutOf = (...shown) => { const found = place(...shown);"
@@ -547,6 +573,63 @@ def test_many_nodes_open_at_once(tmp_path: Path, scoped: bool, count: int) -> No
     assert len(placed) == 2
     assert max(placed) <= 400
     assert title == "Relu"
+
+
+LOOKS: Mapping[str, Callable[[Path], Look]] = {
+    "picture": picture,
+    "errors": errors_are_colors,
+    "boxes": boxes_close_and_open,
+    "search": search_and_details,
+    "differences": differences,
+    "slider": slider,
+    "regions": regions_are_boxes,
+    "scopes": many_nodes_open_at_once,
+    "no scopes": partial(many_nodes_open_at_once, scoped=False),
+}
+
+
+def look_at(looks: Mapping[str, Callable[[Path], Look]], folder: Path) -> None:
+    """Show all pages at once, and look at what each gave."""
+    browser = Browser(folder)
+    begun: list[Look] = []
+    for number, make in enumerate(looks.values()):
+        own = folder / str(number)
+        own.mkdir()
+        begun.append(look := make(own))
+        browser.show(*next(look))
+    for name, look, found in zip(looks, begun, browser.run(), strict=True):
+        try:
+            look.send(found)
+        except StopIteration:
+            continue
+        except Exception as error:
+            error.add_note(f"of the page '{name}', which gave {found}")
+            raise
+        raise AssertionError(f"'{name}' shows several pages")
+
+
+@needs_browser
+def test_pages(tmp_path: Path) -> None:
+    look_at(LOOKS, tmp_path)
+
+
+@needs_browser
+def test_a_script_that_fails_is_told(tmp_path: Path) -> None:
+    def wrong(folder: Path) -> Look:
+        model = cancelling(folder)
+        view(model)
+        found = yield model, "return nothing.at.all;"
+        assert found == "fine"
+
+    with pytest.raises(AssertionError, match="ReferenceError"):
+        look_at({"wrong": wrong}, tmp_path)
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("scoped", [True, False])
+def test_very_many_nodes(tmp_path: Path, scoped: bool) -> None:
+    look_at({"many": partial(many_nodes_open_at_once, scoped=scoped, count=10_000)}, tmp_path)
 
 
 def test_text_in_pages_is_escaped() -> None:

@@ -6,7 +6,7 @@ Values on the way are q [batch, heads, queries, size], k and v [batch, heads, ke
 
 from __future__ import annotations
 
-from lowerdeck.frontends.onnx.contrib.definition import Call, defines, number
+from lowerdeck.frontends.onnx.contrib.definition import Call, defines, number, scales
 
 _LEAST = -3.4028234e38
 """What is added for a key that comes after the query."""
@@ -207,7 +207,8 @@ def quantized_attention(call: Call) -> str:
     return f"""
       sums = MatMulInteger (input, weights, input_zero, weight_zero)
       whole = Cast <to = 1> (sums)
-      factors = Mul (input_scale, weight_scale)
+      {scales("input_scale", "weight_scale")}
+      factors = Mul (input_scale_number, weight_scale_number)
       projected = Mul (whole, factors)
       biased = Add (projected, bias)
       {_of_one_input(call, "biased")}"""

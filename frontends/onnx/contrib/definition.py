@@ -202,6 +202,22 @@ def number(value: float) -> str:
     return f"{value:.9e}"
 
 
+def scales(*names: str) -> str:
+    """Nodes for `{name}_number` of each scale: the same, refused if it is known and not above 0."""
+    return "\n".join(
+        f"""
+        {name}_row = Constant <value_ints = [-1]> ()
+        {name}_flat = Reshape ({name}, {name}_row)
+        {name}_count = Shape ({name}_flat)
+        {name}_one = Constant <value = int8 {{1}}> ()
+        {name}_ones = Expand ({name}_one, {name}_count)
+        {name}_checked = DequantizeLinear <axis = 0> ({name}_ones, {name}_flat)
+        {name}_shape = Shape ({name})
+        {name}_number = Reshape ({name}_checked, {name}_shape)"""
+        for name in names
+    )
+
+
 def _function(key: tuple[str, str], weights: ModelWeights, node: NodeProto) -> FunctionProto:
     known, call = _DEFINITIONS[key], Call(node, _signature(key), weights)
     function = _parsed(known.signature, known.body(call))

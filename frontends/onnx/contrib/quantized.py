@@ -9,7 +9,7 @@ import math
 
 from onnx import TensorProto
 
-from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number
+from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number, scales
 
 define(
     """
@@ -133,11 +133,12 @@ def mul_integer(call: Call) -> str:
 # Products
 
 
-def _scaled(call: Call) -> str:
-    """Y: `sums` by the scales of both factors, and a bias."""
-    text = """
+def _scaled(call: Call, left: str) -> str:
+    """Y: `sums` by the scales of both factors, that of the left one by name, and a bias."""
+    text = f"""
+      {scales("b_scale")}
       whole = Cast <to = 1> (sums)
-      scale = Mul (a_scale, b_scale)
+      scale = Mul ({left}, b_scale_number)
       product = Mul (whole, scale)"""
     return text + ("\nY = Add (product, bias)" if call.has("bias") else "\nY = Identity (product)")
 
@@ -148,13 +149,16 @@ def dynamic_quantize_matmul(call: Call) -> str:
     return f"""
       a, a_scale, a_zero = DynamicQuantizeLinear (A)
       sums = MatMulInteger (a, B, a_zero, b_zero)
-      {_scaled(call)}"""
+      {_scaled(call, "a_scale")}"""
 
 
 @defines("MatMulIntegerToFloat (A, B, a_scale, b_scale, a_zero, b_zero, bias) => (Y)")
 def matmul_integer_to_float(call: Call) -> str:
     """The product of the numbers that two quantized matrices stand for."""
-    return f"sums = MatMulInteger (A, B, a_zero, b_zero)\n {_scaled(call)}"
+    return f"""
+      {scales("a_scale")}
+      sums = MatMulInteger (A, B, a_zero, b_zero)
+      {_scaled(call, "a_scale_number")}"""
 
 
 @defines(
@@ -174,7 +178,8 @@ def qgemm(call: Call) -> str:
         f"""
         whole = Cast <to = 1> (total)
         alpha = Constant <value_float = {number(call.float("alpha"))}> ()
-        factor = Mul (a_scale, b_scale)
+        {scales("a_scale", "b_scale")}
+        factor = Mul (a_scale_number, b_scale_number)
         scale = Mul (factor, alpha)
         y = Mul (whole, scale)"""
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.frontends.onnx.contrib.activation import Activation, activation
-from lowerdeck.frontends.onnx.contrib.definition import Call, defines, number
+from lowerdeck.frontends.onnx.contrib.definition import Call, defines, number, scales
 
 
 def _activations(call: Call, directions: int) -> list[list[Activation]]:
@@ -35,6 +35,7 @@ def dynamic_quantize_lstm(call: Call) -> str:
     activations = _activations(call, len(reversals))
     parts = [
         _SHARED,
+        scales("W_scale", "R_scale"),
         _MASKED_INPUT if call.has("sequence_lens") else "x = Identity (X)",
         _QUANTIZED,
     ]
@@ -83,7 +84,7 @@ _QUANTIZED = "q, q_scale, q_zero = DynamicQuantizeLinear (x)"
 def _direction(call: Call, k: str, activations: list[Activation], *, is_reverse: bool) -> str:
     """The outputs Y_{k}, Y_h_{k} and Y_c_{k} of one direction."""
     names = [name for name in ("W", "R", "B", "P") if name in "WR" or call.has(name)]
-    names += ["W_scale", "W_zero", "R_scale", "R_zero"]
+    names += ["W_scale_number", "W_zero", "R_scale_number", "R_zero"]
     parts = [f"index_{k} = Constant <value_int = {k}> ()"]
     parts += [f"{name}_{k} = Gather <axis = 0> ({name}, index_{k})" for name in names]
     for name, state in (("initial_h", "h"), ("initial_c", "c")):
@@ -94,7 +95,7 @@ def _direction(call: Call, k: str, activations: list[Activation], *, is_reverse:
     parts.append(
         f"""
         sums_{k} = MatMulInteger (q, W_{k}, q_zero, W_zero_{k})
-        scale_{k} = Mul (q_scale, W_scale_{k})
+        scale_{k} = Mul (q_scale, W_scale_number_{k})
         whole_{k} = Cast <to = 1> (sums_{k})
         product_{k} = Mul (whole_{k}, scale_{k})"""
     )
@@ -155,7 +156,7 @@ def _step(call: Call, k: str, activations: list[Activation], output: str) -> str
         f"""
         r, r_scale, r_zero = DynamicQuantizeLinear ({output})
         sums = MatMulInteger (r, R_{k}, r_zero, R_zero_{k})
-        scale = Mul (r_scale, R_scale_{k})
+        scale = Mul (r_scale, R_scale_number_{k})
         whole = Cast <to = 1> (sums)
         product = Mul (whole, scale)
         total = Add (gates, product)

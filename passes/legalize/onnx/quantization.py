@@ -79,15 +79,17 @@ def _repeated(
     return builder.slice_axis(joined, axis, 0, dims[axis])
 
 
-def _check_scale(builder: OnnxLegalizer) -> None:
-    """Refuse a constant scale that is no positive number."""
-    scale = builder.constant(builder.operand(1))
-    if scale is None:
-        return
-    numbers = scale.astype(np.float64)
-    if not (np.isfinite(numbers) & (numbers > 0)).all():
-        wrong = numbers[~(np.isfinite(numbers) & (numbers > 0))].reshape(-1)[0]
-        builder.refuse(f"a scale of {wrong:g}", "finite numbers above 0")
+def _check_scales(builder: OnnxLegalizer, *positions: int, any_sign: bool = False) -> None:
+    """Refuse constant scales that are no positive numbers; with `any_sign`, no finite ones."""
+    for position in positions:
+        scale = builder.constant(builder.operand(position))
+        if scale is None:
+            continue
+        numbers = scale.astype(np.float64)
+        is_right = np.isfinite(numbers) & (any_sign | (numbers > 0))
+        if not is_right.all():
+            expected = "finite numbers" if any_sign else "finite numbers above 0"
+            builder.refuse(f"a scale of {numbers[~is_right][0]:g}", expected)
 
 
 def _parameters(
@@ -109,7 +111,7 @@ def _parameters(
 def legalize_quantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """saturate(round(x / scale) + zero_point), divided in the precision of the scale."""
     x = builder.operand(0)
-    _check_scale(builder)
+    _check_scales(builder, 1)
     scale, zero = _parameters(op, builder, dims_of(x))
     precision = f32 if not is_float(element_type(scale)) else element_type(scale)
     attributes = op.schema.attributes
@@ -170,9 +172,15 @@ def _limits(builder: OnnxLegalizer, element: Attribute) -> tuple[int, int]:
 
 @legalizes("DequantizeLinear")
 def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
-    """(x - zero_point) * scale"""
+    """
+    (x - zero_point) * scale
+
+    Scales of blocks have any sign: ONNX Runtime divides each block of symmetric weights by the
+    negative of its largest element, and has 0 for a block of zeros.
+    """
     x = builder.operand(0)
-    _check_scale(builder)
+    has_blocks = "block_size" in op.schema.attributes and builder.attrs.int("block_size") > 0
+    _check_scales(builder, 1, any_sign=has_blocks)
     if (halves := _halves(op, builder)) is not None:
         return [halves]
     scale, zero = _parameters(op, builder, dims_of(x))
@@ -341,6 +349,7 @@ def _required(builder: OnnxLegalizer, value: SSAValue | None) -> SSAValue:
 def legalize_qlinear_matmul(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The product of quantized matrices, quantized again."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (builder.operand(k) for k in range(8))
+    _check_scales(builder, 1, 4, 6)
     product = _product(builder, (a, a_zero), (b, b_zero))
     rows = [_required(builder, _over_rows(builder, scale)) for scale in (a_scale, y_scale)]
     y_zero = _required(builder, _over_rows(builder, y_zero))
@@ -351,6 +360,7 @@ def legalize_qlinear_matmul(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 def legalize_qlinear_conv(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The convolution of quantized tensors with a bias in i32, quantized again."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (builder.operand(k) for k in range(8))
+    _check_scales(builder, 1, 4, 6)
     per_filter = _over_channels(builder, w_zero, rank_of(w) - 1)
     result = _convolution(
         builder,

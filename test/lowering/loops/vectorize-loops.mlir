@@ -76,6 +76,31 @@ func.func @main(%x: tensor<3x20xf32>) -> tensor<3xf32> {
 
 // -----
 
+// A row of unknown length: where it fills a vector, the last one ends with it, and its first lanes
+// have been added before; so with short vectors, and one by one what does not fill these.
+// CHECK-LABEL: buffer.func @reduce_0
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// CHECK: buffer.lane_numbers : vector<8xi32>
+// CHECK: buffer.load {{.*}} <[d0, s0 - 8]> {{.*}} -> vector<8xf32>
+// CHECK: buffer.reduce add %{{.*}} : vector<8xf32> -> f32
+// CHECK: } else {
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// CHECK-NOT: vector<8xf32>
+// CHECK: buffer.load {{.*}} <[d0, s0 - 4]> {{.*}} -> vector<4xf32>
+// CHECK: buffer.reduce add %{{.*}} : vector<4xf32> -> f32
+// CHECK: } else {
+// CHECK-NOT: vector<
+// CHECK: scf.yield
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3xf32> {
+  %y = core.reduce sum %x [1] : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+
+// -----
+
 // What memory holds in f64 is added up in it, in half as many lanes.
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK: arith.addf %{{.*}} : vector<4xf64>
@@ -156,4 +181,33 @@ func.func @main(%x: tensor<5x300x19xf32>) -> tensor<5x19xf32> {
 func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %y = core.cumulative sum %x axis 1 : (tensor<8x64xf32>) -> tensor<8x64xf32>
   func.return %y : tensor<8x64xf32>
+}
+
+// -----
+
+// The last vector of a row of unknown length that is copied ends with it, too,
+// CHECK-LABEL: buffer.func @concat_0
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// CHECK: buffer.for <[0, s0 floordiv 8, 1]>
+// CHECK: buffer.load {{.*}} <[d0, s0 - 8]> {{.*}} -> vector<8xf32>
+// CHECK-NEXT: buffer.store {{.*}} <[d0, s0 - 8]> : vector<8xf32>
+// CHECK: } else {
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3x?xf32, #core.tensor<dims = [3, 2 * n]>> {
+  %y = core.concat %x, %x axis 1 : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>, tensor<3x?xf32, #core.tensor<dims = [3, n]>>) -> tensor<3x?xf32, #core.tensor<dims = [3, 2 * n]>>
+  func.return %y : tensor<3x?xf32, #core.tensor<dims = [3, 2 * n]>>
+}
+
+// -----
+
+// but not of one that something is computed of, which may lie in place of it.
+// CHECK-LABEL: buffer.func @mul_0
+// CHECK-NOT: scf.if
+// CHECK: buffer.load {{.*}} -> vector<4xf32>
+// CHECK-NOT: scf.if
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>, %v: tensor<3x1xf32>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>> {
+  %y = core.mul %x, %v : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>, tensor<3x1xf32>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>>
+  func.return %y : tensor<3x?xf32, #core.tensor<dims = [3, n]>>
 }

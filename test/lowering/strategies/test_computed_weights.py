@@ -20,7 +20,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import TransposeOp
-from lowerdeck.lowering.strategies.tiled_matmul import PANELS, WIDTH
+from lowerdeck.lowering.strategies.tiled_matmul import PANELS, WIDE, WIDTH
 from lowerdeck.lowering.targets import target_named
 
 from ..choosing import with_numbers  # noqa: TID251  (these are tests, not the folder of sources)
@@ -177,6 +177,44 @@ def test_panels_of_transposed(tmp_path: Path, target: str) -> None:
         text = "".join(artifact.files[f"{artifact.name}.c"] for artifact in suite.artifacts)
         # Where few columns do not fill vectors, these overlap, and nothing is packed.
         assert text.count("_pack_1(") > text.count("_transpose_0(")
+
+
+@pytest.mark.parametrize("target", SOME_TARGETS)
+def test_panel_by_panel(tmp_path: Path, target: str) -> None:
+    """A panel is copied before rows are multiplied by it: of one matrix, and of one for each."""
+    suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
+    shapes = (
+        ((9, 33), (33, 50)),
+        ((20, 400), (400, 96)),
+        ((2, 7, 17), (2, 17, 65)),
+        ((3, 2, 7, 17), (1, 2, 17, 40)),
+        ((2, 5, 7), (7, 33)),
+        ((1, 6, 9), (3, 9, 20)),
+    )
+    for (left, right), dtype in some(list(itertools.product(shapes, (np.float32, np.float64)))):
+        x, w = values(*left).astype(dtype), values(*right, seed=1).astype(dtype)
+        add(suite, target, _types([x, w]), MatmulOp, x, w, change=_in_copied_panels)
+    x, w = values(5, 40), values(40, 96, seed=1)
+    types = [typed(np.float32, symbol("n"), 40), typed(np.float32, 40, 96)]
+    add(
+        suite,
+        target,
+        types,
+        lambda x, w: e.NegOp(MatmulOp(x, w).result),
+        x,
+        w,
+        change=_in_copied_panels,
+    )
+    suite.check()
+
+
+def _in_copied_panels(schedule: Schedule) -> Schedule:
+    """The same with panels that are copied one after the other."""
+    if schedule.strategy != "tiled_matmul" or schedule.get(WIDTH) is not None:
+        return schedule
+    rest = [(name, value) for name, value in schedule.parameters if name != PANELS]
+    rows_first = tuple(sorted(schedule.order))
+    return replace(schedule, order=rows_first, parameters=((WIDE, 1), *rest))
 
 
 def _in_panels(schedule: Schedule) -> Schedule:
