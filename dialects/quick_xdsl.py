@@ -14,6 +14,7 @@ pins; `install` puts them there, before a dialect is defined. Tests compare them
 
 from __future__ import annotations
 
+import re
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -35,7 +36,7 @@ from xdsl.ir.core import BlockOps, IRWithUses, OpOperands, SSAValue, SSAValues, 
 from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct, base
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
-from xdsl.parser import attribute_parser
+from xdsl.parser import AttrParser, attribute_parser
 from xdsl.traits import (
     EffectInstance,
     IsolatedFromAbove,
@@ -44,6 +45,7 @@ from xdsl.traits import (
     OpTrait,
     SameOperandsAndResultType,
 )
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from lowerdeck.dialects.quick_verification import verify_definition, verify_operation
 
@@ -337,6 +339,35 @@ def _value_at(self: Any, index: int | slice) -> Any:
     return SSAValues(found) if isinstance(index, slice) else found
 
 
+_PLAIN_TYPE = re.compile(r"(?:tensor|vector)<(?:\d+x)*(?:[su]?i\d+|bf16|f16|f32|f64|index)>")
+"""Tensors and vectors of numbers, without anything else."""
+
+_plain_types: dict[str, Attribute] = {}
+"""Those that were read, by their texts: the same ones stand in a text again and again."""
+
+_MOST_PLAIN = 1 << 12
+
+
+def _parse_parametrized_type(self: Any) -> Any:
+    """`AttrParser._parse_optional_builtin_parametrized_type`"""
+    token = self._current_token
+    if token.kind is not MLIRTokenKind.BARE_IDENT:
+        return None
+    match = _PLAIN_TYPE.match(token.span.input.content, token.span.start)
+    if match is None:
+        return _parse_any_parametrized_type(self)
+    known = _plain_types.get(match[0])
+    if known is not None:
+        self._resume_from(match.end())
+        return known
+    read = _parse_any_parametrized_type(self)
+    if len(_plain_types) > _MOST_PLAIN:
+        _plain_types.clear()
+    if read is not None:
+        _plain_types[match[0]] = read
+    return read
+
+
 class LazyFormat:
     """The format of a class of ops, parsed when it is first needed: most never are."""
 
@@ -394,6 +425,7 @@ _unpacked = DenseArrayBase.get_values
 _dense_of_list = DenseIntOrFPElementsAttr.from_list
 _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
+_parse_any_parametrized_type = AttrParser._parse_optional_builtin_parametrized_type
 _init_by_any_definition = irdl.irdl_op_init
 _effects_of_each = traits.get_effects
 _same_types_by_parts = SameOperandsAndResultType.verify
@@ -402,6 +434,7 @@ _isolated_by_ancestors = IsolatedFromAbove.verify
 _REPLACED: list[tuple[Any, str, Any]] = [
     # The same constraint for each constant of a text takes most of the time to read it.
     (attribute_parser, "base", cache(base)),
+    (AttrParser, "_parse_optional_builtin_parametrized_type", _parse_parametrized_type),
     (irdl, "irdl_build_arg_list", _build_arguments),
     (irdl, "irdl_op_init", _init_by_definition),
     (BlockOps, "__iter__", _iterate),

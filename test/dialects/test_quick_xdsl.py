@@ -34,7 +34,7 @@ from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
-from xdsl.parser import attribute_parser
+from xdsl.parser import Parser, attribute_parser
 from xdsl.traits import (
     ConstantLike,
     IsolatedFromAbove,
@@ -258,6 +258,34 @@ def test_values_from_outside_of_an_isolated_op() -> None:
     assert [text == "fine" for text in found] == [
         *(True, True, True, False, False, True, False, True)
     ]
+
+
+TYPES = [
+    *("tensor<f32>", "tensor<2x3xf32>", "tensor<0x10xsi8>", "vector<4xf64>", "vector<f32>"),
+    *("tensor<?x2xf32>", "tensor<*xf32>", "tensor< 2x3xf32>", "tensor<2 x 3 x f32>"),
+    *("tensor<2xf32, 3 : i32>", "tensor<2xtensor<2xf32>>", "vector<[4]xf32>", "memref<2xf32>"),
+    *("tensor<2x>", "tensor<2xf32", "tensor<-2xf32>", "tensor<2xf31>", "vector<0xf32>", "tensor"),
+    *("tensor<2xi0>", "tensor<2xi99999999999>", "tensor<99999999999999999999xf32>", "f32"),
+]
+
+
+@pytest.mark.parametrize("text", TYPES)
+def test_types_are_read_as_they_were(text: str) -> None:
+    name = "_parse_optional_builtin_parametrized_type"
+    original = ORIGINAL[attribute_parser.AttrParser, name]
+
+    def outcome() -> list[Any]:
+        # Behind it, whatever follows.
+        parser = Parser(Context(), f"({text}, {text}) -> i1")
+        try:
+            return [parser.parse_type(), parser.pos]
+        except Exception as error:
+            return [type(error), str(error)]
+
+    found = [outcome(), outcome()]  # the second time, it is known
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attribute_parser.AttrParser, name, original)
+        assert found == [outcome()] * 2
 
 
 def test_operands_and_results_by_their_places() -> None:
