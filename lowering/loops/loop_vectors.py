@@ -98,7 +98,7 @@ class LoopVectorizer:
         """The iterations after whole vectors if the last vector begins before them."""
         self._widths: Sequence[int] = ()
         """The lanes of vectors, one kind for all of an unknown number of iterations."""
-        if size.value is None and (reductions or self._is_moved_row()) and self._may_run_twice():
+        if size.value is None and (reductions or self._is_row()) and self._may_run_twice():
             self._widths = list(dict.fromkeys((lanes, fewest)))
         elif reductions and (_only_loads(loop) or self._may_repeat(size, lanes)):
             self._rest = size % lanes
@@ -121,14 +121,16 @@ class LoopVectorizer:
         accesses = [op for op in all_ops(self._loop) if isinstance(op, LoadOp | StoreOp)]
         written = {op.ref for op in accesses if isinstance(op, StoreOp)}
         reads_own = any(op.ref in written for op in accesses if isinstance(op, LoadOp))
-        is_shared = bool(self._loop.parallel.value.data) and not self._is_moved_row()
+        is_shared = bool(self._loop.parallel.value.data) and not self._is_row()
         return _only_loads(self._loop) or not (reads_own or is_shared)
 
-    def _is_moved_row(self) -> bool:
-        """True in a loop over rows that are copied: nothing is computed in place of them."""
+    def _is_row(self) -> bool:
+        """
+        True in a loop over rows that are copied, or of sums: nothing is computed in place of them.
+        """
         moves, ops = LoadOp | StoreOp | ApplyOp | YieldOp, all_ops(self._loop.body)
-        is_row = isinstance(self._loop.parent_op(), ForOp)
-        return is_row and all(isinstance(op, moves) for op in ops)
+        is_plain = self._has_sums or all(isinstance(op, moves) for op in ops)
+        return is_plain and isinstance(self._loop.parent_op(), ForOp)
 
     def rewrite(self) -> bool:
         """False, without any change, for too few iterations or an op without vector form."""
@@ -204,7 +206,7 @@ class LoopVectorizer:
 
     def _vectors_to_end(self, piece: Piece, block: Block) -> list[SSAValue]:
         """Vectors of a row, then one that ends with it."""
-        self._vectors(piece, Expr.const(0), piece.count, 1, block)
+        self._piece(piece, [], block)
         last = Piece(self._size - piece.lanes, Expr.const(1), piece.lanes)
         self._vector(last, Expr.const(0), block)
         return []

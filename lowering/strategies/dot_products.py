@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
@@ -22,6 +22,7 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import fits, reduction_cycles, scored
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
+    assumed_size,
     can_be_packed,
     in_blocks,
     is_constant,
@@ -59,6 +60,8 @@ class DotProducts(Strategy):
             or not is_of(op, f32, f64)
         ):
             return
+        if depth is None and columns == 1:
+            depth = assumed_size(op.depth)
         if depth is None or depth < lanes or in_blocks(op.rhs) is not None:
             return
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.lhs).is_row_major):
@@ -113,20 +116,24 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index, lanes: int) -> SSAValue:
     b, dims, element = k.builder, dims_of(op.result), element_type(op.result)
     left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
     right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
-    depth = dims_of(op.lhs)[-1].value
-    assert depth is not None
     zero = scalars.constant(b, 0, element)
 
     def factors(i: Expr) -> tuple[SSAValue, SSAValue]:
         return k.element(op.lhs, [*left, i]), k.element(op.rhs, [*right, i, at[-1]])
 
+    def add_vectors(lane: Expr, first: Expr, count: ExprLike, start: SSAValue) -> SSAValue:
+        return b.carry(
+            count,
+            [start],
+            lambda i, values: [b.fma(*factors((first + i) * lanes + lane), values[0])],
+        )[0]
+
+    if (depth := op.depth.value) is None:
+        return _open_sum(k, op.depth, lanes, (add_vectors, factors), zero)
+
     def add_lane(lane: Expr, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
         def add(first: Expr, count: int, start: SSAValue) -> SSAValue:
-            return b.carry(
-                count,
-                [start],
-                lambda i, values: [b.fma(*factors((first + i) * lanes + lane), values[0])],
-            )[0]
+            return add_vectors(lane, first, count, start)
 
         total = sum_in_parts(b, depth // lanes, PART, zero, add)
         if rest := depth % lanes:
@@ -138,3 +145,29 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index, lanes: int) -> SSAValue:
         return [scalars.add(b, totals[0], total)]
 
     return b.carry(lanes, [zero], add_lane, mode="lanes")[0]
+
+
+def _open_sum(
+    k: KernelLowering,
+    depth: Expr,
+    lanes: int,
+    parts: tuple[
+        Callable[[Expr, Expr, ExprLike, SSAValue], SSAValue],
+        Callable[[Expr], tuple[SSAValue, SSAValue]],
+    ],
+    zero: SSAValue,
+) -> SSAValue:
+    """The sum of an unknown number of products: what does not fill a vector comes one by one."""
+    b, (add_vectors, factors) = k.builder, parts
+    whole = depth // lanes
+    total = b.carry(
+        lanes,
+        [zero],
+        lambda lane, totals: [
+            scalars.add(b, totals[0], add_vectors(lane, Expr.const(0), whole, zero))
+        ],
+        mode="lanes",
+    )
+    return b.carry(depth, total, lambda i, values: [b.fma(*factors(i), values[0])], whole * lanes)[
+        0
+    ]

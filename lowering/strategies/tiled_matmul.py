@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from math import prod
 from typing import TypeAlias
@@ -27,7 +28,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     static_shape,
 )
-from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import add_product, add_rests, factor_element
@@ -125,6 +126,7 @@ class TiledMatmul(Strategy):
             return
         axis = tiled_axis(op)
         dims = dims_of(op.result)
+        is_open = dims[-1].value is None and is_of(op, f32, f64)
         rows, columns, depth = map(assumed_size, (dims[axis], dims[-1], op.depth))
         labels = row_labels(len(dims))
         row = labels.pop(axis)
@@ -158,7 +160,7 @@ class TiledMatmul(Strategy):
                 if not op.is_split or tile[0] <= COUNTED_ROWS
             ]
         rest = ((REST, MOST_OF_REST),) if dims[axis].value is None else ()
-        for cycles, (height, count), own in ways:
+        for cycles, (height, count), own in () if is_open else ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead, is_wide = None, (WIDE, 1) in own
                 if is_wide and order != rows_first:
@@ -175,10 +177,12 @@ class TiledMatmul(Strategy):
                 yield Candidate(of_busiest(cycles * factor, parts, setting), schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
-        if dims[-1].value is not None and is_of(op, f32, f64) and is_ragged:
+        if is_open or (dims[-1].value is not None and is_of(op, f32, f64) and is_ragged):
             for cycles, schedule in _ways_of_few(
-                target, (labels, row), (rows, columns, depth), self.name
+                target, (labels, row), (rows, columns, depth), self.name, is_open=is_open
             ):
+                if rest:
+                    schedule = replace(schedule, parameters=(*schedule.parameters, *rest))
                 parts = _parts(op, schedule, setting.threads)
                 cycles += vectors * WIDENING_CYCLES * -(-rows // schedule.tile(row))
                 yield Candidate(of_busiest(matrices * cycles, parts, setting), schedule)
@@ -204,12 +208,35 @@ class TiledMatmul(Strategy):
             with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
                 k.finish(op, at, column_sum(k, op, at, height=height))
             return
-        sizes = [*dims[:-1], dims[-1].ceildiv(width)]
+        sizes = [*dims[:-1], _vectors(dims[-1], width)]
         with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
-            first = minimum(at[-1] * width, dims[-1] - width)
-            with k.builder.loop(width, mode="lanes") as lane:
-                place = [*at[:-1], first + lane]
-                k.finish(op, place, column_sum(k, op, place))
+            _finish_vector(k, op, at, width)
+        if dims[-1].value is None:
+            for size in dict.fromkeys((FEWEST_LANES, 1)):
+                count = _vectors(dims[-1], size, width)
+                with k.builder.nest([*dims[:-1], count], parallel=True) as at:
+                    _finish_vector(k, op, at, size)
+                width = size
+
+
+def _vectors(columns: Expr, width: int, wider: int | None = None) -> Expr:
+    """
+    Vectors of columns, the last of which may begin early: none where an unknown number of columns
+    does not fill one, or fills a wider one.
+    """
+    if columns.value is not None:
+        return columns.ceildiv(width)
+    count = minimum((columns + (width - 1)) // width, columns // width * 2)
+    return count if wider is None else maximum(count - columns // wider * (2 * wider), 0)
+
+
+def _finish_vector(k: KernelLowering, op: MatmulOp, at: Index, width: int) -> None:
+    """A vector of columns at an index, the last of which ends with the last column."""
+    first = minimum(at[-1] * width, dims_of(op.result)[-1] - width)
+    lanes = k.builder.loop(width, mode="lanes") if width > 1 else nullcontext(Expr.const(0))
+    with lanes as lane:
+        place = [*at[:-1], first + lane]
+        k.finish(op, place, column_sum(k, op, place))
 
 
 def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
@@ -329,11 +356,16 @@ def _is_mostly_result(op: MatmulOp, target: Target) -> bool:
 
 
 def _ways_of_few(
-    target: Target, labels: tuple[list[str], str], sizes: tuple[int, int, int], name: str
+    target: Target,
+    labels: tuple[list[str], str],
+    sizes: tuple[int, int, int],
+    name: str,
+    *,
+    is_open: bool,
 ) -> Iterator[tuple[float, Schedule]]:
     """
-    For few columns that do not fill vectors: the last vector begins early enough to end with the
-    last column, so that some columns are computed twice.
+    For few columns that do not fill vectors, or an unknown number: the last vector begins early
+    enough to end with the last column, so that some columns are computed twice.
     """
     (outer, row), (rows, columns, depth) = labels, sizes
     width = target.lanes
@@ -341,7 +373,8 @@ def _ways_of_few(
         width //= 2
     stays = depth * columns * F32_BYTES <= target.machine.l2_bytes // 2
     most = (MOST_OF_FEW if stays else MOST_OF_FEW // 2) * target.lanes
-    if width < FEWEST_LANES or columns % width == 0 or columns > most:
+    is_for_few = width >= FEWEST_LANES and columns % width != 0 and columns <= most
+    if not (is_open or is_for_few):
         return
     vectors = -(-columns // width)
     ways = [

@@ -211,3 +211,17 @@ func.func @main(%x: tensor<3x?xf32, #core.tensor<dims = [3, n]>>, %v: tensor<3x1
   %y = core.mul %x, %v : (tensor<3x?xf32, #core.tensor<dims = [3, n]>>, tensor<3x1xf32>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>>
   func.return %y : tensor<3x?xf32, #core.tensor<dims = [3, n]>>
 }
+
+// -----
+
+// Sums side by side, an unknown number: their last vector ends with the row.
+// CHECK-LABEL: buffer.func @reduce_0
+// CHECK: scf.if
+// CHECK: buffer.load {{.*}} <[{{.*}}s0 - 8]> {{.*}} -> vector<8xf32>
+// CHECK: buffer.store {{.*}} <[{{.*}}s0 - 8]> : vector<8xf32>
+// CHECK: } else {
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x5x?xf32, #core.tensor<dims = [3, 5, n]>>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>> {
+  %y = core.reduce sum %x [1] : (tensor<3x5x?xf32, #core.tensor<dims = [3, 5, n]>>) -> tensor<3x?xf32, #core.tensor<dims = [3, n]>>
+  func.return %y : tensor<3x?xf32, #core.tensor<dims = [3, n]>>
+}

@@ -286,3 +286,34 @@ func.func @many_weights(%x: tensor<300x240xf32>) -> tensor<300x3000xf32> {
   %y = core.matmul %x, %w : (tensor<300x240xf32>, tensor<240x3000xf32>) -> tensor<300x3000xf32>
   func.return %y : tensor<300x3000xf32>
 }
+
+// -----
+
+// Of an unknown number of columns the last vector ends with the last one,
+// CHECK-LABEL: @open_columns
+// CHECK:         schedule = #core.schedule<tiled_matmul, {{.*}}width = 16
+func.func @open_columns(%x: tensor<200x30xf32>, %w: tensor<30x?xf32, #core.tensor<dims = [30, n]>>) -> tensor<200x?xf32, #core.tensor<dims = [200, n]>> {
+  %y = core.matmul %x, %w : (tensor<200x30xf32>, tensor<30x?xf32, #core.tensor<dims = [30, n]>>) -> tensor<200x?xf32, #core.tensor<dims = [200, n]>>
+  func.return %y : tensor<200x?xf32, #core.tensor<dims = [200, n]>>
+}
+
+// -----
+
+// and one column of unknown length is read by vectors,
+// CHECK-LABEL: @open_vector
+// CHECK:         schedule = #core.schedule<dot_products
+func.func @open_vector(%x: tensor<200x?xf32, #core.tensor<dims = [200, k]>>, %w: tensor<?x1xf32, #core.tensor<dims = [k, 1]>>) -> tensor<200x1xf32> {
+  %y = core.matmul %x, %w : (tensor<200x?xf32, #core.tensor<dims = [200, k]>>, tensor<?x1xf32, #core.tensor<dims = [k, 1]>>) -> tensor<200x1xf32>
+  func.return %y : tensor<200x1xf32>
+}
+
+// -----
+
+// but not two, which would have to be transposed.
+// CHECK-LABEL: @open_vectors
+// CHECK-NOT:     dot_products
+// CHECK:         func.return
+func.func @open_vectors(%x: tensor<200x?xf32, #core.tensor<dims = [200, k]>>, %w: tensor<?x2xf32, #core.tensor<dims = [k, 2]>>) -> tensor<200x2xf32> {
+  %y = core.matmul %x, %w : (tensor<200x?xf32, #core.tensor<dims = [200, k]>>, tensor<?x2xf32, #core.tensor<dims = [k, 2]>>) -> tensor<200x2xf32>
+  func.return %y : tensor<200x2xf32>
+}

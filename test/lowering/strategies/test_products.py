@@ -12,20 +12,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.printer import Printer
 
+import lowerdeck
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.dialects.core.tensor import SliceOp
-from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
+from lowerdeck.dialects.core.types import dims_of, f32, f64
+from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 
 from ..choosing import Change, unchanged, with_numbers  # noqa: TID251  (these are tests)
 from ..forms import EVERY_FORM  # noqa: TID251  (these are tests, not the folder of sources)
-from ..programs import VECTOR_FLAGS, Suite, symbol, typed  # noqa: TID251  (these are tests)
+from ..programs import VECTOR_FLAGS, Suite, module_of, symbol, typed  # noqa: TID251  (these are tests)
 from ..targets import OTHER_TARGETS, SOME_TARGETS, suite_for, suite_in_turn  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
 
@@ -149,6 +152,42 @@ def test_open_sizes(tmp_path: Path, target: str) -> None:
         y = values(6, 45)
         add(suite, target, [typed(np.float32, m, k), typed(np.float32, k, n)], MatmulOp, x, y)
     suite.check()
+
+
+def _twice(value: Any) -> Any:
+    """Two matrices, the second one negative."""
+    rows, columns = dims_of(value)
+    first, second = (ReshapeOp(v, [1, rows, columns]) for v in (value, e.NegOp(value).result))
+    return ConcatOp([first.result, second.result], 0).result
+
+
+OPEN_COLUMNS = (0, 1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 17, 30, 32, 33, 50)
+"""Of a program that does not know how many: none of a vector, ends of short ones and long ones."""
+
+
+def test_open_columns(tmp_path: Path) -> None:
+    """One program for all numbers of rows, columns and terms, of matrices, batches and vectors."""
+    m, k, n = symbol("m"), symbol("k"), symbol("n")
+
+    def body(x: Any, w: Any, v: Any) -> list[Any]:
+        one, batch = MatmulOp(x, w), MatmulOp(_twice(x), _twice(w))
+        return [one, e.NegOp(one.result), batch, MatmulOp(x, v)]
+
+    for target, dtype in (("native", np.float32), ("x86-64-v3", np.float64)):
+        types = [typed(dtype, m, k), typed(dtype, k, n), typed(dtype, k, 1)]
+        module = module_of(types, body)
+        path = tmp_path / f"{target}.mlir"
+        with path.open("w", encoding="utf-8") as text:
+            Printer(text).print_op(module)
+        threads = [lowerdeck.compile(path, target=target, threads=t) for t in (1, 2)]
+        for number, columns in enumerate(OPEN_COLUMNS):
+            rows, depth = (1, 4, 13, 29)[number % 4], (0, 1, 15, 16, 40)[number % 5]
+            sizes = ((rows, depth), (depth, columns), (depth, 1))
+            inputs = [values(*size, seed=s).astype(dtype) for s, size in enumerate(sizes)]
+            meant = run_module(module, dict(zip("012", inputs, strict=True))).values()
+            for expected, *found in zip(meant, *(each(*inputs) for each in threads), strict=True):
+                for own in found:
+                    np.testing.assert_allclose(own, np.asarray(expected), rtol=1e-4, atol=1e-5)
 
 
 def in_chunks(schedule: Schedule) -> Schedule:
