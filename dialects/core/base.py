@@ -68,6 +68,10 @@ class Number(CustomDirective):
         printer.print_int(value.data)
 
 
+_NOT_YET = UnrankedTensorType(UNKNOWN)
+"""The type of a result until it is inferred."""
+
+
 class CoreOp(IRDLOperation, ABC):
     """
     An op whose result types follow from its operands and properties.
@@ -96,7 +100,7 @@ class CoreOp(IRDLOperation, ABC):
         variadic: bool = False,
     ) -> None:
         """With `variadic`, the results are those of one variadic definition."""
-        types = [UnrankedTensorType(UNKNOWN)] * results
+        types = [_NOT_YET] * results
         super().__init__(
             operands=operands,
             properties={} if properties is None else properties,

@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.defaults import default_arrays
 from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.frameworks import framework_of
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import (
@@ -324,6 +324,8 @@ def _check_dims(what: str, type_: Attribute, value: Value, symbols: Mapping[str,
     """InterpretError unless the value has the dimensions of its type."""
     if not isinstance(value, np.ndarray) or (dims := _known_dims(type_)) is None:
         return
+    if constants(dims) == value.shape:
+        return
     if unbound := sorted(set[str]().union(*(dim.symbols for dim in dims)) - symbols.keys()):
         raise InterpretError(f"{what}: nothing gives the symbols {unbound} a value")
     expected = [dim.evaluate(symbols) for dim in dims]
@@ -345,4 +347,7 @@ def _check_results(
         type_ = cast(Tensor, type_)
         if value.dtype != numpy_dtype(element_type(type_)):
             raise InterpretError(f"{describe(op)} gives {value.dtype}, declared {type_}")
-        _check_dims(f"{describe(op)}: the result", type_, value, symbols)
+        try:
+            _check_dims("the result", type_, value, symbols)
+        except InterpretError as error:
+            raise InterpretError(f"{describe(op)}: {error}") from None

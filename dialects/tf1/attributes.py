@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType, UnrankedTensorType
@@ -139,6 +140,7 @@ def _parse_dim(parser: AttrParser) -> int:
     return parser.parse_integer(allow_boolean=False, allow_negative=False)
 
 
+@cache
 def value_type(dtype: str) -> Attribute:
     """
     The type of a value of an element type, before its shape is known.

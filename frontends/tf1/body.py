@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr
@@ -291,6 +292,7 @@ class BodyImport:
         return NameLoc(StringAttr(self._full_name(name)), file_location(self._shared.file))
 
 
+@lru_cache(maxsize=16)
 def file_location(file: str) -> FileLineColLoc:
     """The location of a whole file."""
     return FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0))
