@@ -29,6 +29,33 @@ CONTROL_FLOW = frozenset(
 """Operators that call graphs."""
 
 
+_AROUND = "constant reflect replicate circular"
+_WORDS = {
+    name: tuple(words.split())
+    for name, words in {
+        "approximate": "none tanh",
+        "indexing": "ij xy",
+        "interpolation": "linear lower higher midpoint nearest",
+        "mode": _AROUND,
+        "norm": "backward forward ortho",
+        "pad_mode": _AROUND,
+        "padding": "valid same",
+        "padding_side": "left right",
+        "rounding_mode": "floor trunc",
+        "side": "left right",
+        "index_reduce": "prod mean amax amin",
+        "scatter": "add multiply",
+        "scatter_reduce": "sum prod mean amax amin",
+        "segment_reduce": "sum mean max min prod",
+    }.items()
+}
+
+
+def words(operator: str, argument: str) -> Sequence[str]:
+    """What a text argument may be, or nothing where any text has a meaning."""
+    return _WORDS.get(operator if argument == "reduce" else argument, ())
+
+
 @cache
 def schemas() -> Mapping[str, Schema]:
     """The known operators by their targets."""

@@ -124,7 +124,7 @@ class ArgumentsLegalizer(Legalizer):
         """One of several words."""
         found = self.text(name)
         if found not in words:
-            self.refuse(f"'{name}' is {found}", "one of " + ", ".join(words))
+            self.refuse(f"'{name}' is {found or 'empty'}", "one of " + ", ".join(words))
         return found
 
     def expr(self, name: str) -> Expr:

@@ -546,6 +546,30 @@ def test_other_strides_are_those_of_the_storage(tmp_path: Path) -> None:
     assert m == [[0, 40], [10, 50]]
 
 
+@pytest.mark.parametrize("word", ["amean", None])
+def test_words_that_no_operator_knows(tmp_path: Path, word: str | None) -> None:
+    given = {} if word is None else {"reduce": {"as_string": word}}
+    scattered = node("scatter_reduce.two", "y", self="x", index="i", src="x", **given)
+    tensors = {"x": meta("f4", [2]), "i": meta("i8", [2]), "y": meta("f4", [2])}
+    turned = node("gelu.default", "z", self="x", approximate={"as_string": "erf"})
+    path = write(
+        tmp_path / "m.pt2", [scattered, turned], tensors | {"z": meta("f4", [2])}, "xi", "z", {}
+    )
+    with pytest.raises(LegalizationError) as raised:
+        _legal(load_model(path))
+    assert f"'reduce' is {word or 'empty'}, expected one of sum, prod, mean" in str(raised.value)
+    assert "'approximate' is erf, expected one of none, tanh" in str(raised.value)
+
+
+def test_a_scalar_is_scattered_to(tmp_path: Path) -> None:
+    nodes = [node("scatter_add.default", "y", self="x", dim={"as_int": -1}, index="i", src="v")]
+    tensors = {name: meta("f4", []) for name in "xvy"} | {"i": meta("i8", [])}
+    path = write(tmp_path / "m.pt2", nodes, tensors, "xiv", "y", {})
+    feed = {"x": np.array(3, np.float32), "i": np.array(0), "v": np.array(7, np.float32)}
+    found = np.asarray(_legal(load_model(path))(feed)["y"])
+    assert (found.shape, found.item()) == ((), 10)
+
+
 def test_any_strides_of_what_is_empty(tmp_path: Path) -> None:
     """No matter how the tensor lies; and a refused operator is told, not that its result lacks."""
     part = meta("f4", [2, 2]) | {"strides": [{"as_int": 3}, {"as_int": 1}]}

@@ -144,18 +144,22 @@ def legalize_index_put(builder: Pt2Legalizer) -> Results:
 @legalizes("scatter", "scatter_add", "scatter_reduce")
 def legalize_scatter(builder: Pt2Legalizer) -> Results:
     """Elements at places along a dimension replaced or combined."""
-    x, index = builder.input(), builder.input("index")
-    if not rank_of(x):
-        builder.refuse("a scalar", "a tensor with dimensions")
+    shape = dims_of(builder.input())
+    x, index = (
+        builder.reshape(one, dims_of(one) or [1])
+        for one in (builder.input(), builder.input("index"))
+    )
     dims = dims_of(index)
     if builder.has("src"):
-        source = builder.slice(builder.input("src"), [0] * len(dims), dims)
+        given = builder.input("src")
+        source = builder.slice(builder.reshape(given, dims_of(given) or [1]), [0] * len(dims), dims)
     else:
         source = builder.broadcast(builder.operand("value", element_type(x)).value, dims)
     kind = builder.text("reduce") if builder.has("reduce") else ""
     kind = "sum" if builder.name == "scatter_add" else kind
     include = not builder.has("include_self") or builder.flag("include_self")
-    return scattered(builder, x, index, source, builder.dim(), kind, include=include)
+    found = scattered(builder, x, index, source, builder.dim(), kind, include=include)
+    return builder.reshape(found, shape)
 
 
 @legalizes("index_copy", "index_add", "index_fill")
