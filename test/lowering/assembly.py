@@ -42,6 +42,12 @@ class Loop:
         """True if it computes with single numbers, but for what belongs to vectors beside them."""
         return len(self.scalars) > len(self.vectors)
 
+    @property
+    def spilled(self) -> list[str]:
+        """Instructions that keep a vector in a fixed place of the stack, for want of registers."""
+        place = _STACK_OF_ARM if self.is_arm else _STACK_OF_X86
+        return [text for text in self.instructions if place.search(text)]
+
     def _pattern(self, number: int) -> re.Pattern[str]:
         return (_OF_ARM if self.is_arm else _OF_X86)[number]
 
@@ -59,6 +65,13 @@ _OF_X86 = (
 """
 Instructions on vectors, and those that compute with single floating-point numbers. On x86, scalar
 code has some of the former, too: copies of registers, and zeros.
+"""
+
+_STACK_OF_ARM = re.compile(r"\b[qv]\d+\b.*\[(?:sp|x29)(?:, -?\d+)?\]")
+_STACK_OF_X86 = re.compile(r"(?=.*%[xyz]mm)(?:.*[\d\s]\(%rsp\)|.*-\d+\(%rbp\))")
+"""
+A vector and a place of the stack at a known distance; what lies in an array there is found by an
+index.
 """
 
 _FUNCTION = re.compile(r"([A-Za-z_]\w*)(?:\.\w+)*:$")

@@ -11,10 +11,12 @@ Sizes are multiples of all vectors, so that there are no loops over remainders.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.ir import SSAValue
@@ -23,10 +25,12 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.types import f16, f32, i32
+from lowerdeck.dialects.core.types import bf16, f16, f32, i32, ui8
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
 
@@ -35,7 +39,7 @@ from .programs import Body, module_of, typed, write_unit  # noqa: TID251  (these
 
 TARGETS = ("x86-64-v3", "x86-64", "aarch64")
 
-F4, F8, HALF = np.float32, np.float64, np.float16
+F4, F8, HALF, BF16 = np.float32, np.float64, np.float16, ml_dtypes.bfloat16
 
 
 def weight(*shape: int, dtype: Any = F4) -> SSAValue:
@@ -145,6 +149,80 @@ def test_innermost_loops_are_vectors(target: str, tmp_path: Path) -> None:
         own = [loop for name, loops in found if name.startswith(f"{form}_form_") for loop in loops]
         assert any(loop.vectors for loop in own), form
         assert [loop.instructions for loop in own if loop.is_scalar] == [], form
+
+
+def integers(*shape: int) -> SSAValue:
+    """Small weights with signs."""
+    numbers = np.random.default_rng(0).integers(-60, 61, shape)
+    return ConstantOp.of(numbers.astype(np.int8)).result
+
+
+def quantized(op: MatmulOp | ConvOp) -> RequantizeOp:
+    """Sums of bytes that become bytes."""
+    factor = ConstantOp.of(np.asarray(1e-3, np.float32)).result
+    return RequantizeOp("even", op.result, factor, None, zero=3, low=0, high=255, to=ui8)
+
+
+def conv_of_bytes(x: SSAValue, *shape: int) -> RequantizeOp:
+    pads = [shape[-1] // 2] * 2
+    window: dict[str, Any] = {"pads_begin": pads, "pads_end": pads, "groups": 1}
+    ones = [1, 1]
+    conv = ConvOp(x, integers(*shape), strides=ones, dilations=ones, accumulator=i32, **window)
+    return quantized(conv)
+
+
+def halves(x: SSAValue) -> MatmulOp:
+    """A product of numbers of bf16."""
+    return MatmulOp(e.CastOp(x, bf16).result, weight(256, 128, dtype=BF16), accumulator=f32)
+
+
+BYTES = np.uint8
+NARROW: Mapping[str, tuple[Sequence[Any], Body]] = {
+    "product": (
+        [typed(BYTES, 64, 256)],
+        lambda x: quantized(MatmulOp(x, integers(256, 128), accumulator=i32)),
+    ),
+    "row": ([typed(BYTES, 1, 768)], lambda x: MatmulOp(x, integers(768, 1024), accumulator=i32)),
+    "computed": (
+        [typed(BYTES, 64, 256), typed(np.int8, 256, 128)],
+        lambda x, w: MatmulOp(x, w, accumulator=i32),
+    ),
+    "conv": ([image(32, 16, BYTES)], lambda x: conv_of_bytes(x, 64, 32, 3, 3)),
+    "pointwise": ([image(64, 28, BYTES)], lambda x: conv_of_bytes(x, 64, 64, 1, 1)),
+    "windows": ([image(32, 64, BYTES)], lambda x: conv_of_bytes(x, 64, 32, 3, 3)),
+    "first": ([image(3, 112, BYTES)], lambda x: conv_of_bytes(x, 64, 3, 7, 7)),
+    "halves": ([typed(F4, 64, 256)], halves),
+}
+"""Products of integers and of bf16, by kernel."""
+
+_PRODUCTS = re.compile(r"madd|vpdp|dpbf16|mulps")
+
+
+@pytest.mark.parametrize(
+    "target", ["x86-64-amx", "x86-64-zen4", "x86-64-v4", "x86-64-v3", "x86-64"]
+)
+def test_sums_of_narrow_numbers_stay_in_registers(target: str, tmp_path: Path) -> None:
+    """
+    No innermost loop that multiplies has a vector on the stack. Large images take windows. Bytes in
+    groups of few filters are floats, with weights in registers or not.
+    """
+    if (reason := obstacle_to_assembly(target)) is not None:
+        pytest.skip(reason)
+    artifacts: list[CArtifact] = []
+    for name, (types, body) in NARROW.items():
+        context = LowerdeckContext(options=CompileOptions(target=target))
+        module = module_of(types, body)
+        run_to_phase(context, module, "kernels", after="optimized")
+        if name in ("windows", "first"):
+            assert "window_products" in str(module), name
+        artifacts.append(compile_to_c(context, module_of(types, body), f"{name}_form"))
+    source, *_ = write_unit(artifacts, tmp_path)
+    found = loops_of(target, source).items()
+    for form in NARROW:
+        own = [loop for name, loops in found if name.startswith(f"{form}_form_") for loop in loops]
+        sums = [loop for loop in own if any(map(_PRODUCTS.search, loop.instructions))]
+        assert sums or target == "x86-64-amx", form
+        assert [loop.spilled for loop in sums if loop.spilled] == [], form
 
 
 def test_scalar_code_is_recognized(tmp_path: Path) -> None:
