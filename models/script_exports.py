@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from models import script_networks as nets
+from models import script_quantized
 
 Inputs = Mapping[str, Any]
 
@@ -126,6 +127,10 @@ def examples() -> dict[str, Example]:
         ),
         "frozen": Example(nets.Residual, [{"x": r(1, 3, 32, 32)}], ("freeze",)),
         "counter_traced": Example(nets.Memory, [{"x": r(1, 4)} for _ in range(2)], trace),
+        "bytes": Example(
+            script_quantized.static, [{"x": r(2, 4, 8, 8)}], ("trace", "script", "freeze")
+        ),
+        "dynamic_bytes": Example(script_quantized.dynamic, [{"input": r(3, 8)}]),
     }
 
 

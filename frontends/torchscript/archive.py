@@ -64,10 +64,18 @@ _STORAGES = {
     "FloatStorage": f32,
     "DoubleStorage": f64,
     "BoolStorage": i1,
+    "QInt8Storage": i8,
+    "QUInt8Storage": ui8,
     "BFloat16Storage": bf16,
     "ComplexFloatStorage": ComplexType(f32),
     "ComplexDoubleStorage": ComplexType(f64),
 }
+
+
+QUANTIZED = "torch._utils._rebuild_qtensor"
+"""What makes a quantized tensor; behind its strides are a scheme and its numbers."""
+
+_TENSORS = ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor", QUANTIZED)
 
 
 def storage_element(name: object) -> Attribute:
@@ -80,7 +88,7 @@ def storage_element(name: object) -> Attribute:
 
 def strided_tensor(made: Made) -> tuple[Stored, Strided, bool]:
     """The storage of a pickled tensor, its place in it, and whether it is a parameter."""
-    if made.name not in ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor"):
+    if made.name not in _TENSORS:
         raise ArchiveError(f"a tensor made by {made.name or 'something'}, which is not read")
     stored, offset, sizes, strides, *rest = made.args
     key: Any = stored.key if isinstance(stored, Stored) else None

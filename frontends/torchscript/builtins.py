@@ -21,6 +21,7 @@ from lowerdeck.frontends.torchscript.functions import (
     joined_rows,
 )
 from lowerdeck.frontends.torchscript.operators import describe
+from lowerdeck.frontends.torchscript.quantized import called
 from lowerdeck.frontends.torchscript.values import (
     Number,
     ScriptError,
@@ -166,6 +167,8 @@ class Builtins(Caller):
         short = short or space
         if space == "ops":
             space, _, short = short.partition(".")
+        if space == "quantized":
+            space = short = f"quantized.{short}"
         if any(map(counts_in_a_run, (*args, *keywords.values()))):
             if short not in KNOWS_ROWS:
                 raise ScriptError("a list whose length depends on data")
@@ -181,7 +184,7 @@ class Builtins(Caller):
             if (found := self._arithmetic(short, args)) is not None:
                 return found[0]
         self.located(short)
-        return self.call(target_of(name), args, keywords)
+        return called(self, target_of(name), short, args, keywords)
 
     # Arithmetic
 

@@ -168,7 +168,7 @@ def _yes(caller: Caller, *_: Any) -> bool:
 
 
 @_function(
-    *"is_autocast_enabled is_autocast_cpu_enabled is_cuda is_quantized is_mkldnn "
+    *"is_autocast_enabled is_autocast_cpu_enabled is_cuda is_mkldnn "
     "is_sparse is_xla is_meta is_nested is_mps is_xpu is_vulkan is_ipu is_mtia is_maia is_conj "
     "is_neg is_inference is_hpu is_sparse_csr has_torch_function is_tracing".split()
 )

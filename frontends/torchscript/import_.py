@@ -31,6 +31,7 @@ from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.torchscript.archive import (
     ELEMENTS,
+    QUANTIZED,
     Reader,
     ScriptArchive,
     storage_key,
@@ -39,6 +40,7 @@ from lowerdeck.frontends.torchscript.archive import (
 from lowerdeck.frontends.torchscript.code import Definition, dotted
 from lowerdeck.frontends.torchscript.flow import Flow
 from lowerdeck.frontends.torchscript.operators import describe
+from lowerdeck.frontends.torchscript.quantized import packed, weight
 from lowerdeck.frontends.torchscript.values import (
     Device,
     Instance,
@@ -176,11 +178,12 @@ class _Importer(Flow):
         self._tensors: dict[Any, Tensor] = {}
         self._storages: dict[str, list[Tensor]] = {}
         self._reader = Reader(self._object)
+        self._constants = Reader(self._constant)
         self._used: set[str] = set()
 
     def run(self) -> ModuleOp:
         """The module."""
-        constants = Reader(self._constant).read(self.archive.pickled("constants.pkl"))
+        constants = self._constants.read(self.archive.pickled("constants.pkl"))
         values = cast("tuple[Any, ...]", constants if isinstance(constants, tuple) else ())
         self.constants = {f"c{k}": value for k, value in enumerate(values)}
         made = self.archive.pickled("data.pkl")
@@ -207,26 +210,41 @@ class _Importer(Flow):
     def _constant(self, made: Made, path: str) -> Any:
         if made.name == "torch.device":
             return Device()
+        if _is_object(made):
+            state = self._constants.read(made.state, path)
+            return self._restored(Instance(made.name, {}, path), state)
         op = self.archive.constant("constants", made, f"constant {path.strip('.')}")
         self.add(op)
         found = self.tensor(op.result, in_order=True)
         if op.array.ndim == 0 and op.array.dtype.kind != "c":
             found.number = op.array.item()
-        return found
+        return self._real(found, made, self._constants)
 
     def _object(self, made: Made, path: str) -> Any:
         """A module, a tensor, or another object of the model."""
         if made.name == "torch.device":
             return Device()
-        if isinstance(made.what, Name) and made.what.module.startswith("__torch__"):
+        if _is_object(made):
             return self._instance(made, path)
-        return self._weight(made, path)
+        return self._real(self._weight(made, path), made, self._reader)
+
+    def _real(self, stored: Tensor, made: Made, reader: Reader) -> Any:
+        """A tensor, or what it stands for if it is quantized."""
+        if made.name != QUANTIZED:
+            return stored
+        scheme, *rest = made.args[4]
+        numbers = [reader.read(one, f"scheme.{k}") for k, one in enumerate(rest)]
+        try:
+            return weight(self, stored, str(scheme).removeprefix("torch."), numbers)
+        except ScriptError as error:
+            self._problem(str(error))
+            return Unknown()
 
     def _instance(self, made: Made, path: str) -> Instance:
         found = Instance(made.name, {}, path)
         state: Any = made.state
         if not isinstance(state, dict):
-            raise ArchiveError(f"an object '{path}' of {made.name} without attributes")
+            return self._restored(found, self._reader.read(state, path))
         for key, value in cast("dict[str, Any]", state).items():
             place = f"{path}.{key}" if path else str(key)
             item = self._reader.read(value, place)
@@ -236,6 +254,18 @@ class _Importer(Flow):
             elif isinstance(item, Tensor) and place in self.parameters:
                 self.parameters[place].into = found.attributes
         return found
+
+    def _restored(self, instance: Instance, state: Any) -> Instance:
+        """An object that a method of its class, or a class of PyTorch's own, makes of a state."""
+        space, _, name = instance.type.rpartition(".")
+        if space.startswith("__torch__.torch.classes."):
+            return packed(self, name, state)
+        restore = self.code.method(instance.type, "__setstate__")
+        if restore is None:
+            text = f"an object '{instance.path}' of {instance.type} without attributes"
+            raise ArchiveError(text)
+        self.call_function(restore, [instance, state], {})
+        return instance
 
     def _number_state(self, into: dict[str, Any], key: str, place: str, item: float) -> Any:
         constant = ConstantOp.of(np.array(item))
@@ -515,6 +545,11 @@ class _Importer(Flow):
                 pass  # what is no tensor is the same for every input
         for key, item in parts:
             yield from self._outputs(f"{name}_{key}" if name else str(key), item)
+
+
+def _is_object(made: Made) -> bool:
+    """True for an object of a class of the program, or of PyTorch's own."""
+    return isinstance(made.what, Name) and made.what.module.startswith("__torch__")
 
 
 def _of_type(kind: ast.expr | None) -> tuple[str, list[ast.expr]]:

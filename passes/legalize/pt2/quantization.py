@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowerdeck.dialects.core.types import f64, i64, ui8
+from lowerdeck.dialects.core.types import f32, f64, i64, ui8
 from lowerdeck.passes.legalize.common.quantization import of_bytes
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
@@ -33,7 +33,7 @@ def legalize_quantize(builder: Pt2Legalizer) -> Results:
     total = scaled.round()
     if zero is not None:
         total = total + zero.cast(x.element)
-    return total.maximum(low).minimum(high).cast(builder.element())
+    return total.maximum(low).minimum(high).cast(builder.get("dtype"))
 
 
 @legalizes(
@@ -65,7 +65,7 @@ def legalize_dequantize(builder: Pt2Legalizer) -> Results:
     """(x - zero) * scale"""
     x = builder.value("input")
     scale, zero = _parameters(builder, x)
-    element = builder.element()
+    element = builder.get("out_dtype") or f32
     y = of_bytes(builder, builder.input("input"), element)
     if zero is not None:
         y = y - zero.cast(element)
