@@ -289,7 +289,10 @@ def broadcast(shapes: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
     Two different dimensions that are not known to be one give their maximum: at run time they must
     be equal or one of them 1.
     """
-    rank = max((len(shape) for shape in shapes), default=0)
+    alike = {tuple(shape) for shape in shapes} - {()}
+    if len(alike) < 2:  # as most are
+        return next(iter(alike), ())
+    rank = max(map(len, alike))
     result: list[Expr] = []
     for axis in range(-rank, 0):
         dims = {shape[axis] for shape in shapes if len(shape) >= -axis} - {Expr.const(1)}

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
 )
-from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -163,7 +163,7 @@ class Tf1Op(IRDLOperation, FrameworkOp):
     @property
     def op_type(self) -> str:
         """The operator's name in TensorFlow."""
-        return Dialect.split_name(self.name)[1]
+        return self.name.partition(".")[2]
 
     @property
     def signature(self) -> Signature:
