@@ -212,6 +212,11 @@ def load_cases(folder: Path, kind: str) -> list[Case]:
     return [Case(path.parent.name, path.parent, json.loads(path.read_text())) for path in found]
 
 
+def is_turn(number: int) -> bool:
+    """Of two tests, whether a case of this number is for the first one, in no rhythm."""
+    return number.bit_count() % 2 == 0
+
+
 # Ways to run a case
 
 

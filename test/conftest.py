@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import hypothesis
@@ -16,7 +16,7 @@ from hypothesis.internal.conjecture import providers
 from lowerdeck.engines import Engine
 from lowerdeck.plugins import temporarily
 from lowerdeck.tools import peak
-from models.corpus import PATH_VARIABLE, corpus_folder, load_cases
+from models.corpus import PATH_VARIABLE, corpus_folder, is_turn, load_cases
 
 # Random programs are the same in every run; the first failure is printed as a blob that
 # reproduces it.
@@ -137,13 +137,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             reason = f"no corpus; {PATH_VARIABLE} names its folder"
             parameters = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
         else:
-            slow = metafunc.definition.get_closest_marker("slow_cases")
-            names = slow.args if slow is not None else ()
+            cases = load_cases(folder, kind)
+            names = _slow_names(metafunc.definition, [case.name for case in cases])
             parameters = [
                 pytest.param(case, id=case.name, marks=[pytest.mark.slow] * (case.name in names))
-                for case in load_cases(folder, kind)
+                for case in cases
             ]
         metafunc.parametrize(name, parameters)
+
+
+def _slow_names(test: pytest.Function, names: Sequence[str]) -> set[str]:
+    """The cases that are slow in a test: those that it names, and those that are another's turn."""
+    slow = test.get_closest_marker("slow_cases")
+    found = set[str]() if slow is None else {*slow.args}
+    if (turns := test.get_closest_marker("cases_in_turn")) is not None:
+        turn, always = turns.args
+        others = {name for k, name in enumerate(names) if is_turn(k) == bool(turn)}
+        found |= others - {*always}
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -104,14 +104,20 @@ class _Renamed(PlainCase):
         return self._case.difference(results, expected)
 
 
+# Through C, every case runs in each run of the tests; as what it is exported, only here or there.
+
+
+@pytest.mark.cases_in_turn(0, ())
 def test_tf1_through_onnx(tf1_case: Case) -> None:
     _check("tf1", tf1_case, exported)
 
 
+@pytest.mark.cases_in_turn(0, ())
 def test_caffe_through_onnx(caffe_case: Case) -> None:
     _check("caffe", caffe_case, exported)
 
 
+@pytest.mark.cases_in_turn(1, ())
 def test_caffe_through_caffe(caffe_case: Case) -> None:
     _check("caffe", caffe_case, interpreted_as_caffe)
 
@@ -127,6 +133,7 @@ CONVOLUTIONAL = frozenset(
 """The cases of TensorFlow that are nets of Caffe as well; others may be refused."""
 
 
+@pytest.mark.cases_in_turn(1, CONVOLUTIONAL)
 def test_tf1_through_caffe(tf1_case: Case) -> None:
     outcome = run_case(tf1_case, interpreted_as_caffe)
     allowed = ("pass",) if tf1_case.name in CONVOLUTIONAL else ("pass", "refused")
