@@ -26,7 +26,7 @@ Of one measurement. Where other programs run, too, the system takes a processor 
 milliseconds at a time: among many short measurements some are whole, as are the best of kernels.
 """
 
-_READ_BYTES = 1 << 28
+READ_BYTES = 1 << 28
 """More than caches hold."""
 
 _PAGES = 1 << 16
@@ -138,7 +138,7 @@ class MultiplyAdds:
         Bytes a second that this many threads read from memory, each its own part: the best of what
         is measured in about so many seconds, `LASTING` if none are given.
         """
-        count = _READ_BYTES // threads // _PAGES * _PAGES
+        count = READ_BYTES // threads // _PAGES * _PAGES
         with mmap(-1, count * threads) as memory:
             # Pages that nothing has written to are all one page of zeros.
             for _ in range(count * threads // _PAGES):

@@ -178,16 +178,14 @@ def _cut(text: str, width: int | None) -> str:
     return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
 
 
-def measured(
-    model: Model, inputs: Mapping[str, NDArray[Any]], threads: int, seconds: float = 1.0
-) -> Roofline:
+def measured(model: Model, inputs: Mapping[str, NDArray[Any]], threads: int) -> Roofline:
     """The roofline of a model compiled to be profiled, on this machine."""
-    from lowerdeck.tools.peak import MultiplyAdds
+    from lowerdeck.tools.peak import LASTING, MultiplyAdds
 
     machine = MultiplyAdds()
     # Before and after, because other programs may run meanwhile.
     before = machine.peak_flops(threads), machine.bandwidth(threads)
-    profile = model.profile(inputs, seconds=seconds)
+    profile = model.profile(inputs, seconds=2 * LASTING)
     after = machine.peak_flops(threads), machine.bandwidth(threads)
     peak, bandwidth = (max(pair) for pair in zip(before, after, strict=True))
     return Roofline([Point(times) for times in profile.kernels], peak, bandwidth)
