@@ -178,7 +178,7 @@ def _check(where: str, sample: Sample, inputs: Sequence[TensorInfo]) -> None:
         ):
             shape = ", ".join(map(str, array.shape))
             problems.append(f"input '{info.name}' has the shape [{shape}], expected {info}")
-        elif array.dtype.kind != info.dtype.kind and info.dtype.kind != "f":
+        elif not _can_be(array.dtype, info.dtype):
             problems.append(f"input '{info.name}' is of {array.dtype}, expected {info}")
         elif array.dtype.kind == "f" and not np.isfinite(array).all():
             problems.append(f"input '{info.name}' has NaN or infinities, expected numbers")
@@ -186,3 +186,8 @@ def _check(where: str, sample: Sample, inputs: Sequence[TensorInfo]) -> None:
             sample[info.name] = np.asarray(array, info.dtype, order="C")
     if problems:
         raise CalibrationError("\n".join(f"{where}: {text}" for text in problems))
+
+
+def _can_be(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    """True for numbers of the same kind; floats may come as any real numbers."""
+    return found.kind in ("fiub" if expected.kind == "f" else expected.kind)

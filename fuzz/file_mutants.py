@@ -21,7 +21,7 @@ from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from fuzz.file_seeds import MAX_BYTES, Files, Seed
+from fuzz.file_seeds import MAX_BYTES, RANGES, Files, Seed
 from fuzz.paddle_messages import program_message
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.dialects.caffe.layers import layer_types
@@ -88,6 +88,8 @@ def _damaged_file(seed: Seed, rng: random.Random) -> str:
     if seed.format == "compiled":
         # Damage to a library is what checksums are for: it is code.
         return rng.choice([name for name in seed.files if name.endswith(".json")])
+    if seed.format == "ranges":
+        return RANGES
     names = [name for name, data in seed.files.items() if len(data) <= 4 * MAX_BYTES]
     main = [name for name in names if name == seed.entry or "saved_model" in name]
     return rng.choice(main if main and rng.random() < 0.6 else names)

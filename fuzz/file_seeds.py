@@ -19,12 +19,15 @@ from onnx import helper
 from onnx import numpy_helper as arrays
 
 from fuzz.file_parts import parts_of_mindir, parts_of_pir, parts_of_symbol
+from fuzz.quantized_graphs import random_program
 from lowerdeck.build import build_library, find_compiler, library_name
 from lowerdeck.compiler import CompileOptions, generate, import_and_lower
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from lowerdeck.metadata import read_metadata
+from lowerdeck.passes.fuse.layers import fingerprint, layers_of
 from lowerdeck.passes.machinery.contracts import PHASES
+from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
 from models.corpus import corpus_folder
 from models.onnx_suite import load_cases
 
@@ -44,6 +47,7 @@ FORMATS = (
     "keras",
     "mlir",
     "compiled",
+    "ranges",
 )
 
 ROOT = Path(__file__).parents[1]
@@ -88,6 +92,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "keras": _keras_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
+        "ranges": _ranges_seeds,
     }
     return [seed for name in formats for seed in makers[name]()]
 
@@ -102,7 +107,52 @@ def _onnx_seeds(*, quick: bool) -> Iterator[Seed]:
         # Models that nest and refer are damaged more often than those of single nodes.
         for _ in range(40):
             yield Seed(name, "onnx", {"model.onnx": model.SerializeToString()}, "model.onnx")
+    for number in range(40):
+        model = random_program(number).model
+        if model.ByteSize() <= MAX_BYTES:
+            for _ in range(10):
+                files = {"model.onnx": model.SerializeToString()}
+                yield Seed(f"quantized{number}", "onnx", files, "model.onnx")
     yield from _external_seed() * 40
+
+
+RANGES = "ranges.json"
+"""The file with the ranges of a model of the format "ranges"."""
+
+
+def _ranges_seeds() -> Iterator[Seed]:
+    """Models that are computed from bytes, and ranges for their layers."""
+    texts = {
+        "image": """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[1, 3, 8, 8] x) => (float[1, 5] y) {
+              a = Conv <pads = [1, 1, 1, 1]> (x, w0)  b = Relu (a)
+              c = Conv <pads = [1, 1, 1, 1]> (b, w1)  d = GlobalAveragePool (c)
+              e = Flatten (d)  y = MatMul (e, w2) }""",
+        "tokens": """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[1, T, 8] x) => (float[1, T, 8] y) {
+              a = MatMul (x, w3)  b = LayerNormalization (a, w4)  y = MatMul (b, w3) }""",
+    }
+    random_ = np.random.default_rng(0)
+    shapes = ((4, 3, 3, 3), (4, 4, 3, 3), (4, 5), (8, 8), (8,))
+    weights = [
+        arrays.from_array(random_.normal(size=shape).astype(np.float32), f"w{k}")
+        for k, shape in enumerate(shapes)
+    ]
+    for name, text in texts.items():
+        model = onnx.parser.parse_model(text)
+        used = {each for node in model.graph.node for each in node.input}
+        model.graph.initializer.extend(each for each in weights if each.name in used)
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, path := Path(folder, "model.onnx"))
+            module, _ = import_and_lower(str(path), "optimized", CompileOptions())
+        layers = layers_of(module)
+        entries = [
+            LayerRange(f"layer {k}") if layer.is_dynamic else LayerRange(f"layer {k}", -1.0, 2.0)
+            for k, layer in enumerate(layers)
+        ]
+        text = Ranges(fingerprint(layers), tuple(entries), "mse", 3).text
+        files = {"model.onnx": model.SerializeToString(), RANGES: text.encode()}
+        yield Seed(name, "ranges", files, "model.onnx")
 
 
 def _suite() -> list[Any]:

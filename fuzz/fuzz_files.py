@@ -45,10 +45,10 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from fuzz.file_mutants import Mutant, as_json, mutant, smaller
 from fuzz.file_neighbors import Neighbors
-from fuzz.file_seeds import FORMATS, Files, Seed, find_seeds
+from fuzz.file_seeds import FORMATS, RANGES, Files, Seed, find_seeds
 from lowerdeck.binding import RunError
 from lowerdeck.build import BuildError
-from lowerdeck.compiler import load
+from lowerdeck.compiler import CompileOptions, import_and_lower, load
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.errors import InternalError, ModelError
 from lowerdeck.dialects.registry import register_dialects
@@ -57,6 +57,8 @@ from lowerdeck.lowering import emit
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
+from lowerdeck.passes.machinery.options import OptionError
+from lowerdeck.passes.machinery.ranges import Ranges
 from models.campaign import add_options, engine_of, main_of
 
 ERRORS = (DiagnosticException, ElidedBlobError, ModelError)
@@ -111,6 +113,11 @@ def run(seed: Seed, folder: Path, *, whole: bool) -> None:
     if seed.format == "compiled":
         load(path)
         return
+    if seed.format == "ranges":
+        ranges = Ranges.read(folder / RANGES)
+        options = CompileOptions(precision="int8", ranges=ranges)
+        import_and_lower(path, "scheduled" if whole else "optimized", options)
+        return
     context = LowerdeckContext()
     register_dialects(context)
     module = load_model(path, context=context)
@@ -156,7 +163,10 @@ def judge(seed: Seed, files: Files, folder: Path, *, whole: bool) -> Verdict:
     except TimeIsUp as error:
         verdict = Verdict("over the time", _where(error), _report(error))
     except Exception as error:  # whatever it is, it is what is looked for
-        if seed.format == "compiled" and isinstance(error, LOADING_ERRORS):
+        is_told = (seed.format == "compiled" and isinstance(error, LOADING_ERRORS)) or (
+            seed.format == "ranges" and isinstance(error, OptionError)
+        )
+        if is_told:
             verdict = Verdict("error", text=str(error))
         else:
             cause = (error.__cause__ or error) if isinstance(error, InternalError) else error

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import struct
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -109,7 +110,7 @@ class Ranges:
         """The ranges of a file; OptionError lists what is wrong with it."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise OptionError([("ranges", f"{path} cannot be read: {error}")]) from None
         return Ranges.of(content, str(path))
 
@@ -128,7 +129,7 @@ class Ranges:
         return Ranges(
             content["model"],
             layers,
-            str(content.get("method", "")),
+            content.get("method") or "",
             content.get("samples", 0),
             content.get("metric"),
             content.get("drop"),
@@ -145,8 +146,16 @@ def _problems(content: Any) -> list[str]:
     if not isinstance(entries.get("model"), str):
         return ["'model' is no text; `lowerdeck quantize` writes such files"]
     samples = entries.get("samples", 0)
-    if not isinstance(samples, int):
+    if not isinstance(samples, int) or isinstance(samples, bool) or samples < 0:
         return [f"'samples' is {samples!r}, expected a number"]
+    for name, is_right, expected in (
+        ("method", _is_text, "a text"),
+        ("metric", _is_text, "a text"),
+        ("drop", _is_number, "a number"),
+        ("bound", _is_number, "a number"),
+    ):
+        if (found := entries.get(name)) is not None and not is_right(found):
+            return [f"'{name}' is {found!r}, expected {expected}"]
     layers = entries.get("layers")
     if not isinstance(layers, list):
         return ["'layers' is no list; `lowerdeck quantize` writes such files"]
@@ -173,7 +182,8 @@ def _problems_of_layer(entry: Any) -> list[str]:
         problems.append(
             f"precision {values['precision']!r}, expected one of {', '.join(PRECISIONS)}"
         )
-    if values.get("bytes", 1) not in _LARGEST or isinstance(values.get("bytes"), bool | float):
+    count = values.get("bytes", 1)
+    if type(count) is not int or count not in _LARGEST:
         problems.append(f"'bytes' is {values['bytes']!r}, expected 1 or 2")
     for name in ("clipped", "share", "error"):
         found = values.get(name, 0.0)
@@ -184,7 +194,7 @@ def _problems_of_layer(entry: Any) -> list[str]:
         return problems
     if not all(map(_is_number, limits)):
         return [*problems, f"a range from {limits[0]} to {limits[1]}, expected finite numbers"]
-    low, high = cast("list[float]", limits)
+    low, high = map(float, cast("list[float]", limits))
     if not low <= 0 <= high:
         problems.append(f"a range from {low} to {high}, expected one that holds 0")
     elif not (high - low) / 255 >= 2.0**-126:
@@ -194,6 +204,11 @@ def _problems_of_layer(entry: Any) -> list[str]:
     return problems
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def _is_number(value: Any) -> bool:
+    """True for what a float holds, of JSON's integers, too."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    return is_number and abs(value) <= sys.float_info.max

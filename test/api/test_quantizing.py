@@ -271,6 +271,8 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "nothing": (lambda: [], "the data holds no samples"),
     "nan": (lambda: [np.full((1, 3, 12, 12), np.nan, np.float32)], "'x' has NaN or infinities"),
     "shape": (lambda: [np.zeros((1, 3, 12, 13), np.float32)], r"has the shape \[1, 3, 12, 13\]"),
+    "text": (lambda: [np.full((1, 3, 12, 12), "1")], "'x' is of <U1, expected"),
+    "complex": (lambda: [np.full((1, 3, 12, 12), 1j)], "'x' is of complex128, expected"),
     "name": (lambda: [{"z": np.zeros((1, 3, 12, 12), np.float32)}], "'z' is no input"),
     "number": (lambda: [[np.zeros(1), np.zeros(1)]], "sample 0: 2 arrays for 1 inputs"),
     "file": (lambda: "nowhere.npz", "nowhere.npz: cannot be read"),
@@ -319,7 +321,7 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
         "node": (3, "'node' is no text"),
         "precision": ("int4", "precision 'int4', expected one of f32, int8"),
         "clipped": ("", "'clipped' is ''"),
-        "bytes": (3, "'bytes' is 3, expected 1 or 2"),
+        "bytes": ([], "'bytes' is \\[\\], expected 1 or 2"),
     }
     for name, (value, text) in wrong.items():
         other = {**content, "layers": [{**layer, name: value}, *content["layers"][1:]]}
@@ -329,6 +331,9 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
         (0, 0, "scale is 0"),
         (0, float("nan"), "finite"),
         (0, 1e39, "no scale"),
+        (0, 1e308, "no scale"),
+        (0, 10**308, "no scale"),
+        (0, 10**400, "finite"),
     ):
         other = {**content, "layers": [{**layer, "low": low, "high": high}]}
         with pytest.raises(lowerdeck.OptionError, match=text):
@@ -338,6 +343,18 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
     for bad in broken:
         with pytest.raises(lowerdeck.OptionError):
             Ranges.of(bad, "file")
+    for name, value in {
+        "samples": -1,
+        "method": 3,
+        "metric": [],
+        "drop": "much",
+        "bound": float("nan"),
+    }.items():
+        with pytest.raises(lowerdeck.OptionError, match=f"'{name}' is "):
+            Ranges.of({**content, name: value}, "file")
+    (deep := tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(lowerdeck.OptionError, match="cannot be read"):
+        Ranges.read(deep)
     assert Ranges.of(content, "file") == ranges
     path = tokens(tmp_path / "other.onnx")
     with pytest.raises(lowerdeck.OptionError, match=r"those of another model.*it has 2 layers"):
