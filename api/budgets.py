@@ -30,6 +30,10 @@ _FOLDS = 8
 """Parts of the samples, each of which is left out once to know how much a loss varies."""
 
 
+_TIMES = 8
+"""By how much differences are enlarged, to see decisions that change too rarely to be counted."""
+
+
 class BudgetError(LowerdeckError, ValueError):
     """A budget that no choice of layers meets."""
 
@@ -74,7 +78,27 @@ class Budget:
         parts = [self.lost([expected[k] for k in each], [found[k] for k in each]) for each in rest]
         spread = np.sqrt((folds - 1) / folds * np.square(np.subtract(parts, np.mean(parts))).sum())
         bound = float(whole + 2 * spread)
-        return max(bound, _likely(expected, found)) if self.metric is _top1 else bound
+        if self.metric is _top1:
+            return max(bound, _likely(expected, found))
+        own = [[k for k in range(count) if k % folds == fold] for fold in range(folds)]
+        alone = [self.lost([expected[k] for k in each], [found[k] for k in each]) for each in own]
+        # What most samples do not lose at all is a matter of decisions that rarely change.
+        is_rare = np.count_nonzero(alone) <= folds // 2
+        return max(bound, self._with_more(expected, found)) if is_rare else bound
+
+    def _with_more(self, expected: Sequence[Outputs], found: Sequence[Outputs]) -> float:
+        """
+        What is lost if outputs differ by several times as much, as a part of it: near a threshold
+        are about as many numbers at any distance, so decisions change in proportion to it.
+        """
+        more = [
+            {
+                name: one[name] + _TIMES * (array - one[name]) if array.dtype.kind == "f" else array
+                for name, array in other.items()
+            }
+            for one, other in zip(expected, found, strict=True)
+        ]
+        return self.lost(expected, more) / _TIMES
 
 
 def _top1(expected: Sequence[Outputs], found: Sequence[Outputs]) -> float:
@@ -167,11 +191,17 @@ class Search:
     """
 
     def __init__(
-        self, model: Model, ranges: Ranges, wide: Choice, budget: Budget, kept: tuple[Kept, Kept]
+        self,
+        model: Model,
+        ranges: Ranges,
+        forms: tuple[Choice, Choice],
+        budget: Budget,
+        kept: tuple[Kept, Kept],
     ) -> None:
+        """`forms` are layers with inputs of one byte, and with inputs of two."""
         self._model = model
         self._ranges = ranges
-        self._wide = wide
+        self._one, self._wide = forms
         self._budget = budget
         self._used, self._held = kept
 
@@ -189,12 +219,19 @@ class Search:
             raise self._no_layer(min(layers, key=lambda k: errors[k]))
         lost, bound = self._measured(chosen)
         for number, layer in layers.items():
+            # So the layers that need two bytes are seen among the others.
+            one = self._one.get(number, layer)
+            in_byte = errors[number] if one == layer else self._alone(number, one)
             if (found := chosen.get(number)) is None:
-                layers[number] = replace(layer, precision="f32", error=errors[number])
+                layers[number] = replace(
+                    layer, precision="f32", error=errors[number], error_of_byte=in_byte
+                )
             else:
                 is_known = found == layer
                 error = errors[number] if is_known else self._alone(number, found)
-                layers[number] = replace(found, precision="int8", error=error)
+                layers[number] = replace(
+                    found, precision="int8", error=error, error_of_byte=in_byte
+                )
         own = tuple(layers.get(k, each) for k, each in enumerate(self._ranges.layers))
         return replace(self._ranges, layers=own, metric=self._budget.name, drop=lost, bound=bound)
 

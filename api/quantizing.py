@@ -180,11 +180,16 @@ def _calibrated(
             f"calibration: {samples} samples, of which none can be held back; a budget needs at "
             f"least {_HELD_BACK}"
         )
-    layers, wide = list(ranges.layers), dict[int, LayerRange]()
+    layers, one, wide = list(ranges.layers), dict[int, LayerRange](), dict[int, LayerRange]()
     for number, first in shared.items():
-        layers[number], wide[number] = _with_range(layers[number], histograms[first], method)
+        histogram = histograms[first]
+        one[number], wide[number] = _with_range(layers[number], histogram, method)
+        low, high = one[number].low or 0, one[number].high or 0
+        layers[number] = (wide if histogram.noise(low, high) > _LOUD else one)[number]
     ranges = replace(ranges, layers=tuple(layers), method=method, samples=samples)
-    return ranges if budget is None else Search(observer, ranges, wide, budget, (used, held)).run()
+    if budget is None:
+        return ranges
+    return Search(observer, ranges, (one, wide), budget, (used, held)).run()
 
 
 def _require_finite(array: Array, sample: int, layer: int, ranges: Ranges) -> None:
@@ -198,10 +203,9 @@ def _require_finite(array: Array, sample: int, layer: int, ranges: Ranges) -> No
 def _with_range(
     layer: LayerRange, histogram: Histogram, method: str
 ) -> tuple[LayerRange, LayerRange]:
-    """A layer with the range of what it reads, and the same with two bytes for all of it."""
+    """A layer with the range of what it reads in one byte, and with two bytes for all of it."""
     low, high = range_of(histogram, method)
     one = replace(layer, low=low, high=high, clipped=histogram.clipped(low, high))
     low, high = range_of(histogram, "min-max")
     # Two bytes have room for what other samples may hold.
-    wide = replace(layer, low=_ROOM * low, high=_ROOM * high, bytes=2)
-    return (wide if histogram.noise(one.low or 0, one.high or 0) > _LOUD else one), wide
+    return one, replace(layer, low=_ROOM * low, high=_ROOM * high, bytes=2)

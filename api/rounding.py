@@ -52,9 +52,9 @@ def quantize_weights(
     same `weight_format`, which rounds each weight to nearest. `compile` keeps them in four bits.
 
     `calibration` holds samples of the inputs, as for `quantize`; the other arguments are those of
-    `compile`. Weights of other layers stay as they are, and tables and matrices inside of loops are
-    rounded to nearest. CalibrationError for samples that do not fit, FrontendError or CompileError
-    for a model that cannot be exported; then nothing is written.
+    `compile`. Weights of other layers, tables, and matrices inside of loops stay as they are: no
+    sample says how they are best rounded. CalibrationError for samples that do not fit,
+    FrontendError or CompileError for a model that cannot be exported; then nothing is written.
     """
     options = CompileOptions(
         outputs=outputs,
@@ -127,11 +127,9 @@ def _rounding(moments: Mapping[bytes, Array]) -> NarrowWeightsPass:
     class RoundedForSamplesPass(NarrowWeightsPass):
         keeps_others = True
 
-        def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array]:
+        def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array] | None:
             found = moments.get(_digest(array)) if axis == 0 else None
-            if found is None:
-                return super().halves(array, axis, block)
-            return as_halves_for(array, found, block)
+            return None if found is None else as_halves_for(array, found, block)
 
     return RoundedForSamplesPass()
 

@@ -143,7 +143,7 @@ def _ranges_seeds() -> Iterator[Seed]:
         used = {each for node in model.graph.node for each in node.input}
         model.graph.initializer.extend(each for each in weights if each.name in used)
         with tempfile.TemporaryDirectory() as folder:
-            onnx.save(model, path := Path(folder, "model.onnx"))
+            (path := Path(folder, "model.onnx")).write_bytes(model.SerializeToString())
             module, _ = import_and_lower(str(path), "optimized", CompileOptions())
         layers = layers_of(module)
         entries = [

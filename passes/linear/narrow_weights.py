@@ -48,8 +48,11 @@ _SHORTEST = 16
 _NARROWEST = 8
 """Columns of a matrix in four bits: fewer would be filled up to vectors."""
 
-HalvesRule: TypeAlias = Callable[[Array, int, int], tuple[Array, Array]]
-"""How a matrix becomes integers from 0 to 15 around 8 and scales, along an axis in blocks."""
+HalvesRule: TypeAlias = Callable[[Array, int, int], "tuple[Array, Array] | None"]
+"""
+How a matrix becomes integers from 0 to 15 around 8 and scales, along an axis in blocks; None for
+one that stays.
+"""
 
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
 
@@ -119,7 +122,9 @@ class _Store:
         is_worth_it = array.shape[axis] >= _SHORTEST and array.shape[1 - axis] >= _NARROWEST
         if not is_worth_it or not np.isfinite(array).all():
             return None
-        codes, scale = self._rule(array, axis, block)
+        if (found := self._rule(array, axis, block)) is None:
+            return None
+        codes, scale = found
         if np.abs(scale.astype(np.float32)).max() > np.finfo(np.float32).max / MIDDLE:
             return None
         pairs = ConstantOp.of(pairs_of(codes, axis))
@@ -333,8 +338,8 @@ class NarrowWeightsPass(ModulePass):
     keeps_others: ClassVar[bool] = False
     """True if what is not stored in four bits a number stays as it is."""
 
-    def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array]:
-        """Integers from 0 to 15 and scales for a matrix: rounded to nearest."""
+    def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array] | None:
+        """Integers from 0 to 15 and scales for a matrix, rounded to nearest; None if it stays."""
         return as_halves(array, axis, block)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -69,6 +69,8 @@ class LayerRange:
     """Of the multiplications of all layers."""
     error: float | None = None
     """What the outputs differ by if this layer alone is quantized, by norm; None if not known."""
+    error_of_byte: float | None = None
+    """The same if its inputs are one byte, whatever they are."""
 
     @property
     def step(self) -> Step | None:
@@ -185,9 +187,9 @@ def _problems_of_layer(entry: Any) -> list[str]:
     count = values.get("bytes", 1)
     if type(count) is not int or count not in _LARGEST:
         problems.append(f"'bytes' is {values['bytes']!r}, expected 1 or 2")
-    for name in ("clipped", "share", "error"):
+    for name in ("clipped", "share", "error", "error_of_byte"):
         found = values.get(name, 0.0)
-        if not (_is_number(found) or (name == "error" and found is None)):
+        if not (_is_number(found) or (name.startswith("error") and found is None)):
             problems.append(f"'{name}' is {values[name]!r}, expected a number")
     limits = [values.get(name) for name in ("low", "high")]
     if limits == [None, None]:

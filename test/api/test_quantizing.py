@@ -27,7 +27,7 @@ from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
 from lowerdeck.tools.lowerdeck import main
-from lowerdeck.tools.report.ranges import html_of_ranges
+from lowerdeck.tools.report.ranges import html_of_ranges, totals_of
 
 Array = NDArray[Any]
 
@@ -178,6 +178,10 @@ def test_a_bound_tells_of_other_samples() -> None:
     shares = [{"y": np.exp(each["y"]) / np.exp(each["y"]).sum()} for each in expected]
     same = [{"y": np.exp(each["y"]) / np.exp(each["y"]).sum()} for each in near]
     assert top1.bound(shares[few], same[few]) == top1.bound(expected[few], near[few])
+    # Of a function, too: few decisions change, so what more of the same would change counts.
+    own = Budget.of(lambda e, f: top1.metric(e, f), 1)
+    assert own.lost(expected[few], near[few]) == 0
+    assert 0 < own.bound(expected[few], near[few]) <= 0.02
     error = Budget.of("error", 1)
     assert error.lost(expected, near) < error.bound(expected, near) < 2 * error.lost(expected, near)
     broken = [*near[:-1], {"y": np.full((1, 5), np.nan)}]
@@ -343,13 +347,14 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
     for bad in broken:
         with pytest.raises(lowerdeck.OptionError):
             Ranges.of(bad, "file")
-    for name, value in {
+    others: dict[str, Any] = {
         "samples": -1,
         "method": 3,
         "metric": [],
         "drop": "much",
         "bound": float("nan"),
-    }.items():
+    }
+    for name, value in others.items():
         with pytest.raises(lowerdeck.OptionError, match=f"'{name}' is "):
             Ranges.of({**content, name: value}, "file")
     (deep := tmp_path / "deep.json").write_text("[" * 100_000)
@@ -384,6 +389,20 @@ def test_the_command_writes_what_others_read(
     assert main(command) == 1
     assert "no layer can be quantized within error 0" in capsys.readouterr().err
     assert not Path(other).exists()
+
+
+def test_the_report_names_the_worst_layer(ranges: Ranges) -> None:
+    """By what it would lose in one byte, whatever it is computed from."""
+    layers = [
+        replace(layer, error=0.01 * k, error_of_byte=(0.02, 0.5, 0.03, 0.04)[k], bytes=1 + (k == 1))
+        for k, layer in enumerate(ranges.layers)
+    ]
+    lines = totals_of(replace(ranges, layers=tuple(layers)))
+    node = ranges.layers[1].node
+    assert lines[1] == (
+        f"with inputs of one byte, layer 1 ({node}) alone would lose most: 5.00e-01"
+    )
+    assert len(totals_of(ranges)) == 1
 
 
 def test_the_page_shows_errors_of_layers(ranges: Ranges) -> None:

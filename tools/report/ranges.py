@@ -38,6 +38,13 @@ def totals_of(ranges: Ranges) -> list[str]:
         f"{sum(layer.share for layer in ranges.layers if layer.precision == 'int8'):.1%} of "
         "multiplications"
     ]
+    errors = {k: layer.error_of_byte or 0.0 for k, layer in enumerate(ranges.layers)}
+    worst = max(errors, key=errors.__getitem__, default=0)
+    if errors.get(worst):
+        found.append(
+            f"with inputs of one byte, layer {worst} ({ranges.layers[worst].node}) alone would "
+            f"lose most: {errors[worst]:.2e}"
+        )
     if ranges.drop is not None:
         bound = "" if ranges.bound is None else f"; on others at most about {ranges.bound:.4g}"
         found.append(f"{ranges.metric} on samples held back: {ranges.drop:.4g}{bound}")
