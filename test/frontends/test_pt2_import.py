@@ -354,6 +354,17 @@ def test_elements_are_mirrored_before_some_are_taken_away(
     assert np.asarray(found["y"]).tolist() == [places]
 
 
+def test_the_middle_of_an_element_may_lie_behind_the_image(tmp_path: Path) -> None:
+    """From corner to corner there are 4 steps of the first to the second of two elements."""
+    size = {"output_size": {"as_ints": [2, 3]}, "align_corners": {"as_bool": True}}
+    nodes = [node("_upsample_bilinear2d_aa.default", "y", self="x", **size)]
+    tensors = {"x": meta("f4", [1, 1, 5, 3]), "y": meta("f4", [1, 1, 2, 3])}
+    call = _legal(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y"], {})))
+    rows = np.arange(5, dtype=np.float32).repeat(3).reshape(1, 1, 5, 3)
+    found = np.asarray(call({"x": rows})["y"])
+    np.testing.assert_allclose(found.ravel(), np.repeat([16 / 9, 31 / 9], 3), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("decimals", "expected"),
     [(1, [0.2, -12.3]), (-1, [0.0, -10.0]), (10**9, [np.nan, np.nan]), (-400, [np.nan, np.nan])],

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i32, i64
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, sampled_places, scaled_size
 from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.regions import largest_of_bins
+from lowerdeck.passes.legalize.common.stretching import KERNELS, stretched_weights, weighted
 from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied, deformable, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
-from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
-from lowerdeck.passes.legalize.tf1.applied import applied as applied_tf1
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def _window(builder: Pt2Legalizer, x: SSAValue, rank: int) -> Window:
@@ -177,28 +176,18 @@ def _stretched(
     By weights of all elements, with other steps than those between sizes. Where corners lie on
     each other, only the steps are those from corner to corner: the first place is that of halves.
     """
-    element, (*lead, height, width) = element_type(x), dims_of(x)
-    factors: list[TensorValue] = []
-    for dim, size, scale in zip((height, width), sizes, scales, strict=True):
-        old, new = (TensorValue.dim(builder, each).cast(f32) for each in (dim, size))
-        if builder.flag("align_corners"):
-            # Without a step, all places are the first one.
-            endless = TensorValue.number(builder, math.inf, f32)
-            factors.append(new.eq(1.0).where(endless, (new - 1.0) / (old - 1.0)))
-        else:
-            factors.append(new / old if scale is None else builder.known(scale, f32))
-    image = builder.reshape(x, [product(lead), height, width, 1])
-    found = applied_tf1(
-        builder,
-        "ScaleAndTranslate",
-        image,
-        builder.cast(builder.dims(sizes), i32),
-        stack(factors, 0).value,
-        builder.tensor(np.zeros(2, np.float32)),
-        kernel_type=kernel,
-        antialias=True,
-    )
-    return builder.reshape(builder.cast(found[0], element), [*lead, *sizes])
+    element = element_type(x)
+    x = builder.cast(x, wide_element(x))
+    for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+        old, new = (TensorValue.dim(builder, d).cast(f32) for d in (dims_of(x)[axis], size))
+        step = old / new if scale is None else builder.known(1 / scale, f32)
+        if builder.flag("align_corners"):  # without a step, all places are the first one
+            step = new.eq(1.0).where(old * 0, (old - 1.0) / (new - 1.0))
+        middle = (TensorValue.iota(builder, size).cast(f32) + 0.5) * step
+        stretch = step.maximum(1.0)
+        weights = stretched_weights(middle, dims_of(x)[axis], stretch, KERNELS[kernel])
+        x = weighted(builder, x, axis, weights.cast(element_type(x)))
+    return builder.cast(x, element)
 
 
 @legalizes("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")

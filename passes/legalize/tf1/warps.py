@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
-from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherNdOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.common.stretching import KERNELS, stretched_weights, weighted
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import number
@@ -17,60 +16,6 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.windows import require_image
 
 # Scaled and moved
-
-
-Kernel = Callable[[TensorValue], TensorValue]
-"""The weight of an element at a distance of the sample, which is not negative."""
-
-
-def _lanczos(radius: float) -> Kernel:
-    def kernel(x: TensorValue) -> TensorValue:
-        angle = x.maximum(1e-3) * math.pi
-        value = (angle.sin() * (angle * (1 / radius)).sin()) * radius / (angle * angle)
-        return x.gt(radius).where(x * 0, x.le(1e-3).where(x * 0 + 1, value))
-
-    return kernel
-
-
-def _gaussian(x: TensorValue) -> TensorValue:
-    sigma = 1.5 / 3
-    return x.lt(1.5).where((-(x * x) / (2 * sigma * sigma)).exp(), x * 0)
-
-
-def _box(x: TensorValue) -> TensorValue:
-    return x.lt(0.5).where(x * 0 + 1, x.eq(0.5).where(x * 0 + 0.5, x * 0))
-
-
-def _triangle(x: TensorValue) -> TensorValue:
-    return (1 - x).maximum(0.0)
-
-
-def _cubic(inner: tuple[float, ...], outer: tuple[float, ...]) -> Kernel:
-    """Polynomials, highest power first, up to 1 and from there to 2."""
-
-    def polynomial(x: TensorValue, coefficients: tuple[float, ...]) -> TensorValue:
-        total = x * 0 + coefficients[0]
-        for coefficient in coefficients[1:]:
-            total = total * x + coefficient
-        return total
-
-    def kernel(x: TensorValue) -> TensorValue:
-        far = x.lt(2.0).where(polynomial(x, outer), x * 0)
-        return x.lt(1.0).where(polynomial(x, inner), far)
-
-    return kernel
-
-
-_KERNELS: Mapping[str, Kernel] = {
-    "lanczos1": _lanczos(1),
-    "lanczos3": _lanczos(3),
-    "lanczos5": _lanczos(5),
-    "gaussian": _gaussian,
-    "box": _box,
-    "triangle": _triangle,
-    "keyscubic": _cubic((1.5, -2.5, 0, 1), (-0.5, 2.5, -4, 2)),
-    "mitchellcubic": _cubic((7 / 6, -2, 0, 8 / 9), (-7 / 18, 2, -10 / 3, 16 / 9)),
-}
 
 
 @legalizes("ScaleAndTranslate")
@@ -86,7 +31,7 @@ def legalize_scale_and_translate(builder: Tf1Legalizer) -> Results:
     scale, translation = (
         TensorValue.of(builder, builder.operand(name)) for name in ("scale", "translation")
     )
-    kernel = _KERNELS[builder.attrs.string("kernel_type", among=tuple(_KERNELS))]
+    kernel = KERNELS[builder.attrs.string("kernel_type", among=tuple(KERNELS))]
     antialias = builder.attrs.flag("antialias")
     for axis in (1, 2):
         dims = dims_of(x)
@@ -94,29 +39,11 @@ def legalize_scale_and_translate(builder: Tf1Legalizer) -> Results:
         middle = (TensorValue.iota(builder, sizes[axis - 1]).cast(f32) + 0.5) * inverse
         middle = middle - translation.pick(0, axis - 1) * inverse
         stretch = inverse.maximum(1.0) if antialias else inverse * 0 + 1
-        weights = _weights(middle, dims[axis], stretch, kernel)
-        before, behind = dims[:axis], dims[axis + 1 :]
-        rows = builder.reshape(x, [product(before), dims[axis], product(behind)])
-        found = builder.add(MatmulOp(weights.value, rows))
-        x = builder.reshape(found, [*before, sizes[axis - 1], *behind])
+        weights = stretched_weights(middle, dims[axis], stretch, kernel)
+        is_inside = middle.ge(0.0) & middle.le(TensorValue.dim(builder, dims[axis]).cast(f32))
+        weights = is_inside.column(2, 0).where(weights, weights * 0)
+        x = weighted(builder, x, axis, weights)
     return [x]
-
-
-_SMALLEST_SUM = 1000 * 2.0**-126
-"""A sum of weights below which TensorFlow does not divide by it."""
-
-
-def _weights(middle: TensorValue, old: Expr, stretch: TensorValue, kernel: Kernel) -> TensorValue:
-    """The weight of each old element in each new one, [1, new, old]."""
-    new = middle.dims[0]
-    place = middle.reshape([1, new, 1])
-    size = TensorValue.dim(middle.builder, old)
-    source = TensorValue.iota(middle.builder, old).cast(f32) + 0.5
-    weights = kernel((source.reshape([1, 1, old]) - place).abs() / stretch)
-    total = weights.reduce("sum", [2], keep_dims=True)
-    weights = weights / total.abs().ge(_SMALLEST_SUM).where(total, 1.0)
-    is_inside = place.ge(0.0) & place.le(size.cast(f32))
-    return is_inside.where(weights, weights * 0)
 
 
 # Projected
