@@ -76,6 +76,22 @@ def _halves(count: int, rest_steps: int) -> list[tuple[int, int]]:
     return [(number, 1) for number in (*counts, *range(min(rest_steps, counts[-1] - 1), 0, -1))]
 
 
+def average_tiles(steps: float, count: int, rest_steps: int) -> list[tuple[float, int]]:
+    """
+    How many tiles of which number of single steps an open number of steps takes, of which `steps`
+    are assumed: whole tiles first, then those of what is left, on average over what that may be.
+    """
+    counts = [number for number, _ in _halves(count, rest_steps)]
+    numbers = dict.fromkeys(counts, 0)
+    for rest in range(count):
+        for number in counts:
+            numbers[number] += rest // number
+            rest %= number
+    left = (count - 1) / 2
+    whole = max(steps - left, 0) / count
+    return [(whole, count), *((number / count, of) for of, number in numbers.items() if number)]
+
+
 def _open_parts(upper: Expr, steps: Iterable[tuple[int, int]]) -> list[Part]:
     """As many as there are of each, one after the other, for a size known at run time only."""
     parts: list[Part] = []

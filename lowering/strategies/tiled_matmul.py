@@ -29,7 +29,7 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr, maximum, minimum
-from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
+from lowerdeck.lowering.loops.parameters import REST, Part, average_tiles, parts_of
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import add_product, add_rests, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
@@ -143,7 +143,13 @@ class TiledMatmul(Strategy):
         ways: list[_Way] = [
             (matrices * (cycles + vectors * WIDENING_CYCLES * -(-rows // tile[0])), tile, ())
             for cycles, tile in product_tiles(
-                target, rows, columns, depth, most=most, is_strided=not is_packed
+                target,
+                rows,
+                columns,
+                depth,
+                most=most,
+                is_strided=not is_packed,
+                is_open=dims[axis].value is None,
             )
             if not op.is_split or tile[0] <= COUNTED_ROWS
         ]
@@ -179,7 +185,12 @@ class TiledMatmul(Strategy):
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
         if is_open or (dims[-1].value is not None and is_of(op, f32, f64) and is_ragged):
             for cycles, schedule in _ways_of_few(
-                target, (labels, row), (rows, columns, depth), self.name, is_open=is_open
+                target,
+                (labels, row),
+                (rows, columns, depth),
+                self.name,
+                is_open=is_open,
+                is_open_below=bool(rest),
             ):
                 if rest:
                     schedule = replace(schedule, parameters=(*schedule.parameters, *rest))
@@ -280,7 +291,8 @@ def _ways_of_wide(op: MatmulOp, target: Target, copied: float) -> Iterator[_Way]
     most = machine.l2_bytes // 2 // (depth * target.vector_bytes)
     # All rows are read for each panel.
     again = left / machine.shared_bytes_per_cycle if left > machine.l2_bytes // 2 else 0.0
-    for cycles, tile in product_tiles(target, tiled, columns, depth):
+    is_open = dims_of(op.result)[axis].value is None
+    for cycles, tile in product_tiles(target, tiled, columns, depth, is_open=is_open):
         if tile[1] <= most:
             number = -(-columns // (tile[1] * target.lanes))
             yield matrices * cycles + copied + (number - 1) * again, tile, ((WIDE, 1),)
@@ -362,6 +374,7 @@ def _ways_of_few(
     name: str,
     *,
     is_open: bool,
+    is_open_below: bool,
 ) -> Iterator[tuple[float, Schedule]]:
     """
     For few columns that do not fill vectors, or an unknown number: the last vector begins early
@@ -388,10 +401,10 @@ def _ways_of_few(
         height, count = tile
         is_last = rows <= height
         return sum(
-            _trips(below)
+            below
             * _trips(beside)
-            * _cycles((below.count, beside.count), depth, target, is_last, columns)
-            for below in parts_of(Expr.const(rows), height, 1)
+            * _cycles((number, beside.count), depth, target, is_last, columns)
+            for below, number in _row_tiles(rows, height, is_open=is_open_below)
             for beside in parts_of(Expr.const(vectors), count, 1)
         )
 
@@ -467,11 +480,12 @@ def product_tiles(
     *,
     most: int | None = None,
     is_strided: bool = False,
+    is_open: bool = False,
 ) -> Scored[tuple[int, int]]:
     """
     Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice,
     and so does `most`, the number of vectors of sums. With `is_strided`, the rows of a panel lie
-    apart.
+    apart; with `is_open`, their number is assumed.
     """
     most_again = target.machine.registers
     if vectors is None:
@@ -499,12 +513,15 @@ def product_tiles(
             brought = 0.0
             if is_large:
                 brought = _cycles_to_bring((height, column.count), depth, target, waits)
-            for row in parts_of(Expr.const(rows), height, 1):
-                own = _cycles((row.count, column.count), depth, target, rows <= height, pitch)
-                # Loads run ahead as far as sums do not wait for each other.
-                busy = row.count * column.count / sums_in_flight
-                late, brought = max(brought - own * min(busy, 1.0), 0.0), 0.0
-                cycles += _trips(column) * (_trips(row) * (own + apart) + late)
+            for number, count in _row_tiles(rows, height, is_open=is_open):
+                own = _cycles((count, column.count), depth, target, rows <= height, pitch)
+                # Loads run ahead as far as sums do not wait for each other: in the first tile, or
+                # in all of an open number, where the next panel is asked for meanwhile.
+                hidden = own * min(count * column.count / sums_in_flight, 1.0)
+                late = max(brought - hidden * (number if is_open else 1), 0.0)
+                cycles += _trips(column) * (number * (own + apart) + (0.0 if is_open else late))
+                brought = late if is_open else 0.0
+            cycles += _trips(column) * brought
         return cycles
 
     candidates = [
@@ -563,6 +580,13 @@ def _cycles_to_bring(tile: tuple[int, int], depth: int, target: Target, waits: b
     cycles = panel_bytes / target.machine.shared_bytes_per_cycle
     operations = rows * vectors + rows + vectors
     return max(cycles, depth * operations * target.machine.wait_cycles if waits else 0)
+
+
+def _row_tiles(rows: int, height: int, *, is_open: bool) -> list[tuple[float, int]]:
+    """How many tiles of which number of rows there are."""
+    if is_open:
+        return average_tiles(rows, height, MOST_OF_REST)
+    return [(_trips(part), part.count) for part in parts_of(Expr.const(rows), height, 1)]
 
 
 def _trips(part: Part) -> int:

@@ -9,8 +9,10 @@ from xdsl.context import Context
 from xdsl.parser import Parser
 
 from lowerdeck.dialects.buffer.kernel import FuncOp
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.lowering.cost.cycles import Cost, cycles
+from lowerdeck.lowering.loops.parameters import average_tiles, parts_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 
@@ -170,3 +172,18 @@ def test_each_number_has_its_term(number: str, value: float, term: str) -> None:
     changed = {name for name, cycles in after.items() if cycles != before[name]}
     assert changed == {term}
     assert after[term] > 1.8 * before[term]
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 8, 14, 29])
+def test_tiles_of_an_open_number_on_average(count: int) -> None:
+    """As many of each size as the tiles of all numbers around it have."""
+    size, middle = Expr.symbol("n"), 8 * count + (count - 1) / 2
+    found: dict[int, float] = {}
+    for part in parts_of(size, count, 1, 5):
+        for number in range(8 * count, 9 * count):
+            ends = [end.evaluate({"n": number}) for end in (part.lower, part.upper)]
+            found[part.count] = found.get(part.count, 0) + (ends[1] - ends[0]) / part.step / count
+    meant = average_tiles(middle, count, 5)
+    assert {of: number for number, of in meant} == pytest.approx(
+        {of: number for of, number in found.items() if number}
+    )
