@@ -153,7 +153,9 @@ class VectorizeLoopsPass(FunctionPass):
     chains, which are combined after the loop. f64 sums of f32 terms are computed in f32, and if
     the lanes are results, values computed from them in f64 are computed in f32. The remainder of a
     loop is computed in shorter vectors, then one by one; that of a reduction that only reads, in a
-    vector that ends with it, whose first lanes do not count.
+    vector that ends with it, whose first lanes do not count. So is that of an unknown number of
+    iterations of a reduction, a row that is copied, or a row of sums: the widest vectors that it
+    fills are all there are, and one by one what fills none.
 
     Rows that are too short for vectors, and sequences such as running sums, are computed side by
     side: then the lanes of a vector lie a row apart.
