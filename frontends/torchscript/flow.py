@@ -126,7 +126,11 @@ class Flow(Program):
                 return
             ends.append(end)
         slots: Slots = {**ends[0].slots, **ends[1].slots}
-        slots = {key: slot for key, slot in slots.items() if self._is_there(key, slot, ends)}
+        slots = {
+            key: slot
+            for key, slot in slots.items()
+            if self._is_there(key, slot, ends) and not _is_local(slot[0], born)
+        }
         merge = _Merge(self, ends, born)
         merged = {key: merge.place(key, slot) for key, slot in slots.items()}
         results = merge.finish(condition)
@@ -314,6 +318,11 @@ class Flow(Program):
         raise LoopFormError(f"types that still change after {_TRIALS} attempts")
 
 
+def _is_local(into: Any, born: int) -> bool:
+    """True for elements that were not there before a branch or an iteration."""
+    return isinstance(into, Cell) and into.born > born
+
+
 class _Merge:
     """What two branches give together."""
 
@@ -323,6 +332,8 @@ class _Merge:
         self._born = born
         self._pairs: list[tuple[Any, Any]] = []
         self._types: list[tuple[Attribute, TensorTypeOf | None]] = []
+        self._shown: dict[int, list[Storage]] = {}
+        """The merged tensors that show a storage of a branch."""
 
     def place(self, key: tuple[int, Any], slot: Slot) -> Callable[[Sequence[SSAValue]], Any]:
         """What a place holds afterwards, for the results of the op."""
@@ -357,22 +368,28 @@ class _Merge:
         place = self._pair(one, other)
         if kind is not Tensor:
             return lambda results: Number(results[place], kind)
-        shared = [x for x in (one, other) if isinstance(x, Tensor) and self._is_shared(x)]
-        in_order = all(x.in_order for x in (one, other) if isinstance(x, Tensor))
+        tensors = [x for x in (one, other) if isinstance(x, Tensor)]
+        in_order = all(x.in_order for x in tensors)
 
         def made(results: Sequence[SSAValue]) -> Tensor:
             found = self._program.tensor(results[place], in_order=in_order)
-            for source in shared:
-                self._program.journal.storage(source.storage)
-                source.storage.unclear = found.storage.unclear = True
+            for source in tensors:
+                self._share(source.storage, found.storage)
             return found
 
         return made
 
-    def _is_shared(self, value: Tensor) -> bool:
-        """True for a tensor that was there before the branches."""
-        storage = value.storage
-        return not isinstance(storage, Cell) or storage.born <= self._born
+    def _share(self, source: Storage, merged: Storage) -> None:
+        """
+        Take note that a merged tensor may share elements with all others that a branch has in the
+        same storage, and with that one if it was there before.
+        """
+        others = self._shown.setdefault(id(source), [])
+        sharing = [*others, *([] if _is_local(source, self._born) else [source])]
+        for storage in [*sharing, merged] if sharing else []:
+            self._program.journal.storage(storage)
+            storage.unclear = True
+        others.append(merged)
 
     def _pair(self, one: Any, other: Any) -> int:
         self._pairs.append((one, other))
@@ -624,7 +641,7 @@ class _Carried:
         """True for what is older than an iteration."""
         if isinstance(into, list):
             return id(cast("Any", into)) in self._lists
-        return not (isinstance(into, Cell) and into.born > self._born)
+        return not _is_local(into, self._born)
 
     def widen(self, yielded: Sequence[SSAValue]) -> bool:
         """Let dimensions that an iteration changes be open; False if there are none."""

@@ -311,6 +311,26 @@ def test_what_is_a_copy_by_its_strides(tmp_path: Path, view: str, copies: bool) 
     assert _run(write(tmp_path / "m.pt", code)).tolist() == expected.tolist()
 
 
+def test_tensors_of_a_branch_that_share_elements(tmp_path: Path) -> None:
+    """A write behind the branches to one of them is refused; the other one alone may be written."""
+    code = "if bool(torch.gt(torch.sum(x), 0)):\n  a = torch.clone(x)\n  b = torch.t(a)\n"
+    code += "else:\n  a = torch.mul(x, 2)\n  b = torch.t(a)\n_0 = torch.add_(a, 1)\nreturn "
+    with pytest.raises(FrontendError, match="of which another tensor may have a copy"):
+        load_model(write(tmp_path / "m.pt", method(code + "b")), input_shapes={"x": [2, 2]})
+    alone = code.replace("  b = torch.t(a)\n", "") + "a"
+    assert _run(write(tmp_path / "n.pt", method(alone))).tolist() == (X + 1).tolist()
+
+
+def test_a_write_that_nobody_sees_behind_a_branch(tmp_path: Path) -> None:
+    code = "if bool(torch.gt(torch.sum(x), 0)):\n  a = torch.clone(x)\n  _0 = torch.fill_(a, 3)\n"
+    path = write(tmp_path / "m.pt", method(code + "else:\n  pass\nreturn torch.mul(x, 1)"))
+    assert _run(path).tolist() == X.tolist()
+    (branch,) = [
+        op for op in load_model(path, input_shapes={"x": [2, 2]}).walk() if isinstance(op, IfOp)
+    ]
+    assert not branch.results
+
+
 def test_a_tensor_that_is_turned_itself(tmp_path: Path) -> None:
     """By all its names, and what is written to it afterwards."""
     code = "y = torch.add(x, 0)\nz = y\n_0 = torch.t_(y)\nv = torch.select(z, 0, 0)\n"
