@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from xdsl.ir import Operation, SSAValue
+
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import interval
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.estimate import Values, estimated_trips
 from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
+from lowerdeck.lowering.loops.reductions import find_reductions
 from lowerdeck.lowering.loops.tile import nest_of, order_of
 
 NO_SCHEDULE = Schedule("")
@@ -25,23 +29,35 @@ def has_vectors(function: FuncOp, schedule: Schedule) -> bool:
 
 
 def is_vectorizable(loop: ForOp) -> bool:
-    """True for an innermost loop whose accesses are side by side or all the same."""
+    """
+    True for a loop whose accesses, and those of the loops in it, are side by side or all the same,
+    and that carries nothing but reductions.
+    """
     variable = loop.body.block.args[0]
-    for op in loop.body.block.ops:
-        if op.regions:
-            return False
-        if not isinstance(op, (LoadOp, StoreOp)):
-            continue
-        names = {f"d{k}" for k, index in enumerate(op.indices) if index is variable}
-        *outer, last = op.map.data or (Expr.const(0),)
-        if any(names & expr.symbols for expr in outer):
-            return False
-        if names & last.symbols:
-            places = {name: (0, int(name in names)) for name in last.symbols}
-            found = interval(last, places)
-            if found is None or found[1] - found[0] != 1:
+    if find_reductions(loop) is None:
+        return False
+    for op in all_ops(loop.body):
+        if isinstance(op, ForOp):
+            if variable in op.indices or op.mode is not None:
                 return False
+        elif op.regions or not _is_side_by_side(op, variable):
+            return False
     return True
+
+
+def _is_side_by_side(op: Operation, variable: SSAValue) -> bool:
+    """True for anything but a load or store whose places lie apart for the values of a variable."""
+    if not isinstance(op, (LoadOp, StoreOp)):
+        return True
+    names = {f"d{k}" for k, index in enumerate(op.indices) if index is variable}
+    *outer, last = op.map.data or (Expr.const(0),)
+    if any(names & expr.symbols for expr in outer):
+        return False
+    if not names & last.symbols:
+        return True
+    places = {name: (0, int(name in names)) for name in last.symbols}
+    found = interval(last, places)
+    return found is not None and found[1] - found[0] == 1
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import log2, prod
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.tiles import DotTilesOp
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.vector import TransposeOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.lowering.cost.nests import NO_SCHEDULE, Chain, has_vectors, is_vectorizable
-from lowerdeck.lowering.loops.estimate import Values, estimated_trips, middle_values
+from lowerdeck.lowering.loops.estimate import (
+    Values,
+    estimated_steps,
+    estimated_trips,
+    middle_values,
+)
 from lowerdeck.lowering.loops.parameters import Part
 from lowerdeck.lowering.targets.base import Target
 
@@ -52,6 +60,8 @@ class _Busy:
     loads: float = 0.0
     stores: float = 0.0
     divisions: float = 0.0
+    others: float = 0.0
+    """Cycles of units of their own."""
 
     def cycles(self, target: Target) -> float:
         machine = target.machine
@@ -60,6 +70,7 @@ class _Busy:
             arithmetic + self.divisions * machine.division_cycles,
             self.loads / machine.loads_per_cycle,
             self.stores / machine.stores_per_cycle,
+            self.others,
         )
 
 
@@ -85,6 +96,8 @@ class _Counter:
     """True if no schedule says which loops become vectors, so that innermost ones do."""
     values: Values
     """Of the variables of loops, as they are assumed."""
+    side_by_side: int = 1
+    """Vectors whose sums do not wait for each other."""
     labels: dict[SSAValue, frozenset[str]] = field(default_factory=dict[SSAValue, frozenset[str]])
     """The loops of tiles that a value depends on."""
 
@@ -104,12 +117,17 @@ class _Counter:
         trips, work = float(estimated_trips(loop, self.values)), Work()
         for argument, init in zip(loop.body.block.args[1:], loop.inits, strict=True):
             self.labels[argument] = self._of(init)
-        chains = 1
+        chains, is_free = self.side_by_side, self.is_free
         if loop.mode is not None and loop.mode.data == "lanes":
             trips = -(-trips // self.target.lanes)
         elif self.is_free and is_vectorizable(loop):
-            trips, chains = -(-trips // self.target.lanes), self._chains(loop)
+            trips = -(-trips // self.target.lanes)
+            chains = self._chains(loop) if loop.inits else self.target.limits.sum_vectors
+            # Only one of loops in one another becomes vectors; sums in it are of several of them.
+            self.is_free, self.side_by_side = False, chains
         self.count(loop.body.block, tile, schedule, work)
+        if is_free:
+            self.is_free, self.side_by_side = True, 1
         if loop.inits:
             # The sums of one step wait for those of the step before.
             work.cycles = max(work.cycles, self.target.machine.latency_cycles / chains)
@@ -147,6 +165,16 @@ class _Counter:
             for block in region.blocks:
                 self.count(block, tile, schedule, total)
         if isinstance(op, _FREE) or op.regions:
+            return
+        if isinstance(op, DotTilesOp):
+            own = estimated_steps(op, self.target, self.values)
+            own += self.target.machine.tile_store_cycles
+            parts = [part for label in labels if (part := tile.get(label)) is not None]
+            busy.others += own * prod(part.count * part.lanes for part in parts)
+            return
+        if isinstance(op, TransposeOp):
+            # Shuffles of two vectors, of which one port does one a cycle.
+            busy.others += op.rows * log2(op.lanes)
             return
         number = self._instances(labels, tile, _types_of(op))
         if isinstance(op, kernel.LoadOp):

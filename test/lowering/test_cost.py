@@ -187,3 +187,77 @@ def test_tiles_of_an_open_number_on_average(count: int) -> None:
     assert {of: number for number, of in meant} == pytest.approx(
         {of: number for of, number in found.items() if number}
     )
+
+
+COLUMNS = """
+buffer.func @columns {
+^bb0(%x: !buffer.ref<[20, 64] x f32>, %y: !buffer.ref<[20, 64] x f32>):
+  buffer.for <[0, 64, 1]> {
+  ^bb0(%i: index):
+    %zero = arith.constant 0.0 : f32
+    %sum = buffer.for <[0, 20, 1]> carry %zero : f32 -> f32 {
+    ^bb0(%j: index, %s: f32):
+      %a = buffer.load %x(%i, %j) <[d1, d0]> : !buffer.ref<[20, 64] x f32> -> f32
+      %c = arith.addf %s, %a : f32
+      buffer.yield %c : f32
+    } {parallel = false}
+    buffer.store %sum, %y(%i) <[0, d0]> : f32, !buffer.ref<[20, 64] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+"""
+"""Sums along the first dimension, of columns side by side."""
+
+
+def _units(text: str) -> float:
+    module = Parser(_context(), text).parse_module()
+    (function,) = (op for op in module.walk() if isinstance(op, FuncOp))
+    return cycles(function, TARGET).units
+
+
+def test_sums_side_by_side() -> None:
+    """Four vectors of columns, whose sums do not wait for each other: an addition takes a cycle."""
+    assert TARGET.limits.sum_vectors == 4
+    assert _units(COLUMNS) == 4 * (20 * 4 / 4 + 1)
+
+
+def test_running_sums_are_no_reductions() -> None:
+    """What is stored on the way is computed one by one in a row, where each waits for the last."""
+    row = """
+    buffer.func @row {
+    ^bb0(%x: !buffer.ref<[64] x f32>, %y: !buffer.ref<[64] x f32>):
+      %zero = arith.constant 0.0 : f32
+      %sum = buffer.for <[0, 64, 1]> carry %zero : f32 -> f32 {
+      ^bb0(%j: index, %s: f32):
+        %a = buffer.load %x(%j) <[d0]> : !buffer.ref<[64] x f32> -> f32
+        %c = arith.addf %s, %a : f32
+        buffer.store %c, %y(%j) <[d0]> : f32, !buffer.ref<[64] x f32>
+        buffer.yield %c : f32
+      } {parallel = false}
+      buffer.return
+    } {symbols = [], outputs = #builtin.int<1>}
+    """
+    assert _units(row) == 64 * 4
+
+
+def test_units_of_their_own() -> None:
+    """A square takes four shuffles a vector; tiles of a product what the machine says of each."""
+    text = """
+    buffer.func @tiles {
+    ^bb0(%x: !buffer.ref<[32, 32] x i32>, %y: !buffer.ref<[32, 32] x i32>):
+      %t = buffer.scratch : !buffer.ref<[16, 16] x f32>
+      buffer.transpose %t : !buffer.ref<[16, 16] x f32>
+      PRODUCT
+      buffer.return
+    } {symbols = [], outputs = #builtin.int<1>}
+    """
+    assert _units(text.replace("PRODUCT", "")) == 16 * 4
+    product_ = """
+      %s = buffer.scratch : !buffer.ref<[32, 32] x i32>
+      buffer.dot_tiles %x, %y, %s <[0, 0, 0, 0, 32, 32, 32]> packed unsigned_left
+          : !buffer.ref<[32, 32] x i32>, !buffer.ref<[32, 32] x i32>, !buffer.ref<[32, 32] x i32>
+    """
+    machine = TARGET.machine
+    own = 8 * machine.tile_product_cycles + machine.tile_store_cycles
+    assert _units(text.replace("PRODUCT", product_)) == 16 * 4 + own
