@@ -46,6 +46,19 @@ def floats(*shape: int) -> NDArray[np.float32]:
     return np.ones(shape, np.float32)
 
 
+def test_shapes_of_numbers() -> None:
+    module = parse(
+        'func.func @main(%x: tensor<2x3xf32> {core.name = "x"}) -> tensor<2x3xf32> {\n'
+        "  %y = core.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>\n"
+        "  func.return %y : tensor<2x3xf32>\n}\n"
+    )
+    (found,) = run_module(module, {"x": floats(2, 3)}).values()
+    np.testing.assert_array_equal(np.asarray(found), -floats(2, 3))
+    for shape in ((3, 2), (2, 4), (1, 3)):
+        with pytest.raises(InterpretError, match=rf"shape \[{shape[0]}, {shape[1]}\], expected"):
+            run_module(module, {"x": floats(*shape)})
+
+
 def test_names_and_symbols() -> None:
     found = run_module(parse(SHARED), {"y": floats(3, 2), "x": floats(3, 2)})
     assert list(found) == ["z"]
