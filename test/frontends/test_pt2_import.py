@@ -169,6 +169,27 @@ def test_sums_of_products_of_half_precision_are_rounded_once(tmp_path: Path) -> 
         assert np.asarray(found).tolist() == [[2050, 2050], [2, 2]]
 
 
+def test_moments_and_shares_of_half_precision_are_those_of_single_precision(
+    tmp_path: Path,
+) -> None:
+    """The square of 300 is none of half precision."""
+    half = {"dtype": 6}
+    flags = {"use_input_stats": {"as_bool": True}, "cudnn_enabled": {"as_bool": False}}
+    numbers = {"eps": {"as_float": 1e-5}, "momentum": {"as_float": 0.0}}
+    nodes = [
+        node("instance_norm.default", "y", input="x", **flags, **numbers),
+        node("softmax.int", "z", self="y", dim={"as_int": 2}),
+    ]
+    tensors = {name: meta("f4", [1, 1, 4]) | half for name in "xyz"}
+    call = _legal(load_model(write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["y", "z"], {})))
+    found = call({"x": np.array([[[300, -300, 1000, -1000]]], np.float16)})
+    y, z = (np.asarray(value) for value in found.values())
+    expected = np.array([300, -300, 1000, -1000]) / np.sqrt(545000)
+    assert y.ravel().tolist() == expected.astype(np.float16).tolist()
+    shares = np.exp(y.astype(np.float64)) / np.exp(y.astype(np.float64)).sum()
+    assert z.tolist() == shares.astype(np.float16).tolist()
+
+
 @pytest.mark.parametrize("averages", [True, False])
 def test_weights_of_attention_are_nan_where_all_is_hidden(tmp_path: Path, averages: bool) -> None:
     names = ("qkv_weight", "qkv_bias", "proj_weight", "proj_bias")

@@ -299,7 +299,7 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
         scale = 1 / math.sqrt(max(length.value, 1))
     else:
         root = apply(SqrtOp, TensorValue.dim(builder, length).cast(f64))
-        scale = (1 / root).cast(builder.element())
+        scale = (1 / root).cast(wide_element(q))
     name = "attn_mask" if builder.has("attn_mask") else "attn_bias"
     mask = builder.optional(name) if builder.has(name) else None
     if mask is not None and rank_of(mask) < 2:
@@ -309,13 +309,14 @@ def legalize_attention(builder: Pt2Legalizer) -> Results:
         here = TensorValue.iota(builder, columns).column(2, 1)
         causal = here.le(TensorValue.iota(builder, rows).column(2, 0))
         mask = causal.value
-    element = builder.element()
-    scores = TensorValue(builder, matmul(builder, q, swapped(builder, k))) * scale
+    scores = _wide_product(builder, q, swapped(builder, k)) * scale
+    element = scores.element
     if mask is None:
         weights = builder.add(SoftmaxOp(scores.value, len(scores.dims) - 1))
-        return matmul(builder, weights, v)
+        return matmul(builder, builder.cast(weights, element_type(v)), v)
     if TensorValue(builder, mask).element == i1:
         zero, low = (builder.scalar(number, element) for number in (0.0, -math.inf))
         mask = builder.select(mask, zero, low)
     scores = scores + TensorValue.of(builder, builder.cast(mask, element))
-    return matmul(builder, safe_softmax(scores, len(scores.dims) - 1).value, v)
+    shares = safe_softmax(scores, len(scores.dims) - 1).cast(element_type(v))
+    return matmul(builder, shares.value, v)

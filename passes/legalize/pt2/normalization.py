@@ -7,7 +7,7 @@ from typing import Any, cast
 import ml_dtypes
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, numpy_dtype, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.normalization import (
     affine,
@@ -61,6 +61,7 @@ def legalize_batch_moments(builder: Pt2Legalizer) -> Results:
 
 def _by_moments(builder: Pt2Legalizer, x: SSAValue, is_instance: bool) -> list[SSAValue | None]:
     """By its own moments; these, and what becomes of the ones of the training."""
+    element, x = element_type(x), builder.cast(x, wide_element(x))
     axes = [k for k in range(rank_of(x)) if k != 1 and not (is_instance and k == 0)]
     center, rest, variance = moments(builder, x, axes)
     eps = float(builder.number("eps"))
@@ -69,10 +70,11 @@ def _by_moments(builder: Pt2Legalizer, x: SSAValue, is_instance: bool) -> list[S
     column = [dims_of(x)[1], *[1] * (rank_of(x) - 2)]
     y = affine(y, builder.optional("weight"), builder.optional("bias"), column)
     if is_instance or len(builder.op.results) == 1:
-        return [y.value]
+        return [y.cast(element).value]
     one = TensorValue.of(builder, builder.squeeze(size, axes))
     average = builder.squeeze(center, axes)
-    results: list[SSAValue | None] = [y.value, average, (1 / one).value]
+    found = y, TensorValue(builder, average), 1 / one
+    results: list[SSAValue | None] = [value.cast(element).value for value in found]
     if len(builder.op.results) > 3:
         count = TensorValue.dim(builder, product(dims_of(x)[k] for k in axes)).cast(one.element)
         plain = TensorValue.of(builder, builder.squeeze(variance, axes))
@@ -81,7 +83,7 @@ def _by_moments(builder: Pt2Legalizer, x: SSAValue, is_instance: bool) -> list[S
         pairs = (("running_mean", TensorValue(builder, average)), ("running_var", unbiased))
         for name, new in pairs:
             old = builder.value(name)
-            results.append((new * momentum + old * (1 - momentum)).value)
+            results.append((new.cast(old.element) * momentum + old * (1 - momentum)).value)
     return results
 
 

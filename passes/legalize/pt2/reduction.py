@@ -197,16 +197,17 @@ def legalize_cosine(builder: Pt2Legalizer) -> Results:
 
 @legalizes("softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax")
 def legalize_softmax(builder: Pt2Legalizer) -> Results:
-    """Along a dimension."""
+    """Along a dimension; half precision is rounded once."""
     x = builder.cast(builder.input(), builder.element())
+    element, x = element_type(x), builder.cast(x, wide_element(x))
     if not rank_of(x):
         value = TensorValue.of(builder, x)
         zero = value * 0
-        return zero if "log" in builder.name else zero + 1
+        return (zero if "log" in builder.name else zero + 1).cast(element)
     axis = builder.axis(builder.integer("dim"), rank_of(x))
     if builder.name == "_safe_softmax":
-        return safe_softmax(TensorValue.of(builder, x), axis)
-    return builder.add(SoftmaxOp(x, axis, log="log" in builder.name))
+        return safe_softmax(TensorValue.of(builder, x), axis).cast(element)
+    return builder.cast(builder.add(SoftmaxOp(x, axis, log="log" in builder.name)), element)
 
 
 # Running
