@@ -152,7 +152,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("-o", dest="folder", type=Path, default=Path("build/compress"))
     parser.add_argument("--keep", type=float, default=0.5, metavar="PART", help="of channels")
-    parser.add_argument("--epochs", type=int, default=260, metavar="N", help="of training")
+    parser.add_argument("--epochs", type=int, default=100, metavar="N", help="of training")
     args = parser.parse_args()
     if compress(args.folder, args.keep, args.epochs):
         return 0
