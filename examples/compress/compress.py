@@ -34,7 +34,7 @@ RATE, RISE, DECAY = 8e-3, 0.2, 3e-3
 """The highest rate, the part of the training in which it rises, and what weights lose of it."""
 MOST = 0.005
 """Of accuracy that the small network may lose."""
-SEED = 1
+SEED = 4
 
 
 class Data(NamedTuple):
