@@ -593,6 +593,19 @@ def test_words_that_no_operator_knows(tmp_path: Path, word: str | None) -> None:
     assert "'approximate' is erf, expected one of none, tanh" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "scales",
+    [{"as_floats": [2.0, 2.0]}, {"as_tensors": [{"name": "x"}] * 3}],
+    ids=["few", "tensors"],
+)
+def test_scales_that_are_no_numbers(tmp_path: Path, scales: dict[str, Any]) -> None:
+    nodes = [node("upsample_nearest3d.vec", "y", input="x", scale_factors=scales)]
+    tensors = {name: meta("f4", [1, 1, 2, 2, 2]) for name in "xy"}
+    path = write(tmp_path / "m.pt2", nodes, tensors, "x", "y", {})
+    with pytest.raises(LegalizationError, match="expected 3 numbers"):
+        _legal(load_model(path))
+
+
 def test_a_scalar_is_scattered_to(tmp_path: Path) -> None:
     nodes = [node("scatter_add.default", "y", self="x", dim={"as_int": -1}, index="i", src="v")]
     tensors = {name: meta("f4", []) for name in "xvy"} | {"i": meta("i8", [])}

@@ -120,7 +120,11 @@ def legalize_resize(builder: Pt2Legalizer) -> Results:
 def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
     if builder.has("scale_factors"):
         found = builder.get("scale_factors")
-        return [None] * rank if found is None else [float(scale) for scale in found]
+        if found is None:
+            return [None] * rank
+        if len(found) != rank or not all(isinstance(one, int | float) for one in found):
+            builder.refuse(f"'scale_factors' is {found}", f"{rank} numbers")
+        return [float(one) for one in found]
     names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
     return [
         None if builder.get(name) is None else float(builder.number(name)) for name in names[rank]
