@@ -606,6 +606,21 @@ def test_scales_that_are_no_numbers(tmp_path: Path, scales: dict[str, Any]) -> N
         _legal(load_model(path))
 
 
+@pytest.mark.parametrize(("rank", "count"), [(3, 2), (4, 3), (5, 2)])
+def test_as_many_sizes_as_are_resized(tmp_path: Path, rank: int, count: int) -> None:
+    given = {"output_size": {"as_ints": [4] * count}, "align_corners": {"as_bool": False}}
+    nodes = [
+        node("upsample_bilinear2d.vec", "y", input="x", **given),
+        node("_upsample_bilinear2d_aa.default", "z", self="x", **given),
+    ]
+    tensors = {"x": meta("f4", [2] * rank)} | {one: meta("f4", [4] * 4) for one in "yz"}
+    path = write(tmp_path / "m.pt2", nodes, tensors, "x", "yz", {})
+    with pytest.raises(LegalizationError) as raised:
+        _legal(load_model(path))
+    text = f"found {rank} dimensions" if rank != 4 else "found 3 sizes, expected 2"
+    assert str(raised.value).count(text) == 2
+
+
 def test_a_scalar_is_scattered_to(tmp_path: Path) -> None:
     nodes = [node("scatter_add.default", "y", self="x", dim={"as_int": -1}, index="i", src="v")]
     tensors = {name: meta("f4", []) for name in "xvy"} | {"i": meta("i8", [])}

@@ -134,8 +134,13 @@ def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
 def _sizes(
     builder: Pt2Legalizer, space: Sequence[Expr], scales: Sequence[float | None]
 ) -> list[Expr]:
+    if len(space) != len(scales):
+        builder.refuse(f"{len(space) + 2} dimensions", f"{len(scales) + 2}")
     if builder.get("output_size") is not None:
-        return builder.exprs_of("output_size")
+        sizes = builder.exprs_of("output_size")
+        if len(sizes) != len(space):
+            builder.refuse(f"{len(sizes)} sizes", f"{len(space)}")
+        return sizes
     return [
         scaled_size(builder, dim, 1.0 if scale is None else scale)
         for dim, scale in zip(space, scales, strict=True)
