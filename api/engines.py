@@ -125,8 +125,11 @@ class Processes:
                     idle.append(process)
                     yield task, future
         finally:
-            for process in [*idle, *(process for _, process in running.values())]:
+            for _, process in running.values():
                 process.shutdown(wait=False, cancel_futures=True)
+            # Without a wait, an executor that is just closing its pipes may be woken at exit.
+            for process in idle:
+                process.shutdown()
 
     def each(self, look: Callable[[], Result]) -> dict[str, Result]:
         """See `Machines.each`."""

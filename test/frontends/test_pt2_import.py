@@ -617,8 +617,26 @@ def test_as_many_sizes_as_are_resized(tmp_path: Path, rank: int, count: int) -> 
     path = write(tmp_path / "m.pt2", nodes, tensors, "x", "yz", {})
     with pytest.raises(LegalizationError) as raised:
         _legal(load_model(path))
-    text = f"found {rank} dimensions" if rank != 4 else "found 3 sizes, expected 2"
+    text = f"found {rank - 2} dimensions to {count} sizes, expected 2"
     assert str(raised.value).count(text) == 2
+
+
+def test_what_has_no_dimensions_has_no_parts(tmp_path: Path) -> None:
+    at = {"dim": {"as_int": 0}}
+    nodes = [
+        node("slice.Tensor", "a", self="x", **at),
+        node("select.int", "b", self="x", **at, index={"as_int": 0}),
+        node("narrow.default", "c", self="x", **at, start={"as_int": 0}, length={"as_int": 1}),
+        node("index.Tensor", "d", self="x", indices={"as_tensors": [{"name": "i"}]}),
+        node("index.Tensor", "e", self="i", indices={"as_optional_tensors": []}),
+    ]
+    tensors = {name: meta("f4", []) for name in "xabcd"}
+    tensors |= {"i": meta("i8", [1]), "e": meta("i8", [1])}
+    path = write(tmp_path / "m.pt2", nodes, tensors, "xi", "abcde", {})
+    with pytest.raises(LegalizationError) as raised:
+        _legal(load_model(path))
+    assert str(raised.value).count("found a scalar") == 3
+    assert str(raised.value).count("indices of a tensor") == 2
 
 
 def test_a_scalar_is_scattered_to(tmp_path: Path) -> None:

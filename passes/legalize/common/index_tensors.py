@@ -30,6 +30,9 @@ class IndexTensors:
     ) -> None:
         self.builder = builder
         self.axes = [axis for axis, value in enumerate(given) if value is not None]
+        if not self.axes or len(given) > len(dims):
+            text = f"{len(given)} indices of a tensor of {len(dims)} dimensions"
+            builder.refuse(text, "at least one, and no more than dimensions")
         parts = [
             wrapped(builder, value, dims[axis])
             for axis, value in enumerate(given)

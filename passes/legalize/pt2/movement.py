@@ -189,10 +189,17 @@ def _bounds(builder: Pt2Legalizer) -> tuple[Expr, Expr]:
     return start, end
 
 
+def _along(builder: Pt2Legalizer) -> tuple[SSAValue, int]:
+    x = builder.input()
+    if not rank_of(x):
+        builder.refuse("a scalar", "a tensor with dimensions")
+    return x, builder.dim()
+
+
 @legalizes("slice")
 def legalize_slice(builder: Pt2Legalizer) -> Results:
     """Bounds are clamped; negative ones count from the end."""
-    x, axis = builder.input(), builder.dim()
+    x, axis = _along(builder)
     start, end = _bounds(builder)
     return sliced(builder, x, [axis], [start], [end], [builder.expr("step")])
 
@@ -200,7 +207,7 @@ def legalize_slice(builder: Pt2Legalizer) -> Results:
 @legalizes("narrow")
 def legalize_narrow(builder: Pt2Legalizer) -> Results:
     """A number of elements from a place on."""
-    x, axis = builder.input(), builder.dim()
+    x, axis = _along(builder)
     start = _place(builder, builder.expr("start"), dims_of(x)[axis])
     return builder.slice_axis(x, axis, start, builder.expr("length"))
 
@@ -216,7 +223,7 @@ def _place(builder: Pt2Legalizer, index: Expr, dim: Expr) -> Expr:
 @legalizes("select")
 def legalize_select(builder: Pt2Legalizer) -> Results:
     """One position of a dimension, which goes."""
-    x, axis = builder.input(), builder.dim()
+    x, axis = _along(builder)
     place = _place(builder, builder.expr("index"), dims_of(x)[axis])
     return builder.squeeze(builder.slice_axis(x, axis, place, 1), [axis])
 
@@ -224,7 +231,7 @@ def legalize_select(builder: Pt2Legalizer) -> Results:
 @legalizes("slice_scatter", "select_scatter")
 def legalize_put(builder: Pt2Legalizer) -> Results:
     """A tensor in which a slice, or one position, is another one."""
-    x, axis = builder.input(), builder.dim()
+    x, axis = _along(builder)
     source, dims = builder.cast(builder.input("src"), x), list(dims_of(x))
     if builder.name == "select_scatter":
         source = builder.unsqueeze(source, [axis])
@@ -243,7 +250,7 @@ def legalize_put(builder: Pt2Legalizer) -> Results:
 @legalizes("chunk", "unsafe_chunk", "tensor_split", "unbind")
 def legalize_split(builder: Pt2Legalizer) -> Results:
     """Consecutive parts."""
-    x, axis = builder.input(), builder.dim()
+    x, axis = _along(builder)
     dim, count = dims_of(x)[axis], len(builder.op.results)
     if builder.name == "unbind":
         parts = builder.split(x, axis, [Expr.const(1)] * count)

@@ -119,12 +119,10 @@ def legalize_resize(builder: Pt2Legalizer) -> Results:
 
 def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
     if builder.has("scale_factors"):
-        found = builder.get("scale_factors")
-        if found is None:
-            return [None] * rank
-        if len(found) != rank or not all(isinstance(one, int | float) for one in found):
+        found = builder.get("scale_factors") or [None] * rank
+        if len(found) != rank or not all(isinstance(one, int | float | None) for one in found):
             builder.refuse(f"'scale_factors' is {found}", f"{rank} numbers")
-        return [float(one) for one in found]
+        return [None if one is None else float(one) for one in found]
     names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
     return [
         None if builder.get(name) is None else float(builder.number(name)) for name in names[rank]
@@ -133,13 +131,12 @@ def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
 
 def _sizes(
     builder: Pt2Legalizer, space: Sequence[Expr], scales: Sequence[float | None]
-) -> list[Expr]:
-    if len(space) != len(scales):
-        builder.refuse(f"{len(space) + 2} dimensions", f"{len(scales) + 2}")
-    if builder.get("output_size") is not None:
-        sizes = builder.exprs_of("output_size")
-        if len(sizes) != len(space):
-            builder.refuse(f"{len(sizes)} sizes", f"{len(space)}")
+) -> Sequence[Expr]:
+    given = builder.get("output_size") is not None
+    sizes = builder.exprs_of("output_size") if given else space
+    if not len(space) == len(scales) == len(sizes):
+        builder.refuse(f"{len(space)} dimensions to {len(sizes)} sizes", f"{len(scales)}")
+    if given:
         return sizes
     return [
         scaled_size(builder, dim, 1.0 if scale is None else scale)
