@@ -199,12 +199,16 @@ class Script:
         self.let(scope, *self.rng.choice(ways))
 
     def rename(self, scope: Scope) -> None:
-        """Another name for a tensor, another tensor for a name, or other dimensions of it."""
+        """Another name for a tensor, another tensor for a name, or a tensor turned itself."""
         name = str(self.tensor(scope))
         shape = scope.tensors[name]
         other = self.tensor(scope, shape)
-        if len(shape) == 2 and shape[0] == shape[1] and not scope.depth:
-            self.put(scope, f"{name}.t_()")
+        if len(shape) == 2 and self.rng.random() < 0.3:
+            turned, same = self.fresh(), self.fresh()
+            self.put(scope, f"{turned} = {name}.clone()")
+            self.put(scope, f"{same} = {turned}")
+            self.put(scope, f"{turned}.t_()")
+            scope.tensors |= {turned: shape[::-1], same: shape[::-1]}
         elif self.rng.random() < 0.5:
             self.let(scope, name, shape)
         else:
