@@ -35,6 +35,7 @@ from lowerdeck.dialects.core.types import element_of, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.dialects.keras.ops import Operand, op_class
+from lowerdeck.dialects.keras.options import problems_of
 from lowerdeck.dialects.keras.policies import policy_of
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.keras.calls import Tensor, inputs_of, nodes_of, outputs_of, shifted
@@ -179,6 +180,9 @@ class _Importer:
             return
         elif layer.class_name not in {*_WITH_LAYERS, *CELLS} and not op_class(layer.class_name):
             self._report(layer, "the layer is not known; compute it outside of the model")
+        else:
+            for problem in problems_of(layer.config):
+                self._report(layer, problem)
 
     def _locate(self, name: str) -> LocationAttr:
         return NameLoc(StringAttr("/".join([*self._scope, name])), self.location)

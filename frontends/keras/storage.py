@@ -31,6 +31,7 @@ _BROKEN = (
     AttributeError,
     RuntimeError,
     EOFError,
+    OverflowError,
     zlib.error,
     zipfile.BadZipFile,
 )

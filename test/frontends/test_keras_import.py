@@ -203,6 +203,45 @@ def test_refused(tmp_path: Path) -> None:
     assert "'s' (mine>Swirl)" in second
 
 
+def test_options_of_other_types(tmp_path: Path) -> None:
+    """Every option whose value is of another type is named, all at once."""
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("Conv2D", {"filters": 1, "kernel_size": 1, "groups": "two"}),
+        ("Resizing", {"height": None, "width": 2}),
+        ("Normalization", {"axis": None, "mean": [0.2, [0.1]], "variance": 1.0}),
+        ("GlobalAveragePooling2D", {"dtype": {"class_name": "DTypePolicy", "config": []}}),
+        ("Permute", {"dims": [1, None]}),
+        ("ZeroPadding2D", {"padding": [[1, 2], {}]}),
+    ]
+    layers = [
+        _layer(name, [_ref("x")], name=f"l{k}", **config) for k, (name, config) in enumerate(wrong)
+    ]
+    model = _functional([_input("x", None, 4, 4, 1), *layers], ["x"], [["l0", 0, 0]])
+    with pytest.raises(FrontendError) as error:
+        import_model(_zip(tmp_path / "m.keras", model, {}))
+    lines = str(error.value).splitlines()
+    assert len(lines) == len(wrong)
+    options = ("groups", "height", "mean", "dtype", "dims", "padding")
+    for line, option in zip(lines, options, strict=True):
+        assert f"'{option}' is " in line
+
+
+def test_places_beyond_all_files(tmp_path: Path) -> None:
+    """A place that no file has is an error of the file; HDF5 keeps that of a driver at byte 48."""
+    path = tmp_path / "m.keras"
+    _zip(path, _functional([_input("x", None, 2)], ["x"], [["x", 0, 0]]), {})
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    data = entries["model.weights.h5"]
+    assert data[48:56] == b"\xff" * 8
+    entries["model.weights.h5"] = data[:48] + (2**64 - 2**12).to_bytes(8, "little") + data[56:]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    with pytest.raises(FrontendError, match="is damaged"):
+        import_model(str(path))
+
+
 def test_weights_only(tmp_path: Path) -> None:
     """A file with weights alone says so."""
     path = tmp_path / "weights.h5"

@@ -292,6 +292,18 @@ class KerasLegalizer(Legalizer):
             self.refuse(f"'{name}' is {items}", f"{count} numbers")
         return items
 
+    def sides(self, name: str, count: int, *, in_pairs: bool) -> list[tuple[int, int]]:
+        """A number or a pair an axis, or one of them for all; two numbers may be a pair."""
+        value = self.config(name)
+        listed: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+        if in_pairs and all(isinstance(side, int) for side in listed):
+            listed = [listed]
+        sides = [self.integers(side, f"'{name}' of") for side in listed]
+        sides = sides * count if len(sides) == 1 else sides
+        if len(sides) != count or not all(0 < len(side) < 3 for side in sides):
+            self.refuse(f"'{name}' of {value}", f"numbers or pairs, {count}")
+        return [(side[0], side[-1]) for side in sides]
+
     def positional(self) -> list[Any]:
         """The arguments without names."""
         return self._args

@@ -111,10 +111,8 @@ def legalize_dot(builder: KerasLegalizer) -> Results:
     if not isinstance(builder.argument(0, "x1"), list):
         builder.refuse("the operation Dot", "Matmul or Einsum")
     x, y = (TensorValue.of(builder, value) for value in builder.operands())
-    axes = builder.config("axes")
-    pairs = [axes, axes] if isinstance(axes, int) else list(axes)
-    first = builder.axis(pairs[0], len(x.dims))
-    second = builder.axis(pairs[1], len(y.dims))
+    ((first, second),) = builder.sides("axes", 1, in_pairs=True)
+    first, second = builder.axis(first, len(x.dims)), builder.axis(second, len(y.dims))
     if not first or not second:
         builder.refuse("a sum over the batch", "over another axis")
     if builder.config("normalize", False):

@@ -62,16 +62,6 @@ def legalize_repeat_vector(builder: KerasLegalizer) -> Results:
     return [x.reshape([batch, 1, size]).broadcast([batch, count, size]).value]
 
 
-def _sides(builder: KerasLegalizer, name: str, count: int) -> list[tuple[int, int]]:
-    """How much at the beginning and the end of each spatial dimension."""
-    value: Any = builder.config(name)
-    if isinstance(value, int):
-        return [(value, value)] * count
-    if count == 1 and len(value) == 2 and isinstance(value[0], int):
-        return [(int(value[0]), int(value[1]))]
-    return [(int(v), int(v)) if isinstance(v, int) else (int(v[0]), int(v[1])) for v in value]
-
-
 def _spatial(builder: KerasLegalizer, count: int) -> int:
     """The first spatial axis."""
     builder.require_rank(builder.input(), count + 2, "the input")
@@ -85,7 +75,7 @@ def legalize_zero_padding(builder: KerasLegalizer) -> Results:
     x, first = builder.input(), _spatial(builder, count)
     begin: list[ExprLike] = [0] * rank_of(x)
     end: list[ExprLike] = [0] * rank_of(x)
-    for k, (before, after) in enumerate(_sides(builder, "padding", count)):
+    for k, (before, after) in enumerate(builder.sides("padding", count, in_pairs=count == 1)):
         begin[first + k], end[first + k] = before, after
     return [builder.add(PadOp(x, begin, end, builder.scalar(0, x)))]
 
@@ -95,7 +85,7 @@ def legalize_cropping(builder: KerasLegalizer) -> Results:
     """The image without its borders."""
     count = int(builder.op_type[-2])
     x, first = builder.input(), _spatial(builder, count)
-    for k, (before, after) in enumerate(_sides(builder, "cropping", count)):
+    for k, (before, after) in enumerate(builder.sides("cropping", count, in_pairs=count == 1)):
         size = dims_of(x)[first + k] - before - after
         if size.value is not None and size.value <= 0:
             builder.refuse(f"{dims_of(x)[first + k]} elements, of which none is left", "more")

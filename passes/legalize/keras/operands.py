@@ -46,6 +46,8 @@ def named_element(builder: KerasLegalizer, name: Any) -> Attribute:
 
 def common_type(builder: KerasLegalizer, values: Sequence[SSAValue]) -> list[SSAValue]:
     """Values in the type that all of them have in common; floats win over integers."""
+    if not values:
+        builder.refuse("no arguments", "tensors")
     elements = list(dict.fromkeys(element_type(value) for value in values))
     if len(elements) == 1:
         return list(values)

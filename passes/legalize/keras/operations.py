@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     rank_of,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.linear import einsum, matmul
 from lowerdeck.passes.legalize.common.movement import concat, enlarged
 from lowerdeck.passes.legalize.common.selection import one_hot
@@ -59,7 +59,9 @@ def legalize_tensordot(builder: KerasLegalizer) -> Results:
     axes = builder.config("axes", 2)
     if isinstance(axes, int):
         axes = [list(range(len(x.dims) - axes, len(x.dims))), list(range(axes))]
-    first, second = ([part] if isinstance(part, int) else list(part) for part in axes)
+    if not isinstance(axes, list) or len(cast("list[Any]", axes)) != 2:
+        builder.refuse(f"the axes {axes}", "those of two tensors")
+    first, second = (builder.integers(part, "axes") for part in cast("list[Any]", axes))
     given = {"dims_self": first, "dims_other": second}
     return aten_of(builder, "tensordot.default", x.element, x.value, y.value, **given)
 
@@ -87,8 +89,8 @@ def legalize_transpose(builder: KerasLegalizer) -> Results:
     """Dimensions in another order, reversed without one."""
     x = builder.input()
     axes = builder.config("axes")
-    order = list(reversed(range(rank_of(x)))) if axes is None else builder.axes(axes, rank_of(x))
-    return [builder.transpose(x, order)]
+    order = builder.axes_of(axes, rank_of(x))
+    return [builder.transpose(x, order[::-1] if axes is None else order)]
 
 
 @legalizes("Tile")
@@ -105,8 +107,8 @@ def legalize_tile(builder: KerasLegalizer) -> Results:
 def legalize_expand_dims(builder: KerasLegalizer) -> Results:
     """More dimensions of one element."""
     x, axis = builder.input(), builder.config("axis")
-    count = 1 if isinstance(axis, int) else len(axis)
-    return [builder.unsqueeze(x, builder.axes_of(axis, rank_of(x) + count))]
+    axes = builder.integers(axis, "axes")
+    return [builder.unsqueeze(x, builder.axes(axes, rank_of(x) + len(axes)))]
 
 
 @legalizes("Squeeze")
@@ -155,14 +157,11 @@ def legalize_repeat(builder: KerasLegalizer) -> Results:
 def legalize_pad(builder: KerasLegalizer) -> Results:
     """One number, or mirrored elements, around a tensor."""
     x = builder.input()
-    widths: list[Any] = builder.config("pad_width")
-    if isinstance(widths, int):
-        widths = [[widths, widths]] * rank_of(x)
+    widths = builder.sides("pad_width", rank_of(x), in_pairs=True)
     mode = builder.config("mode", "constant")
     constant = builder.argument(1, "constant_values", 0)
     if mode == "constant" and isinstance(constant, int | float):
-        begin: list[ExprLike] = [int(side[0]) for side in widths]
-        end: list[ExprLike] = [int(side[1]) for side in widths]
+        begin, end = ([side[k] for side in widths] for k in (0, 1))
         return [builder.add(PadOp(x, begin, end, builder.scalar(constant, x)))]
     if mode not in ("reflect", "symmetric"):
         builder.refuse(f"the mode '{mode}'", "constant, reflect or symmetric")
@@ -226,7 +225,8 @@ def legalize_split(builder: KerasLegalizer) -> Results:
         return builder.split(x, axis, [size // sections] * sections)
     if size.value is None:
         builder.refuse("parts of a size that is not known", "a number")
-    places = [0, *(min(int(place), size.value) for place in sections), size.value]
+    places = [min(place, size.value) for place in builder.integers(sections, "places")]
+    places = [0, *places, size.value]
     return builder.split(x, axis, [Expr.const(b - a) for a, b in pairwise(places)])
 
 

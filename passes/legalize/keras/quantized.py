@@ -27,16 +27,19 @@ _EPSILON = 1e-7
 
 def _steps(builder: KerasLegalizer) -> tuple[int, int] | None:
     """The least and the greatest integer of activations, by the largest magnitude; or None."""
-    given = builder.config("quantization_config")
-    if given is None:
-        return (-127, 127) if builder.policy.mode == "int8" else None
-    quantizer = given["config"].get("activation_quantizer")
-    if quantizer is None:
-        return None
-    if quantizer["class_name"] != "AbsMaxQuantizer":
-        builder.refuse(f"the quantizer {quantizer['class_name']}", "AbsMaxQuantizer")
-    low, high = cast("list[Any]", quantizer["config"].get("value_range") or [-127, 127])
-    return int(low), int(high)
+    match builder.config("quantization_config"):
+        case None:
+            return (-127, 127) if builder.policy.mode == "int8" else None
+        case {"config": {"activation_quantizer": {"class_name": "AbsMaxQuantizer"} as quantizer}}:
+            match cast("dict[str, Any]", quantizer).get("config"):
+                case {"value_range": [int(low), int(high)]}:
+                    return low, high
+                case _:
+                    return -127, 127
+        case {"config": {**settings}} if settings.get("activation_quantizer") is None:
+            return None
+        case given:
+            builder.refuse(f"the quantization {given}", "AbsMaxQuantizer")
 
 
 def _bytes(

@@ -126,8 +126,9 @@ def legalize_norm(builder: KerasLegalizer) -> Results:
     """The length of vectors, in the usual sense or by another power."""
     x, order = as_float(builder.x()), builder.config("ord")
     axes, keep = reduced_axes(builder, x)
-    if order is not None and len(axes) != 1 and order != "fro":
-        builder.refuse(f"the norm {order} of matrices", "of vectors, or 'fro'")
+    is_word = isinstance(order, str) and order != "inf"
+    if order not in (None, "fro") and (len(axes) != 1 or is_word):
+        builder.refuse(f"the norm {order} along {len(axes)} axes", "of vectors, or 'fro'")
     return [_length(x, axes, 2 if order in (None, "fro") else order, keep).value]
 
 

@@ -109,7 +109,7 @@ def _decibels(builder: KerasLegalizer, y: TensorValue) -> TensorValue:
 
 def _mel_matrix(builder: KerasLegalizer, count: int) -> np.ndarray:
     """[count, bins]: triangles between bands of equal width on the mel scale (HTK)."""
-    bins, rate = builder.integer("num_mel_bins"), builder.config("sampling_rate")
+    bins, rate = builder.integer("num_mel_bins"), builder.real("sampling_rate")
     low, high = builder.real("min_freq"), builder.config("max_freq") or int(rate / 2)
 
     def mel(hertz: Any) -> Any:

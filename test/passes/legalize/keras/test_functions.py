@@ -160,6 +160,19 @@ CASES: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], Expected]] = [
         lambda x, y: (x.astype(np.int32) * y).sum(0, dtype=np.int32),
     ),
     ("Inner", [CUBE, X], {}, np.inner),
+    ("Pad", [X], {"pad_width": 1}, lambda x: np.pad(x, 1)),
+    ("Pad", [X], {"pad_width": [1, 2]}, lambda x: np.pad(x, [1, 2])),
+    ("Pad", [CUBE], {"pad_width": [[1, 2]]}, lambda x: np.pad(x, [[1, 2]])),
+    ("Pad", [X], {"pad_width": [[1], [2]]}, lambda x: np.pad(x, [[1, 1], [2, 2]])),
+    (
+        "Pad",
+        [X],
+        {"pad_width": [[0, 1], [2, 0]], "mode": "reflect"},
+        lambda x: np.pad(x, [[0, 1], [2, 0]], "reflect"),
+    ),
+    ("Transpose", [CUBE], {}, np.transpose),
+    ("Transpose", [CUBE], {"axes": [1, -1, 0]}, lambda x: np.transpose(x, [1, 2, 0])),
+    ("ExpandDims", [X], {"axis": [0, -1]}, lambda x: np.expand_dims(x, (0, -1))),
     (
         "OneHot",
         [np.array([0, 2, -1, 5])],
@@ -187,6 +200,14 @@ MALFORMED: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], str]] = [
     ("Sort", [CUBE], {"axis": None}, "the axis None"),
     ("Tril", [ODD], {}, "1 dimensions"),
     ("Kron", [], {}, "no tensors"),
+    ("Stack", [], {"axis": 0}, "no arguments"),
+    ("Pad", [X], {"pad_width": None}, "'pad_width' of None"),
+    ("Pad", [X], {"pad_width": [[1, 2], [1, 1], [0, 0]]}, "numbers or pairs, 2"),
+    ("Pad", [X], {"pad_width": [[1, 2], []]}, "numbers or pairs, 2"),
+    ("Tensordot", [X, Y], {"axes": [[0]]}, "those of two tensors"),
+    ("Split", [X], {"indices_or_sections": None, "axis": 0}, "places None"),
+    ("Norm", [X], {"ord": "nuc", "axis": 0}, "the norm nuc along 1 axes"),
+    ("Norm", [X], {"ord": "inf"}, "the norm inf along 2 axes"),
 ]
 
 
