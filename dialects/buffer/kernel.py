@@ -8,7 +8,7 @@ as d0, d1, ... and to the function's dimension symbols as s0, s1, ...
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -80,6 +80,9 @@ _MODES = {mode: LoopModeAttr(mode) for mode in LoopMode}
 
 PART, PARTS = "part.number", "part.count"
 """The symbols of a part that threads take; no dimension's name has a dot."""
+
+WORD_BYTES = 4
+"""Bytes of a word."""
 
 EXACT = "exact"
 """Arithmetic in f64 with this attribute is there for its digits: it is never done in f32."""
@@ -409,6 +412,8 @@ class LoadOp(IRDLOperation):
     so many-th, or with `repeat` each so many times. Nothing beyond the last one is read.
 
     Or four bytes as a `word`: an i32 of the element and the three after it, the first one lowest.
+    Of a vector of words each lane begins where a lane of a vector of elements would be: words whose
+    lanes lie less than four bytes apart have bytes in common.
 
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
 
@@ -422,7 +427,8 @@ class LoadOp(IRDLOperation):
       truth values is a byte.
     - (C5) only a vector has a stride, which is at least 2, or an axis.
     - (C6) only a vector repeats elements, of which it has 2 at least, side by side.
-    - (C7) a `word` is an i32 of bytes that lie side by side along the last dimension.
+    - (C7) a `word` is an i32 of bytes that lie side by side along the last dimension; it is not
+      repeated.
 
     Example:
 
@@ -433,6 +439,7 @@ class LoadOp(IRDLOperation):
       axis = #builtin.int<0>
     }
     %w = buffer.load %b(%j) <[0, d0 * 4]> word : !buffer.ref<[4, 64] x i8> -> i32
+    %o = buffer.load %b(%j) <[0, d0]> word : !buffer.ref<[4, 64] x i8> -> vector<8xi32>
     ```
     """
 
@@ -465,7 +472,7 @@ class LoadOp(IRDLOperation):
         *,
         word: bool = False,
     ):
-        element = ref_type(ref).element
+        element = i32 if word else ref_type(ref).element
         type_ = vector_type(lane_type(element), lanes) if lanes else value_type(element)
         make(
             self,
@@ -477,18 +484,18 @@ class LoadOp(IRDLOperation):
                 "repeat": IntAttr(repeat) if repeat > 1 else None,
                 "word": UnitAttr() if word else None,
             },
-            [i32 if word else type_],
+            [type_],
         )
 
     def verify_(self) -> None:
         _require_access(self.ref, self.map.data, self.indices)
+        _require_lanes(self, self.result.type, "C3")
+        _require_step(self, self.result.type, "C5")
         if self.word is not None:
             self._require_word("C7")
             return
-        _require_lanes(self, self.result.type, "C3")
         fits = _fits(self.result.type, ref_type(self.ref).element)
         require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
-        _require_step(self, self.result.type, "C5")
         if self.repeat is not None:
             lanes, times = lanes_of(self.result.type), self.repeat.data
             fits = times >= 2 and lanes % times == 0 and lanes >= 2 * times
@@ -498,9 +505,10 @@ class LoadOp(IRDLOperation):
 
     def _require_word(self, label: str) -> None:
         buffer = ref_type(self.ref)
-        is_plain = self.stride is None and self.axis is None and self.repeat is None
         is_of_bytes = buffer.element != i1 and value_type(buffer.element) == IntegerType(8)
-        fits = is_plain and is_of_bytes and self.result.type == i32
+        type_ = self.result.type
+        is_of_words = (scalar_of(type_) if lanes_of(type_) else type_) == i32
+        fits = self.repeat is None and is_of_bytes and is_of_words
         require(fits, lambda: f"{self.result.type} as a word of {buffer.element}", label)
         is_beside = bool(buffer.dims.data) and buffer.strides.data[buffer.innermost] == 1
         require(is_beside, "the bytes of a word do not lie side by side", label)
@@ -521,12 +529,17 @@ class LoadOp(IRDLOperation):
         return _distance(self)
 
     @property
-    def extent(self) -> int:
-        """Elements along the dimension of the lanes, from the first that is read to the last."""
-        if self.word is not None:
-            return 4
+    def extents(self) -> Mapping[int, int]:
+        """
+        Elements along each dimension of which several are read, from the first of them to the last.
+        """
         times = 1 if self.repeat is None else self.repeat.data
-        return max(lanes_of(self.result.type) // times - 1, 0) * self.step + 1
+        lanes = lanes_of(self.result.type) // times
+        found = {self.lane_axis: (lanes - 1) * self.step + 1} if lanes > 1 else {}
+        if self.word is not None:
+            innermost = ref_type(self.ref).innermost
+            found[innermost] = found.get(innermost, 1) + WORD_BYTES - 1
+        return found
 
 
 @irdl_op_definition
@@ -614,9 +627,12 @@ class StoreOp(IRDLOperation):
         return _distance(self)
 
     @property
-    def extent(self) -> int:
-        """Elements along the dimension of the lanes, from the first that is written to the last."""
-        return max(lanes_of(self.value.type) - 1, 0) * self.step + 1
+    def extents(self) -> Mapping[int, int]:
+        """
+        Elements along the dimension of several lanes, from the first that is written to the last.
+        """
+        lanes = lanes_of(self.value.type)
+        return {self.lane_axis: (lanes - 1) * self.step + 1} if lanes > 1 else {}
 
 
 @irdl_op_definition

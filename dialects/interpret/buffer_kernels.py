@@ -11,6 +11,7 @@ from functools import cache, lru_cache, partial, singledispatchmethod
 from types import CodeType
 from typing import Any, TypeAlias
 
+import numpy as np
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Block, Operation, SSAValue
@@ -177,13 +178,13 @@ class _KernelWriter:
         """`memory[offset]`, where each index is checked against its dimension."""
         type_ = ref_type(op.ref)
         offset: list[str] = []
-        last = op.lane_axis
+        extents = op.extents
         for axis, (index, size, stride) in enumerate(
             zip(op.map.data, self._sizes[op.ref], type_.strides.data, strict=True)
         ):
             text = self._index(index, op.indices)
-            if axis == last and op.extent > 1:
-                size = f"{size} - {op.extent - 1}"
+            if axis in extents:
+                size = f"{size} - {extents[axis] - 1}"
             if not (index == 0 and size == "1"):
                 text = f"(i if 0 <= (i := {text}) < {size} else outside(i, {size}))"
             offset.append(text if stride == 1 else f"{text} * ({_python(stride, {})})")
@@ -194,8 +195,17 @@ class _KernelWriter:
         element = self._element(op)
         start = element[element.index("[") + 1 : -1]
         step = f":{op.distance}" if op.distance > 1 else ""
-        reach = (op.extent - 1) // op.step * op.distance + 1
+        reach = (op.extents.get(op.lane_axis, 1) - 1) // op.step * op.distance + 1
         return f"{self._names[op.ref]}[(o := {start}):o + {reach}{step}]"
+
+    def _words(self, op: kernel.LoadOp) -> str:
+        """The words of all lanes, each of which begins `distance` bytes after the one before."""
+        element = self._element(op)
+        start, lanes = element[element.index("[") + 1 : -1], max(lanes_of(op.result.type), 1)
+        bytes_ = self._constant(
+            np.arange(lanes)[:, None] * op.distance + np.arange(kernel.WORD_BYTES)
+        )
+        return f"{self._names[op.ref]}[({start}) + {bytes_}].view('<i4')[:, 0]"
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
@@ -264,6 +274,11 @@ class _KernelWriter:
     @_op.register
     def _(self, op: kernel.LoadOp) -> None:
         type_ = op.result.type
+        if op.word is not None:
+            text = self._words(op)
+            text = f"{text}.astype(np.int32)" if lanes_of(type_) else f"int({text}[0])"
+            self._line(f"{self._declare(op.result)} = {text}")
+            return
         if lanes_of(type_):
             text = f"{self._vector(op)}.copy()"
             if op.repeat is not None:
@@ -271,10 +286,6 @@ class _KernelWriter:
             if ref_type(op.ref).element == i1:
                 text += ".view(np.int8)"
             self._line(f"{self._declare(op.result)} = {text}")
-            return
-        if op.word is not None:
-            number = f"int.from_bytes({self._vector(op)}.tobytes(), 'little', signed=True)"
-            self._line(f"{self._declare(op.result)} = {number}")
             return
         text = self._element(op)
         if type_ == i1:

@@ -192,7 +192,7 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
     """Read an element or a vector; the offset is the indices times the strides."""
     type_ = ref_type(op.ref)
     buffer = c.value(op.ref)
-    if op.word is not None:
+    if op.word is not None and op.distance <= LARGEST_STRIDE:
         assign(op.result, f"{function_name(op)}({buffer} + {_offset(op, c)})", c)
         return
     if lanes_of(op.result.type):

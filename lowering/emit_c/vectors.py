@@ -156,7 +156,8 @@ def _(op: AddBytesOp) -> str:
 @function_name.register
 def _(op: kernel.LoadOp) -> str | None:
     if op.word is not None:
-        return words.LOAD
+        lanes = lanes_of(op.result.type)
+        return words.load_name(lanes, op.distance) if lanes else words.LOAD
     if op.repeat is not None:
         return f"{vector_name(op.result.type)}_repeat{op.repeat.data}"
     if not lanes_of(op.result.type) or op.distance == 1:
@@ -248,6 +249,9 @@ def _definitions(
     for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT, Packing.HALVES):
         functions[dot_tiles_name(packing)] = Function(dot_tiles(packing, isa), uses_tiles)
     functions |= words.functions(isa)
+    for scalar, lanes in wanted:
+        if scalar == IntegerType(32):
+            functions |= words.loads(lanes, isa)
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, isa)
     for scalar, lanes, count in sorted(rows, key=lambda each: transpose_name(*each)):

@@ -1,11 +1,15 @@
-"""Functions of words of four bytes, for processors without vectors."""
+"""Functions of words of four bytes, most of them for processors without vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
 
-from lowerdeck.lowering.emit_c.vector_types import VectorFunction
+from xdsl.dialects.builtin import i32
+
+from lowerdeck.dialects.buffer.kernel import WORD_BYTES
+from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE
+from lowerdeck.lowering.emit_c.vector_types import VectorFunction, type_name
 from lowerdeck.lowering.targets.isa import Builtin, Isa
 
 LOAD, DOT_PAIRS = "lowerdeck_load_word", "lowerdeck_dot_pairs"
@@ -27,11 +31,41 @@ def functions(isa: Isa) -> dict[str, VectorFunction]:
     return found
 
 
+def load_name(lanes: int, distance: int) -> str:
+    """The function that loads words whose first bytes lie so far apart."""
+    return f"{type_name(i32, lanes)}_words{distance}"
+
+
+def loads(lanes: int, isa: Isa) -> dict[str, VectorFunction]:
+    """Those of vectors of words, by name."""
+    distances = range(1, LARGEST_STRIDE + 1)
+    return {load_name(lanes, distance): _loads(lanes, distance, isa) for distance in distances}
+
+
+def _loads(lanes: int, distance: int, isa: Isa) -> VectorFunction:
+    """Words of all lanes: those of a vector in memory, if they lie side by side."""
+    name = type_name(i32, lanes)
+    plain = [
+        f"  {name} r;",
+        f"  for (int k = 0; k < {lanes}; k++)",
+        f"    r[k] = {LOAD}((const uint8_t *)x + {distance} * k);",
+        "  return r;",
+    ]
+    if distance == WORD_BYTES:
+        plain = [_LITTLE, f"  return *(const {name}_at *)x;", "#else", *plain, "#endif"]
+    builtin = isa.overlapping_words.get((lanes, distance))
+    body = _guarded(builtin, plain, name)
+    return VectorFunction(name, (("const void *", "x"),), body, frozenset({LOAD}))
+
+
+_LITTLE = "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__"
+
+
 def _load() -> VectorFunction:
     """The first byte is the lowest, whatever the machine has in memory."""
     bytes_ = " | ".join(f"(uint32_t)bytes[{k}] << {8 * k}" for k in range(4))
     lines = [
-        "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__",
+        _LITTLE,
         "  int32_t r;",
         "  memcpy(&r, x, sizeof r);",
         "  return r;",
@@ -63,9 +97,11 @@ def _add_bytes(builtin: Builtin | None, odd: bool, unsigned: bool) -> VectorFunc
     return VectorFunction(_WORD, ((_WORD, "word"), (_WORD, "base")), _guarded(builtin, plain))
 
 
-def _guarded(builtin: Builtin | None, plain: Sequence[str]) -> list[str]:
+def _guarded(builtin: Builtin | None, plain: Sequence[str], result: str = _WORD) -> list[str]:
     """Instructions that no compiler finds, where there are any."""
     if builtin is None:
         return list(plain)
-    own = ["  int32_t r;", f"  {builtin.call};", "  return r;"]
-    return [f"#if {builtin.condition}", *own, "#else", *plain, "#endif"]
+    lines = [f"#if {builtin.condition}", f"  {result} r;", f"  {builtin.call};", "  return r;"]
+    if plain[0].startswith("#if"):
+        return [*lines, plain[0].replace("#if", "#elif", 1), *plain[1:]]
+    return [*lines, "#else", *plain, "#endif"]

@@ -109,10 +109,8 @@ class Spots:
         self, op: kernel.LoadOp | kernel.StoreOp, loops: tuple[str, ...], block: Block
     ) -> Spot:
         indices = tuple(self._read(op.map.data, op.indices))
-        extents = [1] * len(indices)
-        if op.extent > 1:
-            extents[op.lane_axis] = op.extent
-        return Spot(self._count, block, loops, indices, tuple(extents))
+        extents = tuple(op.extents.get(axis, 1) for axis in range(len(indices)))
+        return Spot(self._count, block, loops, indices, extents)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_integer
 from lowerdeck.lowering.form.form_kernels import MAX_OPS, is_joined_at_front
 from lowerdeck.lowering.nests import ACCUMULATING, ALONE, ANCHORS
+from lowerdeck.lowering.strategies.depthwise_words import has_words
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -50,11 +51,12 @@ def _can_take_in(value: SSAValue, kernel: KernelOp, target: Target) -> bool:
     if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
         return False
     # A root op that accumulates in the output needs an output of its own type. Tiles of products of
-    # integers are in registers, and on some targets sums of convolutions, too.
+    # integers are in registers, and sums of some convolutions, too.
     own = element_type(value)
     is_in_registers = is_integer(own) and (
         (isinstance(anchor, MatmulOp) and target.lanes_of(own) > 1)
         or (isinstance(anchor, MatmulOp | ConvOp) and target.has_scalar_sums)
+        or (isinstance(anchor, ConvOp) and has_words(anchor, target))
     )
     # So are those of a convolution of lines that it copies.
     is_of_lines = isinstance(anchor, ConvOp) and isinstance(anchor.input.owner, Operation)
@@ -123,7 +125,7 @@ class FuseEpiloguePass(ModulePass):
     The maps have the shape of its result, and that result has no other use: they are computed
     right before the result is stored. They may end in another element type only behind ops that do
     not accumulate in their result, such as products of integers on targets with vectors, and
-    convolutions of integers on those that add up in registers. Of several such inputs (a sum of two
+    convolutions of integers that add up in registers. Of several such inputs (a sum of two
     convolutions) the first is taken.
     """
 

@@ -49,6 +49,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests.exact import Exact
+from lowerdeck.lowering.strategies.depthwise_words import DepthwiseWords, has_words
 from lowerdeck.lowering.strategies.window_products import can_be_in_bands
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
@@ -399,13 +400,15 @@ class PackConv(Pattern[_Rows]):
     name = "pack-conv"
     roots = (ConvOp,)
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, stays: Callable[[ConvOp], bool]) -> None:
         self._target = target
+        self._stays = stays
+        """Which convolutions have loops of their own."""
         self._words: dict[Hashable, SSAValue] = {}
         """Packed inputs, which several convolutions may read."""
 
     def match(self, op: ConvOp) -> Match[_Rows] | None:
-        if (maps := _constant_conv(op)) is None:
+        if self._stays(op) or (maps := _constant_conv(op)) is None:
             return None
         data, number = self._rows(op, maps), prod(maps.weights.shape[1:])
         consumed = (op, *maps.followers)
@@ -471,7 +474,13 @@ class ConvInFloats(Pattern[_Maps]):
     name = "conv-in-floats"
     roots = (ConvOp,)
 
+    def __init__(self, stays: Callable[[ConvOp], bool]) -> None:
+        self._stays = stays
+        """Which convolutions have loops of their own."""
+
     def match(self, op: ConvOp) -> Match[_Maps] | None:
+        if self._stays(op):
+            return None
         shape = static_shape(op.weight)
         if shape is None or op.groups.data == 1 or shape[0] // op.groups.data >= FEWEST_LANES:
             return None
@@ -769,7 +778,8 @@ class PackProductsPass(ModulePass):
         [the target adds up products of two numbers of bf16; w constant; 4 rows or more for tiles]
     conv(x, w) of bytes -> cast(conv(cast(x), cast(w)))
         [w constant; several groups of fewer than 4 filters; no sum is larger than 2^24, so that f32
-         holds all of them, whatever the order]
+         holds all of them, whatever the order; depthwise ones not where the target loads words that
+         have bytes in common]
 
     Of sums in i32, on targets with vectors. Packed are four bytes, where the target multiplies
     bytes without signs by bytes with signs and the weights without zero points are such: the zero
@@ -791,7 +801,17 @@ class PackProductsPass(ModulePass):
         target = target_named(options_of(ctx).target)
         if target.lanes_of(i32) == 1:
             return
-        patterns: list[Pattern[Any]] = [PackMatmul(target), ConvInFloats(), PackConv(target)]
+        is_disabled = DepthwiseWords.name in options_of(ctx).disable_strategy
+
+        def stays(op: ConvOp) -> bool:
+            is_constant = isinstance(op.weight.owner, ConstantOp)
+            return is_constant and not is_disabled and has_words(op, target)
+
+        patterns: list[Pattern[Any]] = [
+            PackMatmul(target),
+            ConvInFloats(stays),
+            PackConv(target, stays),
+        ]
         if target.isa.halves or target.isa.tiles:
             patterns.append(PackHalves(target))
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

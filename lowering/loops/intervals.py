@@ -103,9 +103,9 @@ def accesses_in(op: Operation, known: Intervals | None = None) -> list[Access]:
 def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:
     is_store = isinstance(op, kernel.StoreOp)
     indices = [interval_of(expr, op.indices, known) for expr in op.map.data]
-    if op.extent > 1:
-        if (last := indices[op.lane_axis]) is not None:
-            indices[op.lane_axis] = Interval(last.low, last.high + op.extent - 1)
+    for axis, extent in op.extents.items():
+        if (last := indices[axis]) is not None:
+            indices[axis] = Interval(last.low, last.high + extent - 1)
     return Access(op.ref, is_store, tuple(indices))
 
 

@@ -206,14 +206,24 @@ class Vectorizer(LaneValues):
             for index in op.indices
         ):
             raise NotVectorizableError
-        if (times := self._repeats(op)) > 1:
+        if op.word is None and (times := self._repeats(op)) > 1:
             first = {**cloner.moved, str(self.index): Expr.const(0)}
             exprs = self.indices.read(op.map.data, op.indices)
             place, step, axis = [expr.substitute(first) for expr in exprs], 1, None
         else:
+            times = 1
             place, step, axis = self._place(op, cloner, LARGEST_STRIDE)
         exprs, operands = self.indices.write(place)
-        new = LoadOp(cloner.value(op.ref), exprs, operands, self.lanes, step, axis, times)
+        new = LoadOp(
+            cloner.value(op.ref),
+            exprs,
+            operands,
+            self.lanes,
+            step,
+            axis,
+            times,
+            word=op.word is not None,
+        )
         if op.result.type != i1:
             self.type_for(op.result.type)
             return new

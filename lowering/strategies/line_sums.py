@@ -10,6 +10,7 @@ from xdsl.ir import Block, SSAValue
 
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, is_integer
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.parameters import parts_of
@@ -119,7 +120,8 @@ class LineSums:
     def _finish_kept(self, kept: SSAValue, rows: Expr) -> None:
         """Results that vectors reaching beyond rows have left."""
         b, none, across = self._b, Expr.const(0), self._band.across
-        finished = self._finished(kept) if self._is_worth_finishing() else None
+        is_worth = is_finished_alike(self._k.roots, self._op)
+        finished = self._finished(kept) if is_worth else None
 
         def finish_vector(width: int, vector: Expr, row: Place, _: Place) -> None:
             def finish(column: Expr) -> None:
@@ -137,30 +139,6 @@ class LineSums:
             for width, runs in self._loops.pieces(across.count)
         ]
         self._loops.over_rows((none, rows), parts, lambda row: ([row], ()))
-
-    def _is_worth_finishing(self) -> bool:
-        """
-        True if what follows depends on the channel alone, and gives bytes: these take
-        less time to move than to compute in the shorter vectors that a row is made of.
-        """
-        (root, *others), result = self._k.roots, self._op.result
-        element = element_type(root)
-        if others or not is_integer(element) or bit_width(element) != BYTE_BITS:
-            return False
-        pending, space = [root], self._loops.windows
-        while pending:
-            value = pending.pop()
-            if value is result:
-                continue
-            if isinstance(value.owner, Block):
-                dims = dims_of(value)[max(len(dims_of(value)) - len(space), 0) :]
-                if any(dim != 1 for dim in dims):
-                    return False
-            elif isinstance(value.owner, ELEMENTWISE):
-                pending += value.owner.operands
-            else:
-                return False
-        return True
 
     def _finished(self, kept: SSAValue) -> SSAValue:
         """What follows, of all that vectors have left, in whole vectors."""
@@ -265,6 +243,31 @@ class LineSums:
         outer = list(taps[: max(len(windows) - 2, 0)])
         along = column * scale + offset // window.stride + shift_of(window, self._loops.lanes)
         return self._b.load(self._lines, [channel, *outer, *below, phase, along])
+
+
+def is_finished_alike(roots: Sequence[SSAValue], op: ConvOp) -> bool:
+    """
+    True if what follows depends on the channel alone, and gives bytes: these take
+    less time to move than to compute in the shorter vectors that a row is made of.
+    """
+    (root, *others), result = roots, op.result
+    element = element_type(root)
+    if others or not is_integer(element) or bit_width(element) != BYTE_BITS:
+        return False
+    pending, space = [root], len(dims_of(result)) - 2
+    while pending:
+        value = pending.pop()
+        if value is result:
+            continue
+        if isinstance(value.owner, Block):
+            dims = dims_of(value)[max(len(dims_of(value)) - space, 0) :]
+            if any(dim != 1 for dim in dims):
+                return False
+        elif isinstance(value.owner, ELEMENTWISE):
+            pending += value.owner.operands
+        else:
+            return False
+    return True
 
 
 def _all(window: Window) -> Bounds:

@@ -30,6 +30,7 @@ from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBl
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
 from lowerdeck.lowering.strategies.conversions import computed_there, conversion, is_made_by_maps
 from lowerdeck.lowering.strategies.depthwise import Depthwise
+from lowerdeck.lowering.strategies.depthwise_words import DepthwiseWords
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
 from lowerdeck.lowering.strategies.facts import anchors_of, in_blocks, is_constant, stored
@@ -59,6 +60,7 @@ STRATEGIES: list[Strategy] = [
     Bands(),
     Transposed(),
     ByteSums(),
+    DepthwiseWords(),
     ByteProducts(),
     TiledMatmul(),
     MatrixTiles(),

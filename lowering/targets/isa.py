@@ -101,6 +101,13 @@ class Isa:
     """By lanes of i32, the products in 64 bits of every second lane of vectors {0} and {1}."""
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """The same for four bytes, of `a` without signs and of `b` with signs."""
+    overlapping_words: Mapping[tuple[int, int], Builtin] = field(
+        default_factory=dict[tuple[int, int], Builtin]
+    )
+    """
+    By lanes of i32 and the bytes from one lane to the next, statements that make `r` words of the
+    memory at `x` that have bytes in common.
+    """
     small_quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """
     By lanes of i32, statements that make `r` the sums of products of four bytes, of `a` without

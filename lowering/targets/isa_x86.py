@@ -192,6 +192,30 @@ _QUAD_SUMS = {
     4: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v4si(c, a, b)"),
 }
 
+
+def _overlapping_words() -> Iterator[tuple[tuple[int, int], Builtin]]:
+    """The bytes from the first one to the last, and nothing beyond, then each where it belongs."""
+    for (register, lanes), distance in product(_REGISTERS.items(), (1, 2)):
+        size = (lanes - 1) * distance + 4
+        loaded = next(name for name, lanes in _REGISTERS.items() if size <= 4 * lanes)
+        places = [lane * distance + byte for lane in range(lanes) for byte in range(4)]
+        vector = f"char __attribute__((vector_size({4 * lanes})))"
+        mask = f"0x{(1 << size) - 1:x}ull"
+        yield (
+            (lanes, distance),
+            Builtin(
+                "__AVX512VBMI__ __AVX512VL__",
+                f"const {vector} places = {{{', '.join(map(str, places))}}};\n"
+                f'  __asm__("vmovdqu8 %1, %{loaded}0%{{%2%}}%{{z%}}"\n'
+                f'          : "=v"(r) : "m"(*(const char (*)[{size}])x), "Yk"({mask}));\n'
+                f'  __asm__("vpermb %1, %2, %{register}0" : "=v"(r) : "v"(r), "v"(places))',
+            ),
+        )
+
+
+_REGISTERS = {"x": 4, "t": 8, "g": 16}
+"""Registers, by what an operand of an instruction says for them, and their lanes."""
+
 # An instruction, for the types of its builtin differ from compiler to compiler.
 _HALF_SUMS = {
     lanes: Builtin("__AVX512BF16__", '__asm__("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b))')
@@ -314,8 +338,8 @@ X86_AVX2 = replace(X86, small_quads=dict(_small_quad_sums()))
 X86_VNNI = replace(X86, quads=_QUAD_SUMS)
 """With sums of products of bytes."""
 
-X86_BF16 = replace(X86_VNNI, halves=_HALF_SUMS)
-"""With sums of products of bf16, too."""
+X86_ZEN4 = replace(X86_VNNI, halves=_HALF_SUMS, overlapping_words=dict(_overlapping_words()))
+"""With sums of products of bf16, and bytes in any order, too."""
 
 X86_AMX = replace(
     X86_VNNI,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lowerdeck.lowering.targets.base import Costs, Limits, Target, lanes_for
-from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_AVX2, X86_BF16, X86_VNNI
+from lowerdeck.lowering.targets.isa_x86 import X86, X86_AMX, X86_AVX2, X86_VNNI, X86_ZEN4
 from lowerdeck.lowering.targets.machine import machine_named
 
 _MACHINES = ("x86_64", "AMD64")
@@ -46,9 +46,9 @@ X86_64_ZEN4 = replace(
     X86_64_VNNI,
     name="x86-64-zen4",
     processors=frozenset({("AuthenticAMD", 25)}),
-    flags=(*X86_64_VNNI.flags, "-mavx512bf16"),
-    features=X86_64_VNNI.features | {"avx512_bf16"},
-    isa=X86_BF16,
+    flags=(*X86_64_VNNI.flags, "-mavx512bf16", "-mavx512vbmi"),
+    features=X86_64_VNNI.features | {"avx512_bf16", "avx512vbmi"},
+    isa=X86_ZEN4,
     machine=machine_named("x86-64-zen4"),
     costs=Costs(efficiency=0.97, page_cycles=1.0),
 )

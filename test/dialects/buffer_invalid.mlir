@@ -907,6 +907,15 @@ buffer.func @word_c7 {
 
 // -----
 
+// CHECK: op 'buffer.load': vector<4xi32> as a word of i8 (C7)
+buffer.func @repeated_c7 {
+^bb0(%x : !buffer.ref<[8] x i8>):
+  %a = buffer.load %x <[0]> word : !buffer.ref<[8] x i8> -> vector<4xi32> {repeat = #builtin.int<2>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.load': the bytes of a word do not lie side by side (C7)
 buffer.func @apart_c7 {
 ^bb0(%x : !buffer.ref<[8] x i8, [2]>):

@@ -94,13 +94,17 @@ buffer.func @widened {
 // CHECK-NEXT:    %b = buffer.add_bytes odd unsigned %w, %a : i32
 // CHECK-NEXT:    %d = buffer.dot_pairs %a, %b, %w : i32
 // CHECK-NEXT:    %e = buffer.divide_by_power positive %d, %a : i32
+// CHECK-NEXT:    %v = buffer.load %x <[0]> word : !buffer.ref<[8] x i8> -> vector<4xi32>
+// CHECK-NEXT:    %u = buffer.load %y <[0, 0]> word : !buffer.ref<[4, 8] x ui8> -> vector<4xi32> {axis = #builtin.int<0>}
 buffer.func @words {
-^bb0(%x: !buffer.ref<[8] x i8>):
+^bb0(%x: !buffer.ref<[8] x i8>, %y: !buffer.ref<[4, 8] x ui8>):
   %w = buffer.load %x <[4]> word : !buffer.ref<[8] x i8> -> i32
   %a = buffer.add_bytes %w, %w : i32
   %b = buffer.add_bytes odd unsigned %w, %a : i32
   %d = buffer.dot_pairs %a, %b, %w : i32
   %e = buffer.divide_by_power positive %d, %a : i32
+  %v = buffer.load %x <[0]> word : !buffer.ref<[8] x i8> -> vector<4xi32>
+  %u = buffer.load %y <[0, 0]> word : !buffer.ref<[4, 8] x ui8> -> vector<4xi32> {axis = #builtin.int<0>}
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
 

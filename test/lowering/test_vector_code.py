@@ -163,11 +163,12 @@ def quantized(op: MatmulOp | ConvOp) -> RequantizeOp:
     return RequantizeOp("even", op.result, factor, None, zero=3, low=0, high=255, to=ui8)
 
 
-def conv_of_bytes(x: SSAValue, *shape: int) -> RequantizeOp:
+def conv_of_bytes(
+    x: SSAValue, *shape: int, groups: int = 1, strides: Sequence[int] = (1, 1)
+) -> RequantizeOp:
     pads = [shape[-1] // 2] * 2
-    window: dict[str, Any] = {"pads_begin": pads, "pads_end": pads, "groups": 1}
-    ones = [1, 1]
-    conv = ConvOp(x, integers(*shape), strides=ones, dilations=ones, accumulator=i32, **window)
+    window: dict[str, Any] = {"pads_begin": pads, "pads_end": pads, "groups": groups}
+    conv = ConvOp(x, integers(*shape), strides=strides, dilations=[1, 1], accumulator=i32, **window)
     return quantized(conv)
 
 
@@ -191,11 +192,22 @@ NARROW: Mapping[str, tuple[Sequence[Any], Body]] = {
     "pointwise": ([image(64, 28, BYTES)], lambda x: conv_of_bytes(x, 64, 64, 1, 1)),
     "windows": ([image(32, 64, BYTES)], lambda x: conv_of_bytes(x, 64, 32, 3, 3)),
     "first": ([image(3, 112, BYTES)], lambda x: conv_of_bytes(x, 64, 3, 7, 7)),
+    "depthwise": (
+        [image(32, 28, BYTES)],
+        lambda x: conv_of_bytes(x, 32, 1, 3, 3, groups=32),
+    ),
+    "depthwise_far": (
+        [image(32, 28, BYTES)],
+        lambda x: conv_of_bytes(x, 32, 1, 3, 3, groups=32, strides=[2, 2]),
+    ),
     "halves": ([typed(F4, 64, 256)], halves),
 }
 """Products of integers and of bf16, by kernel."""
 
 _PRODUCTS = re.compile(r"madd|vpdp|dpbf16|mulps")
+
+WORDS = {"x86-64-zen4": re.compile(r"vpermb")}
+"""Instructions that put the bytes of depthwise convolutions in order, where there are such."""
 
 
 @pytest.mark.parametrize(
@@ -204,12 +216,14 @@ _PRODUCTS = re.compile(r"madd|vpdp|dpbf16|mulps")
 def test_sums_of_narrow_numbers_stay_in_registers(target: str, tmp_path: Path) -> None:
     """
     No innermost loop that multiplies has a vector on the stack. Large images take windows. Bytes in
-    groups of few filters are floats, with weights in registers or not.
+    groups of few filters are floats, with weights in registers or not, unless they lie in words.
     """
     if (reason := obstacle_to_assembly(target)) is not None:
         pytest.skip(reason)
+    forms = {name: form for name, form in NARROW.items() if "depthwise" not in name}
+    forms = NARROW if target in WORDS else forms
     artifacts: list[CArtifact] = []
-    for name, (types, body) in NARROW.items():
+    for name, (types, body) in forms.items():
         context = LowerdeckContext(options=CompileOptions(target=target))
         module = module_of(types, body)
         run_to_phase(context, module, "kernels", after="optimized")
@@ -218,11 +232,13 @@ def test_sums_of_narrow_numbers_stay_in_registers(target: str, tmp_path: Path) -
         artifacts.append(compile_to_c(context, module_of(types, body), f"{name}_form"))
     source, *_ = write_unit(artifacts, tmp_path)
     found = loops_of(target, source).items()
-    for form in NARROW:
+    for form in forms:
         own = [loop for name, loops in found if name.startswith(f"{form}_form_") for loop in loops]
         sums = [loop for loop in own if any(map(_PRODUCTS.search, loop.instructions))]
         assert sums or target == "x86-64-amx", form
         assert [loop.spilled for loop in sums if loop.spilled] == [], form
+        if form.startswith("depthwise") and target in WORDS:
+            assert any(map(WORDS[target].search, sums[0].instructions)), form
 
 
 def test_scalar_code_is_recognized(tmp_path: Path) -> None:

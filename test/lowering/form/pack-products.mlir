@@ -1,5 +1,6 @@
 // RUN: opt-tool %s --for-target=x86-64-v4 -p pack-products --split-input-file | filecheck %s
 // RUN: opt-tool %s --for-target=x86-64-vnni -p pack-products --split-input-file | filecheck %s --check-prefix=QUADS
+// RUN: opt-tool %s --for-target=x86-64-zen4 -p pack-products --split-input-file | filecheck %s --check-prefix=WORDS
 // RUN: opt-tool %s --for-target=aarch64 -p pack-products --split-input-file | filecheck %s --check-prefix=PLAIN
 // RUN: opt-tool %s --for-target=c99 -p pack-products --split-input-file | filecheck %s --check-prefix=NONE
 
@@ -162,7 +163,13 @@ func.func @unsplit(%x: tensor<1x8x8xui8>) -> tensor<1x2x8xi32> {
 
 // -----
 
-// Groups of few filters are convolutions of floats, which hold every sum up to 2^24.
+// Groups of few filters are convolutions of floats, which hold every sum up to 2^24. Bytes are multiplied where they are
+// put in order, but not far ones.
+// WORDS-LABEL: @depthwise
+// WORDS:         core.conv {{.+}} in i32
+// WORDS-LABEL: @strided
+// WORDS-NOT:     in i32
+// WORDS-LABEL: @depthwise_long
 // CHECK-LABEL: @depthwise
 // CHECK:         %[[X:.+]] = core.cast %x to f32
 // CHECK:         %[[ZERO:.+]] = core.cast %zero to f32
