@@ -16,7 +16,8 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.linear import ConvOp, LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, rank_of
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import is_ranked
@@ -24,12 +25,17 @@ from lowerdeck.passes.machinery.driver import is_ranked
 LONGEST_SUM = (1 << 31) // 255**2
 """Products of bytes without their zero points, whose sum fits into an i32."""
 
-Product: TypeAlias = ConvOp | MatmulOp
+Product: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
+
+PRODUCTS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution, or a product with a constant right matrix."""
+    """
+    A convolution, or a product with a constant right matrix; or a transposed convolution whose
+    steps are its kernel, so that each result is a sum of products of one position.
+    """
 
     op: Product
     is_dynamic: bool
@@ -42,9 +48,17 @@ class Layer:
     @property
     def products(self) -> int:
         """Its multiplications, with open sizes as 1."""
-        shape = self.weight.array.shape
-        terms = prod(shape[1:]) if isinstance(self.op, ConvOp) else shape[0]
-        return terms * prod(dim.value or 1 for dim in dims_of(self.op.result))
+        return _terms(self.op, self.weight.array.shape) * prod(
+            dim.value or 1 for dim in dims_of(self.op.result)
+        )
+
+    @property
+    def summed_axes(self) -> Sequence[int]:
+        """Those of the weights whose elements have one scale: all but that of output channels."""
+        if isinstance(self.op, MatmulOp):
+            return (0,)
+        channels = 0 if isinstance(self.op, ConvOp) else 1
+        return [axis for axis in range(rank_of(self.op.weight)) if axis != channels]
 
     @property
     def weight(self) -> ConstantOp:
@@ -60,7 +74,7 @@ def layers_of(module: ModuleOp) -> list[Layer]:
     """
     ops = all_ops(module)
     is_transformer = any(isinstance(op, AttentionOp | LayerNormOp) for op in ops)
-    found = (op for op in ops if isinstance(op, ConvOp | MatmulOp) and _has_weights(op))
+    found = (op for op in ops if isinstance(op, PRODUCTS) and _has_weights(op))
     layers = [Layer(op, isinstance(op, MatmulOp) and is_transformer) for op in found]
     return [each for each in layers if each.is_dynamic or _runs_once(each.op)]
 
@@ -95,8 +109,22 @@ def _has_weights(op: Product) -> bool:
         array = weight.array
     except ElidedBlobError:
         return False
-    terms = prod(array.shape[1:]) if isinstance(op, ConvOp) else array.shape[0]
-    return 0 < terms <= LONGEST_SUM and array.size > 0 and bool(np.isfinite(array).all())
+    if isinstance(op, ConvTransposeOp) and not _is_in_steps(op, array.shape):
+        return False
+    is_short = 0 < _terms(op, array.shape) <= LONGEST_SUM
+    return is_short and array.size > 0 and bool(np.isfinite(array).all())
+
+
+def _terms(op: Product, shape: Sequence[int]) -> int:
+    """Of each sum."""
+    return prod(shape[1:]) if isinstance(op, ConvOp) else shape[0]
+
+
+def _is_in_steps(op: ConvTransposeOp, shape: Sequence[int]) -> bool:
+    """True if windows of a transposed convolution lie side by side: others stay in f32."""
+    pads = (*op.pads_begin.data, *op.pads_end.data, *ints(op.output_padding))
+    is_dense = list(ints(op.strides)) == [*shape[2:]] and {*ints(op.dilations)} == {1}
+    return is_dense and op.groups.data == 1 and not any(pad != 0 for pad in pads)
 
 
 def _runs_once(op: Product) -> bool:

@@ -26,11 +26,11 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
 )
 from lowerdeck.dialects.core.enums import PoolKind, ReduceKind
-from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TransposeOp
 from lowerdeck.dialects.core.types import f32, i8, i32, rank_of, ui8
-from lowerdeck.passes.fuse.layers import Layer, fingerprint, layers_of
+from lowerdeck.passes.fuse.layers import PRODUCTS, Layer, Product, fingerprint, layers_of
 from lowerdeck.passes.linear.rounding import LEAST, MOST, as_bytes
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
@@ -62,12 +62,12 @@ class QuantizeLayer(Pattern[Plan]):
     """f(x, w) -> f(dequantized(quantized(x)), dequantized(q_w))"""
 
     name = "quantize-layer"
-    roots = (ConvOp, MatmulOp)
+    roots = PRODUCTS
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self._plans: dict[Operation, Plan] = {plan.layer.op: plan for plan in plans}
 
-    def match(self, op: ConvOp | MatmulOp) -> Match[Plan] | None:
+    def match(self, op: Product) -> Match[Plan] | None:
         plan = self._plans.get(op)
         if plan is None:
             return None
@@ -137,9 +137,7 @@ def _by_range(made: _Ops, layer: Layer, step: Step) -> None:
 
 def _weights(made: _Ops, layer: Layer) -> tuple[SSAValue, Array]:
     """cast(q) * s, and s"""
-    is_conv = isinstance(layer.op, ConvOp)
-    axes = range(1, rank_of(layer.op.operands[1])) if is_conv else (0,)
-    values, scale = as_bytes(layer.weight.array, axes)
+    values, scale = as_bytes(layer.weight.array, layer.summed_axes)
     w = made.add(CastOp(made.add(ConstantOp.of(values)), f32))
     return made.add(MulOp(w, made.add(ConstantOp.of(scale[0])))), scale
 
@@ -275,6 +273,7 @@ class QuantizeLayersPass(ModulePass):
     127, and a scale t and zero point z from a range of x, which `--ranges` gives, or from each row:
 
     - conv(x, w, b) -> conv((cast(quantized(x)) - z) * t, cast(q) * s, b)
+      [or a transposed one whose steps are its kernel, without padding]
     - x @ w -> (cast(quantized(x)) - z) * t @ (cast(q) * s)
       [quantized(x) = cast(clip(round(x / t) + z, 0, 255))]
     - f(x, w) -> f((cast(high) - z / 256) * 256 t, cast(q) * s) + f(cast(low) * t, cast(q) * s)

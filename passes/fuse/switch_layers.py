@@ -25,12 +25,11 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
 )
 from lowerdeck.dialects.core.enums import ReduceKind
-from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.names import named, value_names
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import f32, i1, rank_of, tensor
-from lowerdeck.passes.fuse.layers import Layer, layers_of
+from lowerdeck.passes.fuse.layers import PRODUCTS, Layer, Product, layers_of
 from lowerdeck.passes.linear.rounding import LEAST, MOST, as_bytes
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
@@ -46,7 +45,7 @@ class SwitchLayer(Pattern[int]):
     """f(x, w) -> f(on ? rounded(x) : x, on ? cast(q) * s : w)"""
 
     name = "switch-layer"
-    roots = (ConvOp, MatmulOp)
+    roots = PRODUCTS
 
     def __init__(self, layers: Sequence[Layer], switches: SSAValue, steps: SSAValue) -> None:
         self._layers: dict[Operation, tuple[int, Layer]] = {
@@ -55,7 +54,7 @@ class SwitchLayer(Pattern[int]):
         self._switches = switches
         self._steps = steps
 
-    def match(self, op: ConvOp | MatmulOp) -> Match[int] | None:
+    def match(self, op: Product) -> Match[int] | None:
         found = self._layers.get(op)
         return None if found is None else Match((op,), f"layer {found[0]}", found[0])
 
@@ -68,8 +67,7 @@ class SwitchLayer(Pattern[int]):
             steps = [_element(self._steps, [number, k], rewriter) for k in range(3)]
             x = _rounded(layer.input, steps, rewriter)
         op, add = layer.op, rewriter.add
-        axes = range(1, rank_of(op.operands[1])) if isinstance(op, ConvOp) else (0,)
-        values, scale = as_bytes(layer.weight.array, axes)
+        values, scale = as_bytes(layer.weight.array, layer.summed_axes)
         w = add(CastOp(add(ConstantOp.of(values)).result, f32)).result
         w = add(MulOp(w, add(ConstantOp.of(scale[0])).result)).result
         x = add(SelectOp(is_on, x, layer.input)).result

@@ -125,6 +125,33 @@ def test_the_c_computes_what_the_interpreter_does(model: str, ranges: Ranges) ->
     assert 0 < np.linalg.norm(found - exact) < 0.05 * np.linalg.norm(exact)
 
 
+def test_transposed_convolutions_in_steps_are_layers(tmp_path: Path) -> None:
+    """Each result is a sum of products of one position; those whose windows overlap stay in f32."""
+    nodes = [
+        node("Conv", "x w0", "a", pads=[1] * 4),
+        node("ConvTranspose", "a w1 b1", "b", strides=[2, 2]),
+        node("ConvTranspose", "b w2", "y", strides=[2, 2]),
+    ]
+    # One scale for all filters would lose most of the small ones.
+    w1 = weights(16, 8, 2, 2) * np.logspace(-3, 0, 8, dtype=np.float32).reshape(-1, 1, 1)
+    constants = {"w0": weights(16, 3, 3, 3), "w1": w1, "b1": weights(8), "w2": weights(8, 4, 3, 3)}
+    model = write(tmp_path / "net.onnx", nodes, [1, 3, 12, 12], constants)
+    found = quantize(model, images(8))
+    assert [layer.node for layer in found.layers] == ["a", "b"]
+    searched = quantize(model, images(8), max_drop=("error", 0.02))
+    assert [layer.precision for layer in searched.layers] == ["int8", "int8"]
+    options = CompileOptions(target="c99", precision="int8", ranges=found)
+    module, _ = import_and_lower(model, "optimized", options)
+    assert str(module).count(" in i32") == 2
+    x = next(images(1, seed=1))
+    expected = run_module(module, {"x": x})["y"]
+    for target in ("native", "c99"):
+        result = compile_with(model, replace(options, target=target), cache=False)({"x": x})["y"]
+        np.testing.assert_allclose(result, np.asarray(expected), 0, 1e-6)
+    exact = lowerdeck.compile(model, cache=False)({"x": x})["y"]
+    assert 0 < np.linalg.norm(result - exact) < 0.01 * np.linalg.norm(exact)
+
+
 def test_numbers_far_from_others_take_two_bytes(model: str, ranges: Ranges) -> None:
     """The sum of two products of bytes, which is near that of floats."""
     random = np.random.default_rng(5)
