@@ -69,13 +69,17 @@ class Layer:
 
 def layers_of(module: ModuleOp) -> list[Layer]:
     """
-    The layers of a module in `core`, in f32, that every run computes once or whose rows have their
-    own ranges: products of a transformer, whose activations differ from token to token.
+    The layers of a module in `core`, in f32. Rows have their own ranges in products of a
+    transformer, whose activations differ from token to token, and in those of a loop, such as what
+    a recurrent cell makes of its state, which no sample shows; convolutions of loops are no layers.
     """
     ops = all_ops(module)
     is_transformer = any(isinstance(op, AttentionOp | LayerNormOp) for op in ops)
     found = (op for op in ops if isinstance(op, PRODUCTS) and _has_weights(op))
-    layers = [Layer(op, isinstance(op, MatmulOp) and is_transformer) for op in found]
+    layers = [
+        Layer(op, isinstance(op, MatmulOp) and (is_transformer or not _runs_once(op)))
+        for op in found
+    ]
     return [each for each in layers if each.is_dynamic or _runs_once(each.op)]
 
 

@@ -280,7 +280,7 @@ class QuantizeLayersPass(ModulePass):
       [high and low bytes of clip(round(x / t) + z, 0, 65535), where the ranges say two bytes]
     - x @ w -> cast(cast(clip(round(x / r))) @ q) * s * r
       [r the largest magnitude of each row of x / 127; the model has layer normalizations or
-       attention, so that rows are tokens]
+       attention, so that rows are tokens, or the product is in a loop]
 
     In f32, with `--precision int8`, or `auto` where the ranges say so. `fuse-quantized` and
     `fold-quantize`, which come next, compute these products in integers.

@@ -18,6 +18,7 @@ import lowerdeck
 from lowerdeck.budgets import Budget, BudgetError, switched
 from lowerdeck.calibration import CalibrationError, samples_of
 from lowerdeck.compiler import CompileOptions, compile_with, generate, import_and_lower
+from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
@@ -93,6 +94,22 @@ def tokens(path: Path) -> str:
     return write(path, nodes, [1, "t", 32], constants)
 
 
+def recurrent(path: Path) -> str:
+    """A cell whose input is known for all steps, and a product of its states."""
+    constants = {
+        "w": weights(1, 4 * 24, 12),
+        "r": weights(1, 4 * 24, 24),
+        "v": weights(24, 5),
+        "axes": np.array([1]),
+    }
+    nodes = [
+        node("LSTM", "x w r", "h", hidden_size=24),
+        node("Squeeze", "h axes", "s"),
+        node("MatMul", "s v", "y"),
+    ]
+    return write(path, nodes, [7, 1, 12], constants)
+
+
 def images(count: int, seed: int = 0) -> Iterator[Array]:
     random = np.random.default_rng(seed)
     for _ in range(count):
@@ -123,6 +140,29 @@ def test_the_c_computes_what_the_interpreter_does(model: str, ranges: Ranges) ->
         np.testing.assert_allclose(found, np.asarray(expected), 0, 1e-6)
     exact = lowerdeck.compile(model, cache=False)({"x": x})["y"]
     assert 0 < np.linalg.norm(found - exact) < 0.05 * np.linalg.norm(exact)
+
+
+def test_products_of_loops_go_by_rows(tmp_path: Path) -> None:
+    """What a cell makes of its state is computed from bytes, by the range that it has in a step."""
+    model = recurrent(tmp_path / "net.onnx")
+    random = np.random.default_rng(0)
+    samples = [np.asarray(random.standard_normal((7, 1, 12)), np.float32) for _ in range(9)]
+    found = quantize(model, samples[1:])
+    assert [layer.low is None for layer in found.layers].count(True) == 1
+    searched = quantize(model, samples[1:], max_drop=("error", 0.05))
+    assert all(layer.precision == "int8" for layer in searched.layers)
+    options = CompileOptions(target="c99", precision="int8", ranges=found)
+    module, _ = import_and_lower(model, "optimized", options)
+    (loop,) = (op for op in module.walk() if isinstance(op, LoopOp))
+    assert str(loop).count(" in i32") == 1
+    expected = np.asarray(run_module(module, {"x": samples[0]})["y"])
+    for target in ("native", "c99"):
+        compiled = compile_with(model, replace(options, target=target), cache=False)
+        result = compiled({"x": samples[0]})["y"]
+        # A number that lies between two bytes may become the other one.
+        np.testing.assert_allclose(result, expected, 0, 1e-2)
+    exact = lowerdeck.compile(model, cache=False)({"x": samples[0]})["y"]
+    assert 0 < np.linalg.norm(result - exact) < 0.02 * np.linalg.norm(exact)
 
 
 def test_transposed_convolutions_in_steps_are_layers(tmp_path: Path) -> None:
