@@ -11,7 +11,7 @@ call. The estimate is that of the schedule that a kernel was given; for kernels 
 it is the number of steps of their loops, by which it is decided what threads share. Per operator
 and over all there is the rank correlation of the two (Spearman's), the same for the steps of all
 kernels, and how many measured cycles an estimated one is. Beside it stands what `lowering/cost`
-computes from loops, schedule and machine: a second opinion, in absolute cycles. Kernels that are
+computes from finished loops and the machine, in absolute cycles. Kernels that are
 too short, or whose sizes are open in the model, are left out.
 
 `--candidates N` compiles up to N candidates of each kernel instead: the chosen one, the best of
@@ -96,7 +96,7 @@ class Known:
     steps: float = 0
     """Of its loops."""
     computed: float = 0
-    """Cycles by `lowering/cost`, with those of copies that were made for it."""
+    """Cycles of a call by `lowering/cost`, with those of copies that were made for it."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Thoughts(Observer):
 
     def after_phase(self, phase: str, module: ModuleOp) -> None:
         """Count the steps of loops."""
-        if phase == "buffer":
+        if phase == "scheduled":
             self._compute(module)
         for name, function in functions_of(module).items() if phase == "scheduled" else ():
             if (kernel := kernel_of(name, self.kernels)) is not None:
@@ -169,13 +169,21 @@ class Thoughts(Observer):
                 self.kernels[kernel].steps = steps_of_block(function.body.block, target)
 
     def _compute(self, module: ModuleOp) -> None:
-        functions = functions_of(module)
+        totals = {
+            name: cycles(function, self.setting.target).total
+            for name, function in functions_of(module).items()
+        }
+        calls: dict[str, int] = {}
         for call in module.walk():
             if not isinstance(call, CallOp):
                 continue
             name = call.callee.root_reference.data
-            if (own := kernel_of(name.partition(_PACKED)[0], self.kernels)) is not None:
-                self.kernels[own].computed += cycles(functions[name], self.setting.target).total
+            own, is_copy, _ = name.partition(_PACKED)
+            if (found := kernel_of(own, self.kernels)) is not None:
+                self.kernels[found].computed += totals[name]
+                calls[found] = calls.get(found, 0) + (0 if is_copy else 1)
+        for name, count in calls.items():
+            self.kernels[name].computed /= max(count, 1)
 
     def _known(self, kernel: KernelOp) -> Known:
         found = sorted(candidates(kernel, self.setting), key=lambda way: way.cycles)

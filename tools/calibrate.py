@@ -38,7 +38,7 @@ WIDEST = 0.3
 _SHORTEST = 2e-4
 """Seconds of one run: much longer than it takes to read the clock."""
 
-_ADDS, _SUMS, _MEETINGS = 16, 10, 64
+_ADDS, _SUMS, _MEETINGS = 16, 10, 4096
 """Additions, multiply-adds and meetings of threads of one iteration in `calibrate.c`."""
 
 _KINDS = (
@@ -193,9 +193,9 @@ class Calibration:
             stores = loops.cycles("stores", data, small)
             self.keep_measured("stores_per_cycle", Measured(vectors / stores.value, stores.spread))
             if width > 4:
-                # Each of these lies in two lines.
+                # Each of these lies in two lines, and not with half of a vector in each.
                 step = max(width, machine.line_bytes)
-                start = data + machine.line_bytes - width // 2
+                start = data + machine.line_bytes - width + 4
                 split = loops.cycles("loads", start, small, step)
                 self.keep_measured(
                     "split_load_cycles", Measured(split.value * step / small, split.spread)

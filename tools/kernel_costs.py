@@ -65,7 +65,7 @@ def kernel_costs(
 
     class Computing(Observer):
         def after_phase(self, phase: str, module: ModuleOp) -> None:
-            for name, function in functions_of(module).items() if phase == "buffer" else ():
+            for name, function in functions_of(module).items() if phase == "scheduled" else ():
                 schedule = "" if function.schedule is None else str(function.schedule.data)
                 costs[name] = (schedule, cycles(function, target))
 

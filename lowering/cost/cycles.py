@@ -34,7 +34,7 @@ class Cost:
     @property
     def total(self) -> float:
         """The time of the slowest, and the starts."""
-        return max(self.units, self.l2, self.shared, self.memory) + self.starts
+        return max(self.units, self.l2 + self.shared + self.memory) + self.starts
 
     def terms(self) -> dict[str, float]:
         """The cycles by name, for people."""
@@ -48,17 +48,23 @@ class Cost:
 
 
 def cycles(function: FuncOp, target: Target) -> Cost:
-    """The cost of a kernel, as phase `buffer` leaves it; sizes that are not known are assumed."""
+    """The cost of a finished kernel; sizes that are not known are assumed."""
     machine = target.machine
     work = busy_cycles(function, target)
+    line = machine.line_bytes
     near, far, farthest = (
-        lines_from_beyond(function, target, size)
+        lines_from_beyond(function, line, size)
         for size in (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes or machine.l2_bytes)
     )
+    near, far = near.without(far), far.without(farthest)
+    copied = 2 * line / machine.l2_copy_bytes_per_cycle
     return Cost(
-        work.cycles,
-        near * machine.l2_line_cycles,
-        far * machine.line_bytes / machine.shared_bytes_per_cycle,
-        farthest * machine.line_bytes / machine.memory_bytes_per_cycle,
-        work.starts * machine.loop_cycles,
+        units=work.cycles,
+        l2=near.read * machine.l2_line_cycles
+        + near.written * max(copied - machine.l2_line_cycles, machine.l2_line_cycles),
+        shared=far.read * line / machine.shared_bytes_per_cycle
+        + far.written * line / machine.l2_return_bytes_per_cycle,
+        # What is written comes first, and goes afterwards.
+        memory=(farthest.read + 2 * farthest.written) * line / machine.memory_bytes_per_cycle,
+        starts=work.starts * machine.loop_cycles,
     )

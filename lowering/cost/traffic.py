@@ -8,7 +8,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -16,187 +16,244 @@ from xdsl.ir import Block, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.buffer.vector import TransposeOp, lanes_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.dialects.intervals import interval
-from lowerdeck.lowering.cost.nests import NO_SCHEDULE, Chain
+from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.lowering.loops.estimate import (
     ASSUMED_SIZE,
     Values,
-    estimated_trips,
+    estimated_range,
     middle_values,
 )
-from lowerdeck.lowering.targets.base import Target
 
-_WRITTEN = 2
-"""A line that is written comes first, and goes afterwards."""
+
+@dataclass(frozen=True)
+class Lines:
+    """Those that come; of those that are written, each goes, too."""
+
+    read: float
+    written: float
+
+    def without(self, others: Lines) -> Lines:
+        """Those that are not among others."""
+        read, written = self.read - others.read, self.written - others.written
+        return Lines(max(read, 0.0), max(written, 0.0))
 
 
 @dataclass(frozen=True)
 class _Access:
-    """A load or store: where, by the variables of loops."""
+    """Loads or stores that differ in constants: where, by the variables of loops."""
 
     ref: SSAValue
     map: Sequence[Expr]
+    """Without constants."""
     indices: Sequence[SSAValue]
-    weight: int
+    lanes: int
+    along: int
+    """The dimension of the lanes."""
+    writes: bool
+    constants: Sequence[set[int]]
+    """By dimension."""
 
 
 @dataclass
 class _Loop:
-    """A loop over tiles or steps; the outermost has one iteration."""
+    """The outermost has one iteration."""
 
-    trips: int
+    range: tuple[int, int, int]
     variable: SSAValue | None
-    step: int
-    accesses: list[_Access] = field(default_factory=list[_Access])
+    accesses: dict[tuple[object, ...], _Access] = field(
+        default_factory=dict[tuple[object, ...], _Access]
+    )
     loops: list[_Loop] = field(default_factory=list["_Loop"])
 
-    def all_accesses(self) -> Iterator[_Access]:
-        yield from self.accesses
-        for loop in self.loops:
-            yield from loop.all_accesses()
+    @property
+    def trips(self) -> int:
+        first, end, step = self.range
+        return max(-(-(end - first) // step), 0)
 
 
-@dataclass
-class _Nest:
-    top: _Loop
-    within: dict[SSAValue, int]
-    """Elements of a variable that one tile has."""
-
-
-def lines_from_beyond(function: kernel.FuncOp, target: Target, cache_bytes: int) -> float:
+def lines_from_beyond(function: kernel.FuncOp, line_bytes: int, cache_bytes: int) -> Lines:
     """The lines that a cache of so many bytes does not hold when they are needed."""
-    schedule = NO_SCHEDULE if function.schedule is None else function.schedule.data
-    nest = _Nest(_Loop(1, None, 1), {})
     values = middle_values(function.body.block)
-    _build(function.body.block, (schedule, values), nest.top, nest.within)
-    counter = _Counter(target.machine.line_bytes, cache_bytes, nest.within)
-    if counter.bytes_of(nest.top, {}) <= cache_bytes:
-        return 0.0
-    return sum(counter.lines(nest.top, {}).values())
+    top = _Loop((0, 1, 1), None)
+    _build(function.body.block, values, top)
+    counter = _Counter(line_bytes, cache_bytes, values)
+    if counter.bytes_of(top, {}) <= cache_bytes:
+        return Lines(0.0, 0.0)
+    found = counter.lines(top, {})
+    written = sum(number for (_, writes), number in found.items() if writes)
+    return Lines(sum(found.values()) - written, written)
 
 
-def _build(
-    block: Block, around: tuple[Schedule, Values], into: _Loop, within: dict[SSAValue, int]
-) -> None:
-    schedule, values = around
+def _build(block: Block, values: Values, into: _Loop) -> None:
     for op in block.ops:
         if isinstance(op, kernel.ForOp):
-            chain = Chain.of(op, schedule, values)
-            inner = into
-            if op.mode is not None:
-                # Lanes and copies side by side are inside of all loops.
-                within[op.body.block.args[0]] = estimated_trips(op, values)
-                _build(op.body.block, around, into, within)
-                continue
-            if chain is None:
-                inner = _Loop(estimated_trips(op, values), op.body.block.args[0], 1)
-                into.loops.append(inner)
-                _build(op.body.block, around, inner, within)
-                continue
-            for label in chain.order:
-                loop, step = chain.loops[label], chain.step(label)
-                extent = estimated_trips(loop, values)
-                variable = loop.body.block.args[0]
-                within[variable] = min(step, extent)
-                new = _Loop(-(-extent // step), variable, step)
-                inner.loops.append(new)
-                inner = new
-            _build(chain.body.body.block, around, inner, within)
-        elif isinstance(op, kernel.LoadOp):
-            into.accesses.append(_Access(op.ref, op.map.data, op.indices, 1))
-        elif isinstance(op, kernel.StoreOp):
-            into.accesses.append(_Access(op.ref, op.map.data, op.indices, _WRITTEN))
-        else:
+            inner = _Loop(estimated_range(op, values), op.body.block.args[0])
+            into.loops.append(inner)
+            _build(op.body.block, values, inner)
+        elif isinstance(op, (kernel.LoadOp, kernel.StoreOp)):
+            _add(op, into)
+        elif not isinstance(op, TransposeOp):
             for region in op.regions:
                 for inside in region.blocks:
-                    _build(inside, around, into, within)
+                    _build(inside, values, into)
 
 
-Extents = Mapping[SSAValue, int]
-"""How many elements of a variable loops run through."""
+def _add(op: kernel.LoadOp | kernel.StoreOp, into: _Loop) -> None:
+    """Put an access to those that differ in constants only."""
+    is_load = isinstance(op, kernel.LoadOp)
+    lanes = max(lanes_of(op.result.type if is_load else op.value.type), 1)
+    map_, along = op.map.data, len(op.map.data) - 1
+    if is_load:
+        lanes = lanes * (op.stride.data if op.stride is not None else 1)
+        lanes = max(lanes // (op.repeat.data if op.repeat is not None else 1), 1)
+        along = along if op.axis is None else op.axis.data
+    constants = [_constant(expr) for expr in map_]
+    rest = [expr - number for expr, number in zip(map_, constants, strict=True)]
+    key = (op.ref, tuple(rest), tuple(op.indices), lanes, along, not is_load)
+    known = into.accesses.setdefault(
+        key, _Access(op.ref, rest, op.indices, lanes, along, not is_load, [set() for _ in map_])
+    )
+    for numbers, number in zip(known.constants, constants, strict=True):
+        numbers.add(number)
+
+
+def _constant(expr: Expr) -> int:
+    return sum(number for monomial, number in expr.terms if not monomial)
+
+
+_Ranges = Mapping[SSAValue, tuple[int, int, int]]
+"""Of the variables of loops that run: first, last and how many."""
+
+_Lines = dict[tuple[SSAValue, bool], float]
+"""By buffer, and whether they are written."""
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Where accesses are."""
+
+    sides: tuple[tuple[int, int, int], ...]
+    """By dimension: the first and the last value of an index, and how many there are."""
+    most: float
+    """Lines: no more than those of all accesses, each by itself."""
 
 
 @dataclass
 class _Counter:
     line_bytes: int
     cache_bytes: int
-    within: Mapping[SSAValue, int]
+    values: Values
 
-    def lines(self, loop: _Loop, running: Extents) -> dict[SSAValue, float]:
-        """By buffer, the lines that all iterations of a loop bring."""
+    def lines(self, loop: _Loop, running: _Ranges) -> _Lines:
+        """The lines that all iterations of a loop bring."""
         if self.bytes_of(loop, running, inside=True) <= self.cache_bytes:
             return self._distinct(loop, running)
-        total: dict[SSAValue, float] = {}
-        for part in [self.lines(inner, running) for inner in loop.loops]:
-            for ref, number in part.items():
-                total[ref] = total.get(ref, 0.0) + number * loop.trips
+        total: _Lines = {}
+        own = _Loop(loop.range, loop.variable, loop.accesses)
+        for part in [self._distinct(own, running, inside=True)] + [
+            self.lines(inner, running) for inner in loop.loops
+        ]:
+            for key, number in part.items():
+                total[key] = total.get(key, 0.0) + number * loop.trips
         return total
 
-    def bytes_of(self, loop: _Loop, running: Extents, *, inside: bool = False) -> float:
+    def bytes_of(self, loop: _Loop, running: _Ranges, *, inside: bool = False) -> float:
         """What a loop touches; `inside`: what one iteration of it does."""
-        found = self._distinct(loop, running, inside=inside, is_weighted=False)
-        return sum(found.values()) * self.line_bytes
+        found = self._distinct(loop, running, inside=inside)
+        refs: dict[SSAValue, float] = {}
+        for (ref, _), number in found.items():
+            refs[ref] = max(refs.get(ref, 0.0), number)
+        return sum(refs.values()) * self.line_bytes
 
-    def _distinct(
-        self, loop: _Loop, running: Extents, *, inside: bool = False, is_weighted: bool = True
-    ) -> dict[SSAValue, float]:
-        found: dict[SSAValue, float] = {}
-        extents = dict(running)
+    def _distinct(self, loop: _Loop, running: _Ranges, *, inside: bool = False) -> _Lines:
+        ranges = dict(running)
         if not inside:
-            _extend(extents, loop, self.within)
-        self._collect(loop, extents, found, is_weighted=is_weighted)
-        return found
+            _run(ranges, loop)
+        boxes: dict[tuple[SSAValue, bool], list[_Box]] = {}
+        self._collect(loop, ranges, boxes)
+        written = {ref for ref, writes in boxes if writes}
+        found = {key: self._of_boxes(key[0], own) for key, own in boxes.items()}
+        # What is read and written comes once.
+        return {key: n for key, n in found.items() if key[1] or key[0] not in written}
 
     def _collect(
-        self, loop: _Loop, extents: Extents, found: dict[SSAValue, float], *, is_weighted: bool
+        self, loop: _Loop, ranges: _Ranges, boxes: dict[tuple[SSAValue, bool], list[_Box]]
     ) -> None:
-        for access in loop.accesses:
-            lines = self._of_access(access, extents) * (access.weight if is_weighted else 1)
-            found[access.ref] = max(found.get(access.ref, 0.0), lines)
+        for access in loop.accesses.values():
+            boxes.setdefault((access.ref, access.writes), []).append(self._box(access, ranges))
         for inner in loop.loops:
-            own = dict(extents)
-            _extend(own, inner, self.within)
-            self._collect(inner, own, found, is_weighted=is_weighted)
+            own = dict(ranges)
+            _run(own, inner)
+            if inner.trips:
+                self._collect(inner, own, boxes)
 
-    def _of_access(self, access: _Access, extents: Extents) -> float:
-        type_ = ref_type(access.ref)
-        ranges = {
-            f"d{k}": (0, extents.get(index, self.within.get(index, 1)) - 1)
-            for k, index in enumerate(access.indices)
-        }
-        counts = [
-            _values(expr, ranges, dim)
-            for expr, dim in zip(access.map, type_.dims.data, strict=True)
-        ]
-        return _lines(counts, type_, self.line_bytes)
+    def _box(self, access: _Access, ranges: _Ranges) -> _Box:
+        own: dict[str, Interval] = {}
+        counts: dict[str, int] = {}
+        for k, index in enumerate(access.indices):
+            middle = self.values.get(index)
+            if (found := ranges.get(index)) is not None:
+                own[f"d{k}"], counts[f"d{k}"] = found[:2], found[2]
+            elif middle is not None:
+                own[f"d{k}"], counts[f"d{k}"] = (middle, middle), 1
+        dims = ref_type(access.ref).dims.data
+        sides: list[tuple[int, int, int]] = []
+        for axis, (expr, dim, numbers) in enumerate(
+            zip(access.map, dims, access.constants, strict=True)
+        ):
+            lanes = access.lanes if axis == access.along else 1
+            size = dim.value if dim.value is not None else ASSUMED_SIZE
+            span = interval(expr, own)
+            if span is None:
+                # An index from data may be any.
+                sides.append((0, size - 1, size))
+                continue
+            first, last = span[0] + min(numbers), span[1] + max(numbers) + lanes - 1
+            first, last = max(min(first, size - 1), 0), max(min(last, size - 1), 0)
+            number = prod(counts.get(name, 1) for name in expr.symbols) * len(numbers) * lanes
+            sides.append((first, last, max(min(number, last - first + 1), 1)))
+        times = prod(number for _, _, number in ranges.values())
+        times *= prod(len(numbers) for numbers in access.constants)
+        elements = max(self.line_bytes // ref_type(access.ref).item_size, 1)
+        return _Box(tuple(sides), times * max(access.lanes / elements, 1.0))
+
+    def _of_boxes(self, ref: SSAValue, boxes: Sequence[_Box]) -> float:
+        """Those of all boxes together: no more than those of what is around them."""
+        type_ = ref_type(ref)
+        distinct = set(boxes)
+        separate = sum(min(_lines(box.sides, type_, self.line_bytes), box.most) for box in distinct)
+        if len(distinct) == 1:
+            return separate
+        around = [_around(sides) for sides in zip(*(box.sides for box in distinct), strict=True)]
+        return min(separate, _lines(around, type_, self.line_bytes))
 
 
-def _extend(extents: dict[SSAValue, int], loop: _Loop, within: Mapping[SSAValue, int]) -> None:
-    if loop.variable is not None:
-        whole = (loop.trips - 1) * loop.step + min(loop.step, within.get(loop.variable, 1))
-        extents[loop.variable] = max(whole, 1)
+def _around(sides: Iterable[tuple[int, int, int]]) -> tuple[int, int, int]:
+    firsts, lasts, numbers = zip(*sides, strict=True)
+    first, last = min(firsts), max(lasts)
+    return first, last, min(last - first + 1, sum(numbers))
 
 
-def _values(expr: Expr, ranges: Mapping[str, tuple[int, int]], dim: Expr) -> tuple[int, int, int]:
-    """How many values an index has, from the first to the last of how many, and of how many."""
-    size = dim.value if dim.value is not None else ASSUMED_SIZE
-    places = [high + 1 for name, (_, high) in ranges.items() if name in expr.symbols]
-    found = interval(expr, ranges)
-    span = size if found is None else max(min(found[1] - found[0] + 1, size), 1)
-    return min(span, prod(places)) if places else 1, span if places else 1, size
+def _run(ranges: dict[SSAValue, tuple[int, int, int]], loop: _Loop) -> None:
+    if loop.variable is not None and loop.trips:
+        first, _, step = loop.range
+        ranges[loop.variable] = (first, first + (loop.trips - 1) * step, loop.trips)
 
 
-def _lines(counts: Sequence[tuple[int, int, int]], type_: RefType, line_bytes: int) -> float:
+def _lines(sides: Sequence[tuple[int, int, int]], type_: RefType, line_bytes: int) -> float:
     """Of a box of elements: rows that fill their dimension lie side by side with the next ones."""
+    if not sides:
+        return 1.0
     elements_in_line = max(line_bytes // type_.item_size, 1)
     run, rows, is_whole = 1.0, 1.0, True
-    for number, span, size in reversed(counts):
-        if is_whole and run * span >= run:
+    for (first, last, number), dim in zip(reversed(sides), reversed(type_.dims.data), strict=True):
+        span = last - first + 1
+        if is_whole:
             apart = span / number
             run *= span if apart < elements_in_line else number * elements_in_line
-            is_whole = number == size
+            is_whole = number == (dim.value if dim.value is not None else ASSUMED_SIZE)
         else:
             rows *= number
     return rows * max(run / elements_in_line, 1.0)

@@ -32,6 +32,11 @@ _FUNCTIONS = tuple(
 Values = Mapping[SSAValue, int]
 
 
+def estimated_range(loop: kernel.ForOp, values: Values) -> tuple[int, int, int]:
+    """Where a loop begins, before what it ends, and its step."""
+    return _range(loop, values)
+
+
 def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
     """The trip count of a loop, with variables of enclosing loops in the middle of their ranges."""
     lower, upper, step = _range(loop, values or {})

@@ -50,8 +50,18 @@ class Machine:
 
     registers: int = _number("vector registers")
     """Those that code can name."""
+    unit_bytes: int = _number("bytes")
+    """The width of the units: shorter vectors take as long, longer ones pass in several steps."""
+    instructions_per_cycle: float = _number("instructions per cycle")
+    """Of all kinds, as they come from the decoders."""
+    instructions_ahead: int = _number("instructions")
+    """Those under way at a time: how far the processor looks ahead of what waits."""
+    operations_per_cycle: float = _number("vectors per cycle")
+    """Simple operations on whole vectors, on all units that have them."""
     multiply_adds_per_cycle: float = _number("vectors per cycle")
-    """Multiply-adds of whole vectors."""
+    """Multiplications and multiply-adds of whole vectors."""
+    shuffles_per_cycle: float = _number("vectors per cycle")
+    """Whole vectors whose elements change places."""
     loads_per_cycle: float = _number("vectors per cycle")
     """Loads of whole vectors, from the L1 cache."""
     stores_per_cycle: float = _number("vectors per cycle")
