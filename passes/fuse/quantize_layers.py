@@ -28,7 +28,7 @@ from lowerdeck.dialects.core.elementwise import (
 from lowerdeck.dialects.core.enums import PoolKind, ReduceKind
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TransposeOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from lowerdeck.dialects.core.types import f32, i8, i32, rank_of, ui8
 from lowerdeck.passes.fuse.layers import PRODUCTS, Layer, Product, fingerprint, layers_of
 from lowerdeck.passes.linear.rounding import LEAST, MOST, as_bytes
@@ -145,11 +145,20 @@ def _weights(made: _Ops, layer: Layer) -> tuple[SSAValue, Array]:
 def _one_byte(made: _Ops, value: SSAValue, step: Step) -> SSAValue:
     """(cast(q) - z) * t"""
     source, moves = _source(value)
-    q = made.add(CastOp(made.limited(_in_steps(made, source, step), 0, _BYTE, ui8), f32))
+    q = made.add(CastOp(_parts_in_bytes(made, source, step), f32))
     x = _dequantized(made, q, step.zero, step.scale)
     for move in reversed(moves):
         x = made.add(move.with_operands([x, *move.operands[1:]]))
     return x
+
+
+def _parts_in_bytes(made: _Ops, value: SSAValue, step: Step) -> SSAValue:
+    """A value in bytes; what is put together is so in bytes, where nothing else reads it."""
+    concat = value.owner
+    if isinstance(concat, ConcatOp) and value.has_one_use():
+        parts = [_parts_in_bytes(made, part, step) for part in concat.inputs]
+        return made.add(ConcatOp(parts, concat.axis.data))
+    return made.limited(_in_steps(made, value, step), 0, _BYTE, ui8)
 
 
 def _two_bytes(made: _Ops, value: SSAValue, step: Step) -> tuple[SSAValue, SSAValue]:
@@ -275,7 +284,8 @@ class QuantizeLayersPass(ModulePass):
     - conv(x, w, b) -> conv((cast(quantized(x)) - z) * t, cast(q) * s, b)
       [or a transposed one whose steps are its kernel, without padding]
     - x @ w -> (cast(quantized(x)) - z) * t @ (cast(q) * s)
-      [quantized(x) = cast(clip(round(x / t) + z, 0, 255))]
+      [quantized(x) = cast(clip(round(x / t) + z, 0, 255)); of a concatenation, reshape, transpose,
+       slice or maximum of windows that nothing else reads it is that of the quantized parts]
     - f(x, w) -> f((cast(high) - z / 256) * 256 t, cast(q) * s) + f(cast(low) * t, cast(q) * s)
       [high and low bytes of clip(round(x / t) + z, 0, 65535), where the ranges say two bytes]
     - x @ w -> cast(cast(clip(round(x / r))) @ q) * s * r
