@@ -52,6 +52,7 @@ from models.campaign import add_options, engine_of, main_of
 
 WAYS = (
     "x86-64-amx",
+    "x86-64-zen4",
     "x86-64-vnni:clang:2",
     "x86-64-v4:gcc:2",
     "x86-64-v3",

@@ -358,8 +358,7 @@ class PackMatmul(Pattern[Array | None]):
         total = factor.add(MatmulOp(left, right, accumulator=accumulator, packing=packing))
         if weights is not None:
             excess = factor.excess(weights.sum(-2, dtype=np.int32, keepdims=True))
-            if excess is not None:
-                total = factor.add(SubOp(total, excess))
+            total = _without(total, excess, factor)
         rewriter.replace(op, total)
 
 
@@ -538,9 +537,18 @@ def _completed(
         both = [constant_array(value) for value in (bias, excess)]
         if both[0] is not None and both[1] is not None:
             bias, excess = factor.add(ConstantOp.of(both[0] - both[1])), None
-    if excess is not None:
-        total = factor.add(SubOp(total, excess))
+    total = _without(total, excess, factor)
     return total if bias is None else factor.add(AddOp(total, bias))
+
+
+def _without(total: SSAValue, excess: SSAValue | None, factor: Factor) -> SSAValue:
+    """What is left of sums: of a constant the negative is added, with which they may begin."""
+    if excess is None:
+        return total
+    known = constant_array(excess)
+    if known is None:
+        return factor.add(SubOp(total, excess))
+    return factor.add(AddOp(total, factor.add(ConstantOp.of(-known))))
 
 
 def _windows(op: ConvOp, words: SSAValue, factor: Factor, target: Target) -> SSAValue:

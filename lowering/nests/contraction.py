@@ -21,6 +21,7 @@ from lowerdeck.dialects.buffer.vector import (
     WidenPairsOp,
 )
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.linear import (
@@ -31,7 +32,7 @@ from lowerdeck.dialects.core.linear import (
     MatmulOp,
 )
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, is_integer
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
@@ -69,6 +70,21 @@ def add_product(
             case Packing.SPLIT_LEFT:
                 return k.builder.add(DotSmallQuadsOp(rhs, lhs, total))
     return scalars.multiply_add(k.builder, lhs, rhs, total)
+
+
+def added_to(op: ContractionOp) -> tuple[AddOp, SSAValue] | None:
+    """
+    The sum of integers with what is added to them, and that, where nothing else reads the sums:
+    they may begin with it, for the order of integers does not matter.
+    """
+    result = op.results[0]
+    if not is_integer(element_type(result)) or not result.has_one_use():
+        return None
+    (use,) = result.uses
+    total = use.operation
+    if not isinstance(total, AddOp) or dims_of(total.result) != dims_of(result):
+        return None
+    return total, total.operands[1 - use.index]
 
 
 def add_rests(

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import WORD_BYTES
 from lowerdeck.dialects.buffer.vector import DotQuadsOp
-from lowerdeck.dialects.core.constant import constant_array
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.loops.parameters import parts_of
+from lowerdeck.lowering.nests.contraction import added_to
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -150,6 +151,13 @@ def has_words(op: ConvOp, target: Target) -> bool:
     return sizes[2] >= FEWEST_LANES and height * pitch <= target.limits.stack_bytes
 
 
+def _is_of_channels(value: SSAValue, op: ConvOp) -> bool:
+    """True for what is one number for all places of a channel, in memory."""
+    space = rank_of(op.result) - 2
+    is_read = isinstance(value.owner, Block | ConstantOp)
+    return is_read and all(dim == 1 for dim in dims_of(value)[-space:])
+
+
 def _is_zero(value: SSAValue) -> bool:
     array = constant_array(value)
     return array is not None and not array.any()
@@ -202,6 +210,10 @@ class _Channels:
         self._taps = [dim.value or 0 for dim in dims_of(op.weight)[2:]]
         self._words = -(-self._taps[1] // WORD_BYTES)
         self._is_signed = not is_unsigned(element_type(op.input))
+        self._last: Operation = op
+        self._added: SSAValue | None = None
+        if (found := added_to(op)) is not None and _is_of_channels(found[1], op):
+            self._last, self._added = found
         size = _size_of_lines(op, self._lanes)
         self._height, self._pitch = size
         self._lines = self._b.scratch(i8, [self._height, self._pitch])
@@ -246,12 +258,15 @@ class _Channels:
             excess = b.integer(0, i32)
             for weight in self._weights(channel).values():
                 excess = b.add(DotQuadsOp(zero, weight, excess))
-            bias = (
-                b.integer(0, i32)
-                if op.bias is None
-                else self._k.element(op.bias, [self._first + channel])
-            )
-            b.store(b.add(arith.SubiOp(bias, excess)), self._starts, [channel])
+            start, at = b.integer(0, i32), self._first + channel
+            if op.bias is not None:
+                start = self._k.element(op.bias, [at])
+            if self._added is not None:
+                none = Expr.const(0)
+                place = [self._image, at, none, none]
+                value = self._k.operand(self._added, place, dims_of(op.result))
+                start = b.add(arith.AddiOp(start, value))
+            b.store(b.add(arith.SubiOp(start, excess)), self._starts, [channel])
 
     def _weights(self, channel: Expr) -> Mapping[tuple[int, int], SSAValue]:
         """The words of a channel, by row and number."""
@@ -292,10 +307,10 @@ class _Channels:
                     for row, total in self._sums(place, part.step, weights, start):
                         at = [self._image, self._first + channel, first + row, place[1]]
                         if found is None:
-                            self._k.finish(self._op, at, total)
+                            self._k.finish(self._last, at, total)
                         else:
                             at[-1] = Expr.const(0)
-                            value = self._k.finished(self._op, at, total)
+                            value = self._k.finished(self._last, at, total)
                             b.store(value, found, [first + row, place[1]])
 
     def _sums(

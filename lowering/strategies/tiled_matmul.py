@@ -9,7 +9,7 @@ from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
@@ -31,7 +31,12 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.loops.parameters import REST, Part, average_tiles, parts_of
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.contraction import add_product, add_rests, factor_element
+from lowerdeck.lowering.nests.contraction import (
+    add_product,
+    add_rests,
+    added_to,
+    factor_element,
+)
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.maps import code_of, scale_of, zero_of
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
@@ -217,7 +222,7 @@ class TiledMatmul(Strategy):
             return
         if (width := schedule.get(WIDTH)) is None:
             with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
-                k.finish(op, at, column_sum(k, op, at, height=height))
+                finish(k, op, at, height=height)
             return
         sizes = [*dims[:-1], _vectors(dims[-1], width)]
         with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
@@ -246,8 +251,7 @@ def _finish_vector(k: KernelLowering, op: MatmulOp, at: Index, width: int) -> No
     first = minimum(at[-1] * width, dims_of(op.result)[-1] - width)
     lanes = k.builder.loop(width, mode="lanes") if width > 1 else nullcontext(Expr.const(0))
     with lanes as lane:
-        place = [*at[:-1], first + lane]
-        k.finish(op, place, column_sum(k, op, place))
+        finish(k, op, [*at[:-1], first + lane])
 
 
 def _lower_wide(k: KernelLowering, op: MatmulOp, schedule: Schedule) -> None:
@@ -593,6 +597,30 @@ def _trips(part: Part) -> int:
     return ((part.upper - part.lower).value or 0) // part.step
 
 
+def finish(k: KernelLowering, op: MatmulOp, at: Index, *, height: int = 1) -> None:
+    """An element of the result, in a tile of so many rows."""
+    k.finish(*with_sum(k, op, at, height=height))
+
+
+def with_sum(
+    k: KernelLowering,
+    op: MatmulOp,
+    at: Index,
+    panel: tuple[SSAValue, Expr] | None = None,
+    *,
+    height: int = 1,
+) -> tuple[Operation, Index, SSAValue]:
+    """
+    The op that an element is known of, its index, and the element: the sum of `column_sum`, or that
+    and what is added to it.
+    """
+    if (found := added_to(op)) is None:
+        return op, at, column_sum(k, op, at, panel, height=height)
+    total, other = found
+    start = k.operand(other, at, dims_of(total.result))
+    return total, at, column_sum(k, op, at, panel, height=height, start=start)
+
+
 def column_sum(
     k: KernelLowering,
     op: MatmulOp,
@@ -600,13 +628,17 @@ def column_sum(
     panel: tuple[SSAValue, Expr] | None = None,
     *,
     height: int = 1,
+    start: SSAValue | None = None,
 ) -> SSAValue:
-    """The sum of products, of a column of a panel if there is one, in a tile of so many rows."""
+    """
+    The sum of products, of a column of a panel if there is one, in a tile of so many rows; one of
+    integers may begin with something.
+    """
     b, dims = k.builder, dims_of(op.result)
     left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
     right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
     element = element_type(op.result)
-    zero = scalars.constant(b, 0, element)
+    zero = scalars.constant(b, 0, element) if start is None else start
 
     def value(i: Expr) -> SSAValue:
         if panel is not None:

@@ -38,11 +38,11 @@ from lowerdeck.lowering.strategies.matrix_tiles import (
 )
 from lowerdeck.lowering.strategies.tiled_matmul import (
     COLUMN,
-    column_sum,
     for_elements,
     most_sums,
     product_tiles,
     row_labels,
+    with_sum,
 )
 from lowerdeck.lowering.targets.base import F32_BYTES, Target
 
@@ -238,8 +238,8 @@ def _multiply(
     label = row_labels(len(outer) + 2)[-1]
     with k.builder.labeled_nest([(label, rows), (COLUMN, columns)]) as (row, column):
         place = [*outer, row, first + column]
-        total = column_sum(k, op, place, (panel, column), height=schedule.tile(label))
-        k.builder.store(k.finished(op, place, total), found, [row, column])
+        total = with_sum(k, op, place, (panel, column), height=schedule.tile(label))
+        k.builder.store(k.finished(*total), found, [row, column])
 
 
 def _multiply_in_tiles(
