@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,7 +15,9 @@ def _matrix(g: Graph, shape: Sequence[int], hybrid: bool) -> Value:
         g.requantizes = True
         q = Scale((float(np.float32(2.0 ** g.rng.uniform(-10, -7))),), (0,))
         return g.constant(g.hybrid_weights(shape), "INT8", q)
-    return g.constant(g.weights(shape, "FLOAT32") / np.float32(2), "FLOAT32")
+    # A matrix that made its states longer would double rounding errors with every step.
+    longest = 2 * math.sqrt(shape[-1]) if len(shape) == 2 else 2
+    return g.constant(g.weights(shape, "FLOAT32") / np.float32(longest), "FLOAT32")
 
 
 def _input(g: Graph, rank: int, type_: str = "FLOAT32") -> Value:
