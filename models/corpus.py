@@ -4,6 +4,7 @@ Models of other frameworks, with the answers that the frameworks gave, through C
     python -m models.corpus tf1|caffe|tflite|keras|pt2|paddle|mindir|mxnet|darknet
                            [--interpret | --export FORMAT | --every-way]
                            [--filter REGEX] [--disable PASS | --disable-optional]
+                           [--target NAME] [--threads N]
                            [--jobs N | --ray [ADDRESS]]
 
 The corpus is a folder with one folder a case under `tf1`, `caffe`, `tflite` and so on: `case.json`,
@@ -14,7 +15,8 @@ else exact (but see `models.equal_elements` and `models.open_results`); one that
 if it is. Another refused case is counted; a wrong number or a crash makes the exit status 1.
 
 `--every-way` goes through C and ONNX, each with all
-passes and without the optional ones, and through a net of Caffe that is read back.
+passes and without the optional ones, and through a net of Caffe that is read back. C is for
+`--target` and `--threads`, and made by the compiler that `CC` names.
 """
 
 from __future__ import annotations
@@ -220,7 +222,9 @@ def is_turn(number: int) -> bool:
 # Ways to run a case
 
 
-def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
+def compiled(
+    case: Case, disable: Sequence[str] = (), target: str = "native", threads: int = 1
+) -> Model:
     """The case's model through C."""
     import lowerdeck
 
@@ -230,6 +234,8 @@ def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
         outputs=outputs,
         input_shapes=case.input_shapes,
         disable=disable,
+        target=target,
+        threads=threads,
         cache=False,
         **case.options,
     )
@@ -414,8 +420,9 @@ _WAYS = {
 _NAMES = {"compile": "C", "onnx": "ONNX", "caffe": "Caffe"}
 
 
-def _run(case: Case, way: str, disable: Sequence[str]) -> Outcome:
-    return run_case(case, partial(_WAYS[way], disable=disable))
+def _run(case: Case, way: str, disable: Sequence[str], machine: Mapping[str, Any]) -> Outcome:
+    prepare = partial(_WAYS[way], disable=disable)
+    return run_case(case, partial(prepare, **machine) if way == "compile" else prepare)
 
 
 def _crash(case: Case, error: BaseException) -> Outcome:
@@ -437,10 +444,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         way = "interpret" if options.interpret else options.export or "compile"
         ways = [(way, optional_passes() if options.disable_optional else options.disable)]
+    machine = {"target": options.target, "threads": options.threads}
     totals: list[str] = []
     status, engine = 0, engine_of(options)
     for way, disable in ways:
-        counts = _run_all(cases, partial(_run, way=way, disable=disable), engine)
+        run = partial(_run, way=way, disable=disable, machine=machine)
+        counts = _run_all(cases, run, engine)
         how = f" ({_NAMES[way]}{', fewer passes' * bool(disable)})" if options.every_way else ""
         total = ", ".join(f"{counts[kind]} {kind}" for kind in ("refused", "wrong", "error"))
         totals.append(f"{options.kind}{how}: {counts['pass']} of {len(cases)} cases pass, {total}")
@@ -481,6 +490,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     passes.add_argument(
         "--disable-optional", action="store_true", help="leave out every pass that can be"
     )
+    parser.add_argument("--target", default="native", metavar="NAME")
+    parser.add_argument("--threads", type=int, default=1, metavar="N")
     add_options(parser, every_processor())
     return parser.parse_args(arguments)
 
