@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,6 +71,8 @@ def open_model(path: str) -> Stored:
     try:
         if zipfile.is_zipfile(path):
             return _zipped(path, h5py)
+        with open(path, "rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            _require_heaps_that_end(data)
         with h5py.File(path, "r") as file:
             return _plain(path, file, h5py)
     except _BROKEN as error:
@@ -99,9 +103,33 @@ def _zipped(path: str, h5py: Any) -> Stored:
         if "metadata.json" in archive.namelist():
             metadata = json.loads(archive.read("metadata.json"))
             version = str(metadata.get("keras_version", "3"))
-        with h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r") as file:
+        data = archive.read("model.weights.h5")
+        _require_heaps_that_end(data)
+        with h5py.File(io.BytesIO(data), "r") as file:
             groups = dict(_folders(h5py, file, ""))
     return Stored(path, _model(path, config), *_numbers(version), False, groups, None)
+
+
+_HEAP, _HEAP_START = b"GCOL\x01", 16
+_OBJECT = struct.Struct("<H6xQ")
+"""Its index and the bytes of its content, which begins behind them."""
+
+
+def _require_heaps_that_end(data: bytes | mmap.mmap) -> None:
+    """
+    Refuse heaps of texts in which the space that is free has no bytes: HDF5 reads them for ever
+    (HDF5 File Format Specification, III.E, "Disk Format: Level 1E - Global Heap").
+    """
+    heap = data.find(_HEAP)
+    while heap >= 0:
+        place = heap + _HEAP_START
+        end = min(heap + int.from_bytes(data[heap + 8 : place], "little"), len(data))
+        while place + _OBJECT.size <= end:
+            index, size = _OBJECT.unpack_from(data, place)
+            if not index and not size:
+                raise ValueError(f"a heap without an end at byte {heap}")
+            place += size if not index else _OBJECT.size + -(-size // 8) * 8
+        heap = data.find(_HEAP, heap + 1)
 
 
 def _folders(h5py: Any, group: Any, prefix: str) -> Iterator[tuple[str, list[Array]]]:

@@ -242,6 +242,22 @@ def test_places_beyond_all_files(tmp_path: Path) -> None:
         import_model(str(path))
 
 
+def test_heaps_without_an_end(tmp_path: Path) -> None:
+    """Free space of no bytes among the texts of a file, which HDF5 would read for ever."""
+    layers = [_input("x", None, 2), _layer("Dense", [_ref("x")], units=3, use_bias=False)]
+    path = tmp_path / "m.h5"
+    _old(path, _functional(layers, ["x"], [["dense", 0, 0]]), {"dense": {"k": _values(2, 3)}})
+    data = bytearray(path.read_bytes())
+    place = data.index(b"GCOL") + 16
+    while int.from_bytes(data[place : place + 2], "little"):
+        size = int.from_bytes(data[place + 8 : place + 16], "little")
+        place += 16 + (size + 7) // 8 * 8
+    data[place + 8 : place + 16] = bytes(8)
+    path.write_bytes(data)
+    with pytest.raises(FrontendError, match="a heap without an end"):
+        import_model(str(path))
+
+
 def test_weights_only(tmp_path: Path) -> None:
     """A file with weights alone says so."""
     path = tmp_path / "weights.h5"

@@ -208,10 +208,13 @@ def item(builder: KerasLegalizer, x: SSAValue, keys: list[Any]) -> SSAValue:
         else:
             builder.refuse("an index that is computed", "numbers and slices")
         bounds.append((start, stop, step))
-    rows = [builder.tensor(row) for row in np.array(bounds, np.int32).reshape(-1, 3).T.copy()]
+    # A place beyond all elements is their end, as in Python.
+    limits = np.clip(np.array(bounds, object).reshape(-1, 3), -_MOST, _MOST).astype(np.int32)
+    rows = [builder.tensor(row) for row in limits.T.copy()]
     return applied(builder, "StridedSlice", x, *rows, ellipsis_mask=0, **masks)[0]
 
 
+_MOST = 2**31 - 1
 _ALL = {"slice": [None, None, None]}
 
 

@@ -50,7 +50,7 @@ def legalize_resizing(builder: KerasLegalizer) -> Results:
     if kind not in names:
         builder.refuse(f"the interpolation '{kind}'", "bilinear or nearest")
     x, is_first = _channels_last(builder)
-    size = np.array([builder.config("height"), builder.config("width")], np.int32)
+    size = np.array([builder.integer("height"), builder.integer("width")], np.int32)
     x = _floats(builder, x)
     (value,) = applied(builder, names[kind], x, builder.tensor(size), half_pixel_centers=True)
     return [_restored(builder, builder.cast(value, element_type(x)), is_first)]
@@ -61,7 +61,7 @@ def legalize_center_crop(builder: KerasLegalizer) -> Results:
     """The middle of an image."""
     x, is_first = _channels_last(builder)
     for axis, name in ((1, "height"), (2, "width")):
-        size, have = int(builder.config(name)), dims_of(x)[axis].value
+        size, have = builder.integer(name), dims_of(x)[axis].value
         if have is None or have < size:
             builder.refuse(f"{dims_of(x)[axis]} as {name}", f"at least {size}, known")
         x = builder.slice_axis(x, axis, (have - size) // 2, size)

@@ -201,6 +201,7 @@ MALFORMED: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], str]] = [
     ("Tril", [ODD], {}, "1 dimensions"),
     ("Kron", [], {}, "no tensors"),
     ("Stack", [], {"axis": 0}, "no arguments"),
+    ("CenterCrop", [np.zeros([1, 4, 4, 1], np.float32)], {"height": 2}, "'width' is None"),
     ("Pad", [X], {"pad_width": None}, "'pad_width' of None"),
     ("Pad", [X], {"pad_width": [[1, 2], [1, 1], [0, 0]]}, "numbers or pairs, 2"),
     ("Pad", [X], {"pad_width": [[1, 2], []]}, "numbers or pairs, 2"),
@@ -216,6 +217,13 @@ def test_malformed(case: tuple[str, Sequence[Array], Mapping[str, Any], str]) ->
     name, arrays, config, message = case
     with pytest.raises(LegalizationError, match=message):
         called(name, arrays, config)
+
+
+def test_slices_beyond_all_elements() -> None:
+    """Bounds that no index has are the end of the dimension."""
+    keys = [{"slice": [-(2**63), 2**63 - 1, None]}, {"slice": [None, 1, -(2**40)]}]
+    (found,) = called("GetItem", [X], {}, plain=[keys])
+    np.testing.assert_array_equal(found, X[-(2**63) : 2**63 - 1, None : 1 : -(2**40)])
 
 
 def test_several_results() -> None:
