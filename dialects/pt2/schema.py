@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from xdsl.ir import SSAValue, TypeAttribute
 
 from lowerdeck.dialects.arguments import Argument, Schema
 
@@ -51,9 +53,41 @@ _WORDS = {
 }
 
 
-def words(operator: str, argument: str) -> Sequence[str]:
-    """What a text argument may be, or nothing where any text has a meaning."""
-    return _WORDS.get(operator if argument == "reduce" else argument, ())
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "Tensor": ((int, float, SSAValue), "a tensor"),
+    "int": ((int, SSAValue), "an integer"),
+    "SymInt": ((int, SSAValue), "an integer"),
+    "bool": ((int, SSAValue), "true or false"),
+    "float": ((int, float, SSAValue), "a number"),
+    "Scalar": ((int, float, SSAValue), "a number"),
+    "ScalarType": ((TypeAttribute,), "a type"),
+    "str": ((str,), "a text"),
+}
+_LISTED = re.compile(r"(?P<item>\w+\??)(?P<list>\[\d*\])?(?P<optional>\?)?")
+
+
+def expected(operator: str, argument: Argument, value: Any) -> str:
+    """What a value ought to be that is none of those an argument can be; nothing if it is one."""
+    match = _LISTED.fullmatch(argument.type)
+    kind = _KINDS.get(match["item"].rstrip("?")) if match is not None else None
+    if match is None or kind is None or (value is not None and value == argument.default):
+        return ""
+    types, what = kind
+    words = _WORDS.get(operator if argument.name == "reduce" else argument.name, ())
+    if types == (str,) and words:
+        leaves_out = value is None and argument.type.endswith("?")
+        return "" if value in words or leaves_out else "one of " + ", ".join(words)
+    if match["list"] and not isinstance(value, types if match["list"] != "[]" else SSAValue):
+        if value is None:
+            return "" if match["optional"] else "a list"
+        if not isinstance(value, list) or (argument.type == "Tensor[]" and not value):
+            return f"a list, each {what}"
+        leaves_out = match["item"].endswith("?")
+        items = cast("list[Any]", value)
+        fits = all(leaves_out if item is None else isinstance(item, types) for item in items)
+        return "" if fits else f"a list, each {what}"
+    may_be_none = argument.type not in ("ScalarType", "str")
+    return "" if isinstance(value, types) or (value is None and may_be_none) else what
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import mmap
 import struct
 import zipfile
@@ -110,20 +111,23 @@ def _zipped(path: str, h5py: Any) -> Stored:
     return Stored(path, _model(path, config), *_numbers(version), False, groups, None)
 
 
-_HEAP, _HEAP_START = b"GCOL\x01", 16
+_HEAP, _HEAP_START = b"GCOL\x01\0\0\0", 16
 _OBJECT = struct.Struct("<H6xQ")
 """Its index and the bytes of its content, which begins behind them."""
 
 
 def _require_heaps_that_end(data: bytes | mmap.mmap) -> None:
     """
-    Refuse heaps of texts in which the space that is free has no bytes: HDF5 reads them for ever
-    (HDF5 File Format Specification, III.E, "Disk Format: Level 1E - Global Heap").
+    Refuse heaps of texts that go on behind the file, for which HDF5 makes room, or in which the
+    space that is free has no bytes: it reads those for ever (HDF5 File Format Specification,
+    III.E, "Disk Format: Level 1E - Global Heap").
     """
     heap = data.find(_HEAP)
     while heap >= 0:
         place = heap + _HEAP_START
-        end = min(heap + int.from_bytes(data[heap + 8 : place], "little"), len(data))
+        end = heap + int.from_bytes(data[heap + 8 : place], "little")
+        if end > len(data):
+            raise ValueError(f"a heap of {end - heap} bytes at byte {heap}")
         while place + _OBJECT.size <= end:
             index, size = _OBJECT.unpack_from(data, place)
             if not index and not size:
@@ -163,7 +167,8 @@ def _array(dataset: Any) -> Array:
     """The elements of a dataset, which have to be numbers and in the file itself."""
     if dataset.external or dataset.is_virtual or dataset.dtype.kind not in "biufV":
         raise ValueError(f"an array '{dataset.name}' of {dataset.dtype} that is not in the file")
-    if dataset.nbytes > 4096 + _RATIO * dataset.id.get_storage_size():
+    stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
+    if dataset.nbytes > 4096 + _RATIO * stored:
         raise ValueError(f"an array '{dataset.name}' of {dataset.nbytes} bytes")
     return np.asarray(dataset)
 
@@ -176,28 +181,44 @@ def _plain(path: str, file: Any, h5py: Any) -> Stored:
                 "has weights, but no model; build the model and save all of it (model.save)",
             )
         raise FrontendError.of_file(path, "has no attribute 'model_config', expected a model")
-    config = json.loads(_text(file.attrs["model_config"]))
+    config = json.loads(_text(_attribute(h5py, file, "model_config")))
     weights = _item(h5py, file, "model_weights")
-    version = _text(file.attrs.get("keras_version", weights.attrs.get("keras_version", "1")))
+    holder = file if "keras_version" in file.attrs else weights
+    is_stated = "keras_version" in holder.attrs
+    version = _text(_attribute(h5py, holder, "keras_version")) if is_stated else "1"
     groups: dict[str, list[Array]] = {}
     names: dict[str, list[str]] = {}
-    for layer in _listed(weights.attrs, "layer_names"):
+    for layer in _listed(h5py, weights, "layer_names"):
         group = _item(h5py, weights, layer)
-        names[layer] = _listed(group.attrs, "weight_names")
+        names[layer] = _listed(h5py, group, "weight_names")
         groups[layer] = [_array(_item(h5py, group, name)) for name in names[layer]]
     numbers = _numbers(version)
     is_old = numbers < (2, 3)
     return Stored(path, _model(path, config), *numbers, is_old, groups, names)
 
 
-def _listed(attributes: Any, name: str) -> list[str]:
+def _attribute(h5py: Any, group: Any, name: str) -> Any:
+    """
+    A text or a list of texts that is in the file: HDF5 makes room for what an attribute says, and
+    trusts its type. An empty list is one of numbers in files of Keras.
+    """
+    stored = group.attrs.get_id(name)
+    size = math.prod(stored.shape) * stored.dtype.itemsize
+    if not size:
+        return []
+    if h5py.check_string_dtype(stored.dtype) is None or size > group.file.id.get_filesize():
+        raise ValueError(f"an attribute '{name}' of {stored.dtype} with shape {stored.shape}")
+    return group.attrs[name]
+
+
+def _listed(h5py: Any, group: Any, name: str) -> list[str]:
     """A list of names, which may be in pieces `name0`, `name1`, ..."""
     found: list[Any] = []
-    if name in attributes:
-        found = list(attributes[name])
+    if name in group.attrs:
+        found = list(_attribute(h5py, group, name))
     else:
-        while f"{name}{len(found)}" in attributes:
-            found.append(attributes[f"{name}{len(found)}"])
+        while f"{name}{len(found)}" in group.attrs:
+            found.append(_attribute(h5py, group, f"{name}{len(found)}"))
         found = [item for piece in found for item in piece]
     return [_text(item) for item in found]
 

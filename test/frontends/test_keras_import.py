@@ -243,7 +243,7 @@ def test_places_beyond_all_files(tmp_path: Path) -> None:
 
 
 def test_heaps_without_an_end(tmp_path: Path) -> None:
-    """Free space of no bytes among the texts of a file, which HDF5 would read for ever."""
+    """HDF5 would read free space of no bytes for ever, and make room for what is not there."""
     layers = [_input("x", None, 2), _layer("Dense", [_ref("x")], units=3, use_bias=False)]
     path = tmp_path / "m.h5"
     _old(path, _functional(layers, ["x"], [["dense", 0, 0]]), {"dense": {"k": _values(2, 3)}})
@@ -255,6 +255,23 @@ def test_heaps_without_an_end(tmp_path: Path) -> None:
     data[place + 8 : place + 16] = bytes(8)
     path.write_bytes(data)
     with pytest.raises(FrontendError, match="a heap without an end"):
+        import_model(str(path))
+    heap = data.index(b"GCOL")
+    data[heap + 8 : heap + 16] = (1 << 31).to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(FrontendError, match=f"a heap of {1 << 31} bytes"):
+        import_model(str(path))
+
+
+@pytest.mark.parametrize("value", [np.float32(1), np.zeros([2, 2])])
+def test_attributes_that_are_no_texts(tmp_path: Path, value: Any) -> None:
+    """Names that are numbers are an error of the file; HDF5 would trust any type that it states."""
+    layers = [_input("x", None, 2), _layer("Dense", [_ref("x")], units=3, use_bias=False)]
+    path = tmp_path / "m.h5"
+    _old(path, _functional(layers, ["x"], [["dense", 0, 0]]), {"dense": {"k": _values(2, 3)}})
+    with _h5().File(path, "a") as file:
+        file["model_weights/dense"].attrs["weight_names"] = value
+    with pytest.raises(FrontendError, match="an attribute 'weight_names' of float"):
         import_model(str(path))
 
 

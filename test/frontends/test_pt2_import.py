@@ -589,7 +589,7 @@ def test_words_that_no_operator_knows(tmp_path: Path, word: str | None) -> None:
     )
     with pytest.raises(LegalizationError) as raised:
         _legal(load_model(path))
-    assert f"'reduce' is {word or 'empty'}, expected one of sum, prod, mean" in str(raised.value)
+    assert f"'reduce' is {word}, expected one of sum, prod, mean" in str(raised.value)
     assert "'approximate' is erf, expected one of none, tanh" in str(raised.value)
 
 
@@ -746,3 +746,36 @@ def test_branches_give_as_many_results(tmp_path: Path) -> None:
     path = write(tmp_path / "m.pt2", [cond], tensors, ["p", "x"], ["y"], {})
     with pytest.raises(FrontendError, match="branches of 1 and 2 results"):
         load_model(path)
+
+
+def test_arguments_of_other_types(tmp_path: Path) -> None:
+    """Every argument whose value is none that its operator takes is named, all at once."""
+    nodes = [
+        node("expand.default", "a", self="x", size={"as_int": 2}),
+        node("expand.default", "e", self="x", size={"as_ints": []}),
+        node("linalg_vector_norm.default", "b", self="x", ord={"as_string": "one"}),
+        node("index.Tensor", "c", self="x"),
+        node("cat.default", "d", tensors={"as_tensors": []}),
+        node(
+            "upsample_bicubic2d.vec",
+            "f",
+            input="x",
+            output_size={"as_none": True},
+            align_corners={"as_bool": False},
+            scale_factors={"as_float": 2.0},
+        ),
+    ]
+    names = "abcdef"
+    tensors = {name: meta("f4", [2]) for name in ["x", *names]}
+    path = write(tmp_path / "m.pt2", nodes, tensors, "x", names, {})
+    with pytest.raises(LegalizationError) as raised:
+        _legal(load_model(path))
+    for text in (
+        "'size' is 2, expected a list, each an integer",
+        "'self' of 1 dimensions, expected 0",
+        "'ord' is one, expected a number",
+        "'indices' is None, expected a list",
+        "'tensors' is [], expected a list, each a tensor",
+        "'scale_factors' is 2.0, expected a list, each a number",
+    ):
+        assert text in str(raised.value)

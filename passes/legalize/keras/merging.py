@@ -108,9 +108,10 @@ def legalize_concatenate(builder: KerasLegalizer) -> Results:
 @legalizes("Dot")
 def legalize_dot(builder: KerasLegalizer) -> Results:
     """Sums of products along an axis of each, for each batch; axes count the batch."""
-    if not isinstance(builder.argument(0, "x1"), list):
-        builder.refuse("the operation Dot", "Matmul or Einsum")
-    x, y = (TensorValue.of(builder, value) for value in builder.operands())
+    values = builder.operands()
+    if not isinstance(builder.argument(0, "x1"), list) or len(values) != 2:
+        builder.refuse("no pair, or the operation Dot", "two tensors, or Matmul or Einsum")
+    x, y = (TensorValue.of(builder, value) for value in values)
     ((first, second),) = builder.sides("axes", 1, in_pairs=True)
     first, second = builder.axis(first, len(x.dims)), builder.axis(second, len(y.dims))
     if not first or not second:

@@ -96,11 +96,10 @@ def legalize_transpose(builder: KerasLegalizer) -> Results:
 @legalizes("Tile")
 def legalize_tile(builder: KerasLegalizer) -> Results:
     """Repeated along each dimension."""
-    x, times = builder.input(), builder.config("repeats")
-    listed = cast("list[Any]", times) if isinstance(times, list) else [times]
-    if len(listed) != rank_of(x) or not all(isinstance(time, int) for time in listed):
+    x, times = builder.input(), builder.integers(builder.config("repeats"), "repetitions")
+    if len(times) != rank_of(x):
         builder.refuse(f"{times} repetitions", "a number for each dimension")
-    return applied(builder, "Tile", x, builder.tensor(np.array(listed, np.int32)))
+    return applied(builder, "Tile", x, builder.tensor(np.array(times, np.int32)))
 
 
 @legalizes("ExpandDims")

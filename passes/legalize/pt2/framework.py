@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.pt2.ops import Pt2Op
-from lowerdeck.dialects.pt2.schema import words
+from lowerdeck.dialects.pt2.schema import expected
 from lowerdeck.passes.legalize.common.walk import StructuredWalk, listed
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.pt2.complex import complex_values, is_complex
@@ -96,9 +96,9 @@ class Pt2Walk(StructuredWalk):
 
         def results() -> Sequence[SSAValue | None]:
             for name, formal in op.schema.arguments.items():
-                known = words(builder.name, name) if formal.type in ("str", "str?") else ()
-                if known and (formal.type == "str" or builder.get(name) is not None):
-                    builder.choice(name, *known)
+                found = builder.get(name)
+                if wanted := expected(builder.name, formal, found):
+                    builder.refuse(f"'{name}' is {found}", wanted)
             values = core_values(op, builder)
             for index, value in enumerate(values):
                 if value is not None and not op.is_in_place and value not in self._pairs:

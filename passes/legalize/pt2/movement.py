@@ -92,6 +92,7 @@ def legalize_expand(builder: Pt2Legalizer) -> Results:
     if builder.name == "expand_as":
         return builder.broadcast(x, dims_of(builder.input("other")))
     sizes = builder.exprs_of("size")
+    builder.require_ranks({"self": (0, len(sizes))})
     old = [Expr.const(1)] * (len(sizes) - rank_of(x)) + list(dims_of(x))
     dims = [before if size == -1 else size for before, size in zip(old, sizes, strict=True)]
     return builder.broadcast(x, dims)
@@ -315,8 +316,7 @@ def legalize_roll(builder: Pt2Legalizer) -> Results:
 @legalizes("cat", "concat", "concatenate")
 def legalize_cat(builder: Pt2Legalizer) -> Results:
     """Tensors one after the other; empty vectors are nothing."""
-    values = builder.inputs("tensors")
-    element = builder.element()
+    values, element = builder.inputs("tensors"), builder.element()
     rank = max(map(rank_of, values))
     kept = [v for v in values if rank_of(v) == rank or dims_of(v) != (Expr.const(0),)]
     axis = builder.axis(builder.integer("dim"), rank)

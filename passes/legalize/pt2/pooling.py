@@ -120,7 +120,7 @@ def legalize_resize(builder: Pt2Legalizer) -> Results:
 def _scales(builder: Pt2Legalizer, rank: int) -> list[float | None]:
     if builder.has("scale_factors"):
         found = builder.get("scale_factors") or [None] * rank
-        if len(found) != rank or not all(isinstance(one, int | float | None) for one in found):
+        if len(found) != rank or any(isinstance(one, SSAValue) for one in found):
             builder.refuse(f"'scale_factors' is {found}", f"{rank} numbers")
         return [None if one is None else float(one) for one in found]
     names = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}

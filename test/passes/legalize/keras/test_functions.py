@@ -201,6 +201,8 @@ MALFORMED: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], str]] = [
     ("Tril", [ODD], {}, "1 dimensions"),
     ("Kron", [], {}, "no tensors"),
     ("Stack", [], {"axis": 0}, "no arguments"),
+    ("Dot", [X], {"axes": 1}, "no pair"),
+    ("Tile", [X], {"repeats": [1, None]}, "repetitions"),
     ("CenterCrop", [np.zeros([1, 4, 4, 1], np.float32)], {"height": 2}, "'width' is None"),
     ("Pad", [X], {"pad_width": None}, "'pad_width' of None"),
     ("Pad", [X], {"pad_width": [[1, 2], [1, 1], [0, 0]]}, "numbers or pairs, 2"),
