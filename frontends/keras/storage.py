@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -74,6 +75,7 @@ def open_model(path: str) -> Stored:
             return _zipped(path, h5py)
         with open(path, "rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
             _require_heaps_that_end(data)
+            _require_texts_of_the_file(data)
         with h5py.File(path, "r") as file:
             return _plain(path, file, h5py)
     except _BROKEN as error:
@@ -134,6 +136,47 @@ def _require_heaps_that_end(data: bytes | mmap.mmap) -> None:
                 raise ValueError(f"a heap without an end at byte {heap}")
             place += size if not index else _OBJECT.size + -(-size // 8) * 8
         heap = data.find(_HEAP, heap + 1)
+
+
+_TEXTS = ("model_config", "keras_version", "layer_names", "weight_names")
+_MESSAGE = struct.Struct("<BxHHH")
+"""The version of an attribute, and the bytes of its name, type and shape."""
+_REFERENCE = struct.Struct("<I12x")
+"""How long a text is, before its place in a heap."""
+
+
+def _require_texts_of_the_file(data: bytes | mmap.mmap) -> None:
+    """
+    Refuse texts of attributes that are longer than the file: HDF5 makes room for them before it
+    looks for them (HDF5 File Format Specification, IV.A.2.m, "The Attribute Message").
+    """
+    for name in _TEXTS:
+        word = name.encode() + b"\0"
+        place = data.find(word)
+        while place >= 0:
+            for version, head, align in ((1, 8, 8), (3, 9, 1)):
+                if place < head:
+                    continue
+                found, *sizes = _MESSAGE.unpack_from(data, place - head)
+                if found != version or sizes[0] != len(word):
+                    continue
+                _, kind, shape, texts = accumulate(
+                    [-(-size // align) * align for size in sizes], initial=place
+                )
+                is_variable = any(byte % 16 == 9 for byte in data[kind : kind + 1])
+                if is_variable and _longest(data[shape:texts], data, texts) > len(data):
+                    raise ValueError(f"an attribute '{name}' that is longer than the file")
+            place = data.find(word, place + 1)
+
+
+def _longest(shape: bytes, data: bytes | mmap.mmap, place: int) -> int:
+    """The most elements that a text of an attribute has; its shape is in version 1 or 2."""
+    if len(shape) < 4:
+        return 0
+    start = 8 if shape[0] == 1 else 4
+    dims = struct.unpack_from(f"<{shape[1]}Q", shape.ljust(start + 8 * shape[1], b"\0"), start)
+    count = min(math.prod(dims), (len(data) - place) // _REFERENCE.size)
+    return max((_REFERENCE.unpack_from(data, place + 16 * k)[0] for k in range(count)), default=0)
 
 
 def _folders(h5py: Any, group: Any, prefix: str) -> Iterator[tuple[str, list[Array]]]:

@@ -263,6 +263,20 @@ def test_heaps_without_an_end(tmp_path: Path) -> None:
         import_model(str(path))
 
 
+def test_texts_longer_than_the_file(tmp_path: Path) -> None:
+    """HDF5 would make room for a text before it looks for it."""
+    config = _functional([_input("x", None, 2)], ["x"], [["x", 0, 0]])
+    path = tmp_path / "m.h5"
+    _old(path, config, {})
+    data = bytearray(path.read_bytes())
+    heap = data.index(b"GCOL").to_bytes(8, "little")
+    length = len(json.dumps(config)).to_bytes(4, "little")
+    assert data.count(length + heap) == 1
+    path.write_bytes(data.replace(length + heap, (1 << 31).to_bytes(4, "little") + heap))
+    with pytest.raises(FrontendError, match="'model_config' that is longer than the file"):
+        import_model(str(path))
+
+
 @pytest.mark.parametrize("value", [np.float32(1), np.zeros([2, 2])])
 def test_attributes_that_are_no_texts(tmp_path: Path, value: Any) -> None:
     """Names that are numbers are an error of the file; HDF5 would trust any type that it states."""
