@@ -142,6 +142,13 @@ class Expr:
             self._symbols = self._found_symbols()
         return self._symbols
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The symbols in order."""
+        if self._order is None:
+            self._order = sorted(self.symbols)
+        return self._order
+
     def _found_symbols(self) -> frozenset[str]:
         names: set[str] = set()
         for monomial, _ in self.terms:
@@ -212,7 +219,7 @@ class Expr:
     __radd__ = __add__
 
     def __neg__(self) -> Expr:
-        return Expr(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
+        return _scaled(self, -1)
 
     def __sub__(self, other: ExprLike) -> Expr:
         if (number := other.value if isinstance(other, Expr) else int(other)) is not None:
@@ -295,9 +302,7 @@ class Expr:
         """This expression with symbols replaced; names not in `values` stay."""
         if self.symbols.isdisjoint(values):
             return self
-        if self._order is None:
-            self._order = sorted(self.symbols)
-        key = (self, *map(values.get, self._order))
+        key = (self, *map(values.get, self.names))
         if (known := _substituted.get(key)) is None:
             if len(_substituted) > _MOST_KNOWN:
                 _substituted.clear()
@@ -535,7 +540,7 @@ def _scaled(value: Expr, number: int) -> Expr:
         return value
     if number == 0:
         return _const(0)
-    return Expr(tuple((monomial, coefficient * number) for monomial, coefficient in value.terms))
+    return Expr(tuple([(monomial, coefficient * number) for monomial, coefficient in value.terms]))
 
 
 def _with_constant(value: Expr, number: int) -> Expr:

@@ -102,6 +102,21 @@ def simplified(expr: Expr, ranges: Mapping[str, Interval]) -> Expr:
     """The same value wherever symbols are in their ranges, with fewer divisions and extrema."""
     if expr.is_plain:
         return expr
+    key = (expr, *map(ranges.get, expr.names))
+    if (known := _simplified.get(key)) is None:
+        if len(_simplified) > _MOST_KNOWN:
+            _simplified.clear()
+        known = _simplified[key] = _simplify(expr, ranges)
+    return known
+
+
+_simplified: dict[tuple[Expr | Interval | None, ...], Expr] = {}
+"""What became of expressions and ranges of their symbols, sorted: kernels are alike."""
+
+_MOST_KNOWN = 1 << 12
+
+
+def _simplify(expr: Expr, ranges: Mapping[str, Interval]) -> Expr:
     total = Expr.const(0)
     for monomial, coefficient in expr.terms:
         product = Expr.const(coefficient)

@@ -28,8 +28,11 @@ from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
     LocationAttr,
     TensorType,
+    VectorType,
 )
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
 from xdsl.ir.core import BlockOps, IRWithUses, OpOperands, SSAValue, SSAValues, _IRNode
@@ -53,9 +56,10 @@ Method = Callable[..., Any]
 
 
 class PlainMeta(ABCMeta):
-    """Of classes that no other class is registered for: an instance is one by inheritance alone."""
+    """Of classes that no other class is registered for: inheritance alone makes subclasses."""
 
     __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
 
 
 _OPERAND, _RESULT, _REGION = VarIRConstruct.OPERAND, VarIRConstruct.RESULT, VarIRConstruct.REGION
@@ -411,16 +415,19 @@ def _is_one_value(data: Sequence[Any]) -> bool:
     return is_told and data.count(first) == len(data)
 
 
-def _hash_tensor_type(self: Any) -> int:
-    """`TensorType.__hash__`: it never changes, so it is computed once"""
-    known = self.__dict__.get("_hash")
-    if known is None:
-        known = _hash_of_parameters(self)
-        object.__setattr__(self, "_hash", known)
-    return known
+def _hash_once(hash_of: Callable[[Any], int]) -> Callable[[Any], int]:
+    """`__hash__` of an attribute of several parts: it never changes, so it is computed once"""
+
+    def __hash__(self: Any) -> int:
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash_of(self)
+            object.__setattr__(self, "_hash", known)
+        return known
+
+    return __hash__
 
 
-_hash_of_parameters = TensorType.__hash__
 _unpacked = DenseArrayBase.get_values
 _dense_of_list = DenseIntOrFPElementsAttr.from_list
 _parse_format = FormatProgram.from_str
@@ -465,7 +472,10 @@ _REPLACED: list[tuple[Any, str, Any]] = [
         for cls, names in _GIVEN.items()
         for name in names
     ),
-    (TensorType, "__hash__", _hash_tensor_type),
+    *(
+        (cls, "__hash__", _hash_once(cls.__hash__))
+        for cls in (TensorType, VectorType, IntegerType, IntegerAttr, DenseArrayBase)
+    ),
     # They are equal by identity, which is what an object is anyway.
     *(
         (cls, name, getattr(object, name))

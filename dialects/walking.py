@@ -31,9 +31,10 @@ def _add_region(region: Region, found: list[Operation]) -> None:
 
 
 def _add_block(block: Block, found: list[Operation]) -> None:
-    op = block.first_op
+    add, op = found.append, block.first_op
     while op is not None:
-        found.append(op)
-        for region in op.regions:
-            _add_region(region, found)
+        add(op)
+        if op.regions:
+            for region in op.regions:
+                _add_region(region, found)
         op = op.next_op

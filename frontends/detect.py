@@ -10,7 +10,7 @@ import zipfile
 
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.foreign import BY_NAME, describe, describe_folder
+from lowerdeck.frontends.foreign import BY_NAME, CONTROL, describe, describe_folder
 from lowerdeck.frontends.frontend import IR_TEXT, FileFormat, frontends, graph_file, known_formats
 from lowerdeck.frontends.wire import outline
 
@@ -54,7 +54,7 @@ def is_text(path: str) -> bool:
 
 def is_text_head(head: bytes) -> bool:
     """True if the beginning of a file is text."""
-    return not any(byte < 0x20 and byte not in b"\t\n\r\f" for byte in head)
+    return CONTROL.search(head) is None
 
 
 def _formats() -> list[FileFormat]:

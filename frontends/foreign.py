@@ -18,6 +18,9 @@ from typing import TypeAlias
 
 from lowerdeck.frontends.wire import LENGTH, Outline, outline
 
+CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
+"""The bytes that text has none of."""
+
 VARINT = 0
 _PICKLE_BYTES = 1 << 20
 """The bytes of a pickle that are looked through."""
@@ -39,7 +42,7 @@ class File:
     @cached_property
     def text(self) -> str:
         """The head as text without the space before it, empty if it is none."""
-        if any(byte < 0x20 and byte not in b"\t\n\r\f" for byte in self.head):
+        if CONTROL.search(self.head) is not None:
             return ""
         return self.head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
 

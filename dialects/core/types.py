@@ -214,14 +214,14 @@ def dims_of(type_: Attribute | SSAValue) -> tuple[Expr, ...]:
 
     VerifyException if the type is not a ranked tensor or has a dimension without identity.
     """
-    if not isinstance(type_, TensorType):  # asked first: it is quickly answered
-        type_ = type_.type if isinstance(type_, SSAValue) else type_
-        if not isinstance(type_, TensorType):
-            raise VerifyException(f"expected a ranked tensor, got {type_}")
-    ranked = cast(Tensor, type_)
-    if (known := _dims.get(id(ranked))) is not None:
+    # What is known is looked up first: it answers almost all questions.
+    if isinstance(type_, SSAValue):
+        type_ = type_.type
+    if (known := _dims.get(id(type_))) is not None:
         return known[1]
-    return _learn(ranked)[1]
+    if not isinstance(type_, TensorType):
+        raise VerifyException(f"expected a ranked tensor, got {type_}")
+    return _learn(cast(Tensor, type_))[1]
 
 
 def _learn(type_: Tensor) -> _Known:
@@ -254,12 +254,15 @@ def _dims_of(type_: Tensor) -> tuple[Expr, ...]:
     return exprs(shape)
 
 
+_TENSORS = (TensorType, UnrankedTensorType)
+
+
 def element_type(type_: Attribute | SSAValue) -> Attribute:
     """The element type of a ranked or unranked tensor type (or of a value's type)."""
-    if not isinstance(type_, TensorType):
-        type_ = type_.type if isinstance(type_, SSAValue) else type_
-        if not isinstance(type_, TensorType | UnrankedTensorType):
-            raise VerifyException(f"expected a tensor, got {type_}")
+    if isinstance(type_, SSAValue):
+        type_ = type_.type
+    if not isinstance(type_, _TENSORS):
+        raise VerifyException(f"expected a tensor, got {type_}")
     return cast(Tensor, type_).element_type
 
 

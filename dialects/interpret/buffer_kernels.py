@@ -185,8 +185,11 @@ class _KernelWriter:
             text = self._index(index, op.indices)
             if axis in extents:
                 size = f"{size} - {extents[axis] - 1}"
-            if not (index == 0 and size == "1"):
+            number = index.value
+            if number is None or not size.isdecimal() or not 0 <= number < int(size):
                 text = f"(i if 0 <= (i := {text}) < {size} else outside(i, {size}))"
+            elif number == 0:
+                continue
             offset.append(text if stride == 1 else f"{text} * ({_python(stride, {})})")
         return f"{self._names[op.ref]}[{' + '.join(offset) or '0'}]"
 

@@ -201,13 +201,13 @@ def _blob(data: bytes) -> Blob:
     return Blob(memoryview(data), len(data), None, 0)
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 12)
 def _bytes(attribute: Attribute) -> bytes:
     file = BytesIO()
     _Pickler(file).dump(attribute)
     return file.getvalue()
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 12)
 def _attribute(data: bytes) -> Attribute:
     return pickle.loads(data)

@@ -60,8 +60,8 @@ class Memory:
             self._size -= len(self._data.popitem(last=False)[1])
 
 
-MEMORY = Memory(32 << 20)
-"""The kernels of this process."""
+MEMORY = Memory(12 << 20)
+"""The kernels of this process: those of some large models."""
 
 
 @dataclass(frozen=True)

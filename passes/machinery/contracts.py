@@ -25,7 +25,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NoneType, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsolatedFromAbove
 
 from lowerdeck.dialects.buffer import entry_ops, kernel
@@ -99,7 +99,8 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
         if dialect not in allowed and not isinstance(op, weights):
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
-            yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
+            for problem in _problems(op, phase):
+                yield f"{describe(op)}: {problem}"
         elif type(op) is kernel.BufferKernelOp:
             text = "has no loops; lower-kernels should have made them"
             yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
@@ -159,16 +160,19 @@ def _unexpected(op: Operation, dialect: str, phase: str) -> str:
     return f"{name}; {remover} should have converted it" if remover else name
 
 
-def _problems(op: Operation, phase: str) -> Iterator[str]:
+def _problems(op: Operation, phase: str) -> list[str]:
     """The violations of one op of core."""
     needs_rank = phase != "legal"
-    for value in _defined_by(op):
-        if (problem := _type_problem(value.type, needs_rank)) is not None:
-            yield problem
+    types = [*op.result_types]
+    for region in op.regions:
+        for block in region.blocks:
+            types += block.arg_types
+    found = [text for type_ in types if (text := _type_problem(type_, needs_rank)) is not None]
     if phase == "kernels" and isinstance(op, CustomOp) and (step := _step_to_c(op)) is not None:
-        yield f"the operator {op.operator.data} has no C; {step}"
+        found.append(f"the operator {op.operator.data} has no C; {step}")
     if phase == "kernels" and _should_be_in_kernel(op):
-        yield f"'{op.name}' is not in a kernel; form-kernels should have put it into one"
+        found.append(f"'{op.name}' is not in a kernel; form-kernels should have put it into one")
+    return found
 
 
 def _step_to_c(op: CustomOp) -> str | None:
@@ -184,13 +188,6 @@ def _weight_problem(op: entry_ops.WeightOp) -> str | None:
         return "a constant is not in its layout; pack-weights should have packed it"
     problem = op.problem()
     return None if problem is None else f"{problem}; pack-weights should have given it these"
-
-
-def _defined_by(op: Operation) -> Iterator[SSAValue]:
-    yield from op.results
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.args
 
 
 def _type_problem(type_: Attribute, needs_rank: bool) -> str | None:
@@ -253,15 +250,17 @@ class _Symbols:
 
     def _visit_op(self, op: Operation) -> Iterator[str]:
         for name, attribute in op.properties.items():
-            yield from self._unknown_symbols(op, attribute, f"property '{name}'")
+            if not self._made.issuperset(symbols_of(attribute)):
+                yield from self._unknown_symbols(op, attribute, f"property '{name}'")
         if op.regions:
             yield from self.visit(op)
         for symbol in symbols_made_by(op):
             if symbol in self._made:
                 yield f"{describe(op)}: symbol '{symbol}' is made a second time"
             self._made.add(symbol)
-        for result in op.results:
-            yield from self._unknown_symbols(op, result.type, f"result {result.index}")
+        for index, type_ in enumerate(op.result_types):
+            if not self._made.issuperset(symbols_of(type_)):
+                yield from self._unknown_symbols(op, type_, f"result {index}")
 
     def _unknown_symbols(self, op: Operation, attribute: Attribute, where: str) -> Iterator[str]:
         if _is_function(op):

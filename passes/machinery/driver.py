@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, NamedTuple, cast
 
 from typing_extensions import TypeVar
@@ -267,6 +268,9 @@ class _Candidates(NamedTuple):
     """True if some of them are for ops with ranks only."""
 
 
+_NO_CANDIDATES = _Candidates((), False)
+
+
 class _Driver:
     """The worklist of one run, and its limits."""
 
@@ -309,7 +313,8 @@ class _Driver:
 
     def run(self, ops: Sequence[Operation]) -> int:
         """Visit `ops` in order, then ops that rewrites have touched; returns the rewrite count."""
-        concerned = [op for op in ops if self._patterns_for(type(op)).patterns]
+        unconcerned = {cls for cls in set(map(type, ops)) if not self._patterns_for(cls).patterns}
+        concerned = [op for op in ops if type(op) not in unconcerned]
         self._queue.extend(concerned)
         self._queued.update(concerned)
         budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
@@ -386,12 +391,16 @@ class _Driver:
 
     def _patterns_for(self, cls: type[Operation]) -> _Candidates:
         if (known := self._by_class.get(cls)) is None:
-            found = [pattern for pattern in self._patterns if issubclass(cls, pattern.roots)]
-            plain = [not self._recorder.asks and _is_ours(pattern) for pattern in found]
-            ask_for_ranks = any(pattern.ranked for pattern in found)
-            known = _Candidates(tuple(zip(found, plain, strict=True)), ask_for_ranks)
-            self._by_class[cls] = known
+            known = self._by_class[cls] = self._candidates(cls)
         return known
+
+    def _candidates(self, cls: type[Operation]) -> _Candidates:
+        found = [pattern for pattern in self._patterns if issubclass(cls, pattern.roots)]
+        if not found:
+            return _NO_CANDIDATES
+        plain = [not self._recorder.asks and _is_ours(pattern) for pattern in found]
+        ask_for_ranks = any(pattern.ranked for pattern in found)
+        return _Candidates(tuple(zip(found, plain, strict=True)), ask_for_ranks)
 
 
 def apply_patterns(
@@ -419,6 +428,11 @@ def apply_patterns(
         ops = list(module.walk(reverse=reverse, region_first=region_first))
     driver = _Driver(patterns, recorder, pass_name, optional, recursive)
     return driver.run(ops)
+
+
+@lru_cache(maxsize=1 << 10)
+def _dialect_of(cls: type[Operation]) -> str:
+    return cls.dialect_name()
 
 
 class PatternPass(ModulePass):
@@ -463,14 +477,13 @@ class PatternPass(ModulePass):
         """Raise CompileError naming the pass missing before this one, and the ops."""
         if self.works_on_all_dialects:
             return
+        ops = all_ops(module)
+        if {"buffer", *FRAMEWORKS}.isdisjoint(map(_dialect_of, set(map(type, ops)))):
+            return
         advice = {"buffer": f"run {self.name} before bufferize"}
         for name, framework in FRAMEWORKS.items():
             advice[name] = f"run {', '.join(framework.legalization)} before {self.name}"
         found: dict[str, list[Operation]] = {}
-        ops = all_ops(module)
-        classes: set[type[Operation]] = {type(op) for op in ops}
-        if advice.keys().isdisjoint(cls.dialect_name() for cls in classes):
-            return
         for op in ops:
             dialect = op.dialect_name()
             if dialect in advice:
@@ -497,11 +510,17 @@ class PassGroup(ModulePass, ABC):
         options, recorder = options_of(ctx), recorder_of(ctx)
         if not is_enabled(self, options):
             return
+        # A member that found nothing to do need not look again before something is rewritten.
+        settled: dict[type[ModulePass], int] = {}
         for _ in range(self.rounds):
             before = recorder.rewrites
             for member in self.members:
-                if is_enabled(member, options):
-                    member().apply(ctx, op)
+                if settled.get(member) == recorder.rewrites or not is_enabled(member, options):
+                    continue
+                start = recorder.rewrites
+                member().apply(ctx, op)
+                if recorder.rewrites == start:
+                    settled[member] = start
             if recorder.rewrites == before:
                 return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -32,7 +32,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.machinery.driver import Rewriter
 
 _NONE: frozenset[str] = frozenset()
-_WithDims: TypeAlias = DimsAttr | TensorEncoding
+_WITH_DIMS = (DimsAttr, TensorEncoding)
 _WITHOUT_DIMS = (DenseArrayBase, FloatAttr, IntegerAttr, StringAttr)
 """Told first: most attributes are of these."""
 
@@ -44,7 +44,7 @@ def symbols_of(attribute: Attribute) -> frozenset[str]:
         return _NONE if isinstance(encoding, NoneAttr) else symbols_of(encoding)
     if isinstance(attribute, _WITHOUT_DIMS):
         return _NONE
-    if isinstance(attribute, _WithDims):
+    if isinstance(attribute, _WITH_DIMS):
         return _NONE.union(*(expr.symbols for expr in attribute.data))
     if isinstance(attribute, ArrayAttr):
         return _NONE.union(*map(symbols_of, cast("ArrayAttr[Attribute]", attribute).data))
