@@ -159,15 +159,24 @@ def _slow_names(test: pytest.Function, names: Sequence[str]) -> set[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The time of each folder of tests, and of each file directly in `test`."""
+    """
+    The time of each folder of tests, and of each file directly in `test`; and how long the last
+    worker had to do when the first one was done.
+    """
     counts, seconds = Counter[str](), defaultdict[str, float](float)
+    ends = defaultdict[str, float](float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 group = "/".join(report.nodeid.partition("::")[0].split("/")[:2])
                 counts[group] += report.when == "call"
                 seconds[group] += report.duration
+                worker = getattr(report, "worker_id", "")
+                ends[worker] = max(ends[worker], report.stop)
     if sum(counts.values()) > len(counts):
         terminalreporter.section("time by group")
         for group, time in sorted(seconds.items(), key=lambda pair: -pair[1]):
             terminalreporter.write_line(f"{time:9.1f} s {counts[group]:6} tests  {group}")
+    if len(ends) > 1:
+        late = max(ends.values()) - min(ends.values())
+        terminalreporter.write_line(f"{late:9.1f} s from the end of the first worker to the last")

@@ -62,6 +62,8 @@ def multiples(function: FuncOp) -> dict[Assumption, Operation]:
     block = function.body.block
     names = {name for arg in block.args for dim in dims_of(arg) for name in dim.symbols}
     found: dict[Assumption, Operation] = {}
+    if not names:  # nothing can be said of numbers
+        return found
     for op in _unconditional(block):
         for left, predicate, right in assumptions(op):
             divisor = divisor_if_equal(left, right) if predicate == Requirement.EQ else None
