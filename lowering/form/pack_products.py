@@ -584,8 +584,9 @@ def _windows(op: ConvOp, words: SSAValue, factor: Factor, target: Target) -> SSA
         depth *= len(parts)
     words = factor.add(ReshapeOp(words, [*groups_and_batch, depth, size]))
     rest = -(size.value or 0) % FEWEST_LANES
-    if rest and not (target.isa.tiles and factor.has_quads):
-        # A single column takes as long as many in vectors.
+    is_short = (size.value or 0) < target.lanes_of(i32)
+    if rest and is_short and not (target.isa.tiles and factor.has_quads):
+        # A single column takes as long as many in vectors, and there is none to begin within.
         none = [0] * (first + 2)
         words = factor.add(PadOp(words, none, [*none[1:], rest]))
     return words

@@ -142,6 +142,9 @@ class TiledMatmul(Strategy):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = most_sums(kernel, target) if is_integer(element) else None
+        if not is_packed:
+            rest, width = _overlapping(op, target.lanes)
+            columns += width - rest if rest else 0
         matrices = prod(map(assumed_size, dims[:-1])) // rows
         is_narrow = element == f32 and stored(op.rhs) is not op.rhs
         vectors = depth * columns / target.lanes if is_narrow else 0.0
@@ -221,8 +224,19 @@ class TiledMatmul(Strategy):
             _lower_wide(k, op, schedule)
             return
         if (width := schedule.get(WIDTH)) is None:
-            with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
+            rest, last = _overlapping(op, schedule.vector(COLUMN))
+            if not k.layout_of(op.rhs).is_row_major:
+                rest = 0  # vectors of panels
+            sizes = [*dims[:-1], dims[-1] - rest]
+            with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
                 finish(k, op, at, height=height)
+            if rest:
+                rows = list(zip(labels, dims, strict=False))[:-1]
+                with (
+                    k.builder.labeled_nest(rows, parallel=True) as at,
+                    k.builder.loop(last, mode="lanes") as lane,
+                ):
+                    finish(k, op, [*at, dims[-1] - last + lane], height=height)
             return
         sizes = [*dims[:-1], _vectors(dims[-1], width)]
         with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
@@ -244,6 +258,23 @@ def _vectors(columns: Expr, width: int, wider: int | None = None) -> Expr:
         return columns.ceildiv(width)
     count = minimum((columns + (width - 1)) // width, columns // width * 2)
     return count if wider is None else maximum(count - columns // wider * (2 * wider), 0)
+
+
+def _overlapping(op: MatmulOp, lanes: int) -> tuple[int, int]:
+    """
+    How many of known columns of integers whole vectors leave, and the lanes of the vector with
+    which they end, so that no column is alone: some are computed twice, which gives the same. None
+    where shorter vectors hold them, or there are fewer than fill a vector.
+    """
+    columns = dims_of(op.result)[-1].value
+    if not is_integer(element_type(op.result)) or columns is None or columns < lanes:
+        return 0, lanes
+    rest, width = columns % lanes, min(FEWEST_LANES, lanes)
+    if rest % width == 0:
+        return 0, lanes
+    while width < rest:
+        width *= 2
+    return rest, width
 
 
 def _finish_vector(k: KernelLowering, op: MatmulOp, at: Index, width: int) -> None:

@@ -308,6 +308,7 @@ def test_residuals(tmp_path: Path, target: str) -> None:
     suite = suite_for(target, tmp_path, share=2)
     forms = [
         Convolution((1, 8, 7, 7), (37, 8, 1, 1), has_bias=True),
+        Convolution((1, 64, 7, 7), (256, 64, 1, 1)),
         Convolution((2, 6, 5, 8), (4, 6, 3, 3), pads=(1, 1)),
         Convolution((2, 4, 9, 5), (8, 2, 3, 3), groups=2, pads=(1, 1), stride=2),
     ]
@@ -335,7 +336,9 @@ def test_residuals(tmp_path: Path, target: str) -> None:
 
         x = form.inputs[0]
         y = integers(np.uint8, *form.expected().shape, seed=5)
-        add(suite, target, [typed(x.dtype, *x.shape), typed(y.dtype, *y.shape)], body, x, y)
+        types = [typed(x.dtype, *x.shape), typed(y.dtype, *y.shape)]
+        # Two threads share what is large enough.
+        add(suite, target, types, body, x, y, threads=2 if form.weight[0] > 99 else 1)
     suite.check()
 
 
