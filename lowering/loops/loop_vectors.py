@@ -393,9 +393,10 @@ class LoopVectorizer:
                 op.detach()
         sums = [append(body, reduction.identity) for reduction in self._reductions]
         whole = count // chains
-        if chains > 1:
-            identities = [sums] * chains
-            sums = self._in_chains(piece, lane, whole, identities, body)
+        if chains > 1 and count.value is None:
+            sums = self._in_chains_if_any(piece, lane, whole, [sums] * chains, body)
+        elif chains > 1:
+            sums = self._in_chains(piece, lane, whole, [sums] * chains, body)
         else:
             whole = Expr.const(0)
         done = whole * chains
@@ -431,6 +432,25 @@ class LoopVectorizer:
             first = append(block, arith.ConstantOp(IntegerAttr(old.value, type_)))
         is_new = append(block, arith.CmpiOp(number, first, "sge"))
         return self._terms(place, block), is_new
+
+    def _in_chains_if_any(
+        self,
+        piece: Piece,
+        lane: Expr,
+        count: Expr,
+        inits: Sequence[Sequence[SSAValue]],
+        block: Block,
+    ) -> list[SSAValue]:
+        """Independent chains where there are iterations: to combine them takes as long as some."""
+        then, otherwise = Block(), Block([scf.YieldOp(*inits[0])])
+        then.add_op(scf.YieldOp(*self._in_chains(piece, lane, count, inits, then)))
+        one = append(block, arith.ConstantOp(IntegerAttr(1, i64)))
+        test = append(block, arith.CmpiOp(self._number(count, i64, block), one, "sge"))
+        types = [value.type for value in inits[0]]
+        choice = scf.IfOp(test, types, Region(then), Region(otherwise))
+        choice.location = self._loop.location
+        block.add_op(choice)
+        return list(choice.results)
 
     def _in_chains(
         self,

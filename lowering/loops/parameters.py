@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lowerdeck.dialects.dims import Expr
@@ -28,15 +28,20 @@ class Part:
         return self.count * self.lanes
 
 
-def parts_of(upper: Expr, count: int, lanes: int, rest_steps: int = 0) -> list[Part]:
+def parts_of(
+    upper: Expr, count: int, lanes: int, rest_steps: int = 0, *, is_short: bool = False
+) -> list[Part]:
     """
     The range from 0 to `upper` in whole tiles, and the remainder in smaller ones. Where `upper` is
-    known at run time only, there is a tile for each number of single steps up to `rest_steps`.
+    known at run time only, there is a tile for each number of single steps up to `rest_steps`;
+    where the code of a step `is_short`, also some of shorter vectors, before single steps.
     """
     size = count * lanes
     number = upper.value
     if number is None:
         steps = _halves(count, rest_steps) if lanes == 1 and rest_steps else _steps(count, lanes)
+        if is_short:
+            steps[-1:] = [*((1, width) for width in _quarters(lanes)), (1, 1)]
         return _open_parts(upper, steps)
     parts = [Part(Expr.const(0), Expr.const(number // size * size), count, lanes)]
     done, rest = number // size * size, number % size
@@ -66,6 +71,12 @@ def _steps(count: int, lanes: int) -> list[tuple[int, int]]:
     if count >= _FEW:
         steps[1:1] = [(count // 3, lanes), *([(2, lanes)] if count >= _MANY else [])]
     return steps
+
+
+def _quarters(lanes: int) -> Iterator[int]:
+    """A quarter of the lanes of vectors, and so on to the shortest."""
+    while (lanes := lanes // 4) >= FEWEST_LANES:
+        yield lanes
 
 
 def _halves(count: int, rest_steps: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Region
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.parameters import REST, Part, parts_of
@@ -36,7 +37,7 @@ def nest_of(top: ForOp) -> list[ForOp]:
 class Tiler:
     """Rebuilds one nest."""
 
-    def __init__(self, chain: Sequence[ForOp], schedule: Schedule) -> None:
+    def __init__(self, chain: Sequence[ForOp], schedule: Schedule, most_ops: int) -> None:
         self._indices = Indices()
         limit_by_parents(chain[0], self._indices)
         self._loops = {loop.label.data: loop for loop in chain if loop.label is not None}
@@ -45,6 +46,9 @@ class Tiler:
         self._lanes = dict(schedule.lanes)
         self._tiles = dict(schedule.tiles)
         self._rest = schedule.get(REST) or 0
+        ops = list(all_ops(self._body))
+        # Sums are worth whole tiles only, and long code is not worth another copy.
+        self._is_short = len(ops) <= most_ops and not any(isinstance(op, ForOp) for op in ops)
         self._inner = [label for label in self._tiles if label in self._loops]
         self._order = order_of(list(self._loops), schedule.order)
 
@@ -70,7 +74,8 @@ class Tiler:
         if lower != 0 or step != 1 or count * lanes == 1:
             self._loop(depth, block, cloner, parts, (lower, upper, step))
             return
-        for part in parts_of(self._indices.extent(0, upper), count, lanes, self._rest):
+        extent = self._indices.extent(0, upper)
+        for part in parts_of(extent, count, lanes, self._rest, is_short=self._is_short):
             bounds = (part.lower, part.upper, part.step)
             self._loop(depth, block, cloner, {**parts, label: part}, bounds)
 
@@ -174,18 +179,21 @@ def order_of(labels: Sequence[str], wanted: Sequence[str]) -> list[str]:
     return [*outside, *named, *rest[len(outside) :]]
 
 
-def tile(block: Block, schedule: Schedule) -> None:
-    """Rebuild every nest of a block by a schedule, nested ones first."""
+def tile(block: Block, schedule: Schedule, most_ops: int) -> None:
+    """
+    Rebuild every nest of a block by a schedule, nested ones first; bodies of up to so many ops are
+    copied for remainders in short vectors.
+    """
     for top in list(block.ops):
         if not isinstance(top, ForOp):
             continue
         if top.inits or top.label is None or top.mode is not None:
-            tile(top.body.block, schedule)
+            tile(top.body.block, schedule, most_ops)
             continue
         chain = nest_of(top)
-        tile(chain[-1].body.block, schedule)
+        tile(chain[-1].body.block, schedule, most_ops)
         new = Block()
-        Tiler(chain, schedule).build(new)
+        Tiler(chain, schedule, most_ops).build(new)
         for op in list(new.ops):
             op.detach()
             block.insert_op_before(op, top)
@@ -200,7 +208,8 @@ class TilePass(FunctionPass):
     inside of the others. Loops within a tile are placed directly
     around the body, marked to be unrolled, with the lane loop innermost. The remainder at the end
     of a dimension is computed in a smaller tile; if the size is known only at run time, in a few
-    smaller tiles and single steps, or, up to `rest` of these, in a tile of that size.
+    smaller tiles and single steps, or, up to `rest` of these, in a tile of that size. Short bodies
+    are there for shorter vectors, too.
 
     The loops of a nest are the labeled ones, from the outermost inward, that contain nothing but
     the next one. There may be nests in the body of another one.
@@ -211,4 +220,5 @@ class TilePass(FunctionPass):
 
     def run(self, function: FuncOp, target: Target) -> None:
         if function.schedule is not None:
-            tile(function.body.block, function.schedule.data)
+            most_ops = target.limits.copied_body_ops
+            tile(function.body.block, function.schedule.data, most_ops)
