@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_unsigned,
 )
-from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
@@ -77,12 +77,36 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
             return
         if of_sort < of_heap:
             memory = _Memory(k, element_type(op.input), count)
+    elif count is None and op.k.data[0] == dims[axis]:
+        _lower_open(k, op)
+        return
     is_parallel = memory is None or memory.is_on_stack
     with k.builder.nest([*outer, *inner], parallel=is_parallel) as at:
         if memory is not None:
             _Sorted(k, op, at, memory).lower()
         else:
             _lower_heap(k, op, at)
+
+
+def _lower_open(k: KernelLowering, op: TopKOp) -> None:
+    """
+    All of an open number of elements, in order: few of them in a heap, and those for which there is
+    no memory. Slices side by side have what is on the stack, for threads share them.
+    """
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element, count, slices = element_type(op.input), dims[axis], [*dims[:axis], *dims[axis + 1 :]]
+    most = PLACES if product(slices) == 1 else STACK_BYTES // _Memory.bytes_of(element)
+    memory = _Memory(k, element, count if most == PLACES else most)
+    many = 2
+    while _steps_of_sort(many, many) >= _steps_of_heap(many, many):
+        many *= 2
+    with k.builder.nest(slices, parallel=memory.is_on_stack) as at:
+        is_many = b.compare_index("sge", count, many)
+        is_sorted = b.add(arith.AndIOp(is_many, b.compare_index("slt", count, most)))
+        with b.when(is_sorted):
+            _Sorted(k, op, at, memory).lower()
+        with b.when(b.add(arith.XOrIOp(is_sorted, b.integer(1, i1)))):
+            _Heap(k, op, at, is_short=is_narrow(count)).lower()
 
 
 def _lower_heap(k: KernelLowering, op: TopKOp, at: Index) -> None:
@@ -475,11 +499,16 @@ class _Ranked(_Slice):
 class _Memory:
     """Twice the keys of a slice with their places."""
 
-    def __init__(self, k: KernelLowering, element: Attribute, count: int) -> None:
+    def __init__(self, k: KernelLowering, element: Attribute, count: ExprLike) -> None:
         self._k, self._count, self._types = k, count, (key_type(element), i32) * 2
-        size = count * sum(type_.width.data // BYTE_BITS for type_ in self._types)
-        self.is_on_stack = size <= STACK_BYTES
+        size = Expr.of(count) * self.bytes_of(element)
+        self.is_on_stack = size.value is not None and size.value <= STACK_BYTES
         self._given = [] if self.is_on_stack else [k.scratch(t, [count]) for t in self._types]
+
+    @staticmethod
+    def bytes_of(element: Attribute) -> int:
+        """Of one element."""
+        return 2 * (key_type(element).width.data + i32.width.data) // BYTE_BITS
 
     def open(self) -> list[SSAValue]:
         """Keys, places, keys, places."""

@@ -68,6 +68,23 @@ def test_top_k(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize("target", OTHER_TARGETS)
+def test_all_of_an_open_number_in_order(tmp_path: Path, target: str) -> None:
+    """Few in a heap, many by their digits, and too many of several slices in a heap again."""
+    suite, n = suite_in_turn(target, tmp_path, OTHER_TARGETS), symbol("n")
+    for dtype in (np.float32, np.int64, np.uint8):
+        types = [typed(dtype, n)], [typed(dtype, 2, n)]
+        # The last one is more than the stack holds of a slice.
+        for count in (0, 1, 2, 15, 41, 700, *((11_000,) if dtype == np.int64 else ())):
+            x = np.round(values(2, count) * 40).astype(np.int64).astype(dtype)
+            if dtype == np.float32:
+                x[:, ::7], x[:, 1::7], x[:, 2::7] = np.nan, -0.0, 0.0
+            up = count % 2 == 0
+            on(suite, target, lambda x, up=up: t.TopKOp(x, n, 0, up).results, x[0], types=types[0])
+            on(suite, target, lambda x, up=up: t.TopKOp(x, n, 1, up).results, x, types=types[1])
+    suite.check()
+
+
 @pytest.mark.parametrize("target", SOME_TARGETS)
 def test_largest_of_rows_side_by_side(tmp_path: Path, target: str) -> None:
     """Vectors of several rows at a time, each of which reads its element by its own place."""
