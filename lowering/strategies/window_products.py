@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.buffer.tiles import MOST_ROWS, words_in_tiles
 from lowerdeck.dialects.core.control_flow import KernelOp
-from lowerdeck.dialects.core.index_maps import linear_index
+from lowerdeck.dialects.core.index_maps import broadcast_index, linear_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, numpy_dtype
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.lowering.nests.contraction import add_product, added_to, factor_element
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import of_busiest
@@ -52,6 +54,9 @@ BAND = "band"
 TILES = "tiles"
 """The parameter of a schedule that multiplies tiles of matrices: 1."""
 
+IN_PLACE = "in_place"
+"""The parameter of a schedule that copies nothing: 1."""
+
 _COPY_CYCLES = 1.5
 """Of a vector, from one cache to the other."""
 
@@ -75,12 +80,14 @@ class WindowProducts(Strategy):
     """
     Of a band of rows of windows the columns are copied into a small buffer, then multiplied: in
     tiles of matrices where there are such, else in tiles of rows by vectors of columns. Rows of the
-    buffer are an odd number of lines apart, so that they do not share few places in a cache.
+    buffer are an odd number of lines apart, so that they do not share few places in a cache. Where
+    vectors fill the rows of windows, and adjacent windows begin at adjacent positions, columns may
+    be read from the image in place.
     """
 
     name = "window_products"
     anchors = (MatmulOp,)
-    parameters = (BAND, TILES)
+    parameters = (BAND, TILES, IN_PLACE)
     looks_around = False
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
@@ -111,6 +118,13 @@ class WindowProducts(Strategy):
                     parameters=((BAND, band), *schedule.parameters),
                 )
                 yield Candidate(of_busiest(parts * (cycles + copied), parts, setting), own)
+        if ints(windows.strides)[-1] != 1 or counts[-1] % target.lanes or op.is_split:
+            return
+        parts = images * prod(counts[:-1])
+        for cycles, schedule in self._ways(kernel, (height, counts[-1], depth), setting):
+            if not _has_tiles(schedule):
+                own = replace(schedule, parameters=((IN_PLACE, 1),))
+                yield Candidate(of_busiest(parts * cycles, parts, setting), own)
 
     def _ways(
         self, kernel: KernelOp, sizes: tuple[int, int, int], setting: Setting
@@ -141,6 +155,9 @@ class WindowProducts(Strategy):
         op = the(MatmulOp, k.kernel)
         windows, band = op.rhs.owner, schedule.get(BAND)
         assert isinstance(windows, WindowsOp)
+        if schedule.get(IN_PLACE) is not None:
+            _lower_in_place(k, op, windows)
+            return
         counts = constants(windows.counts)
         assert counts is not None
         assert band is not None
@@ -166,6 +183,47 @@ class WindowProducts(Strategy):
                 _store(k, found, corner, sizes, schedule.vector(COLUMN))
         if _has_tiles(schedule):
             k.builder.release_tiles()
+
+
+def _lower_in_place(k: KernelLowering, op: MatmulOp, windows: WindowsOp) -> None:
+    """Rows of windows one after the other, each with all rows of the left matrix."""
+    batch, counts = dims_of(op.result)[:-2], windows.counts
+    labels = row_labels(len(batch) + 2)
+    outer = [*zip(labels, batch, strict=False), *((f"y{k}", n) for k, n in enumerate(counts[:-1]))]
+    inner = [(labels[-1], dims_of(op.result)[-2]), (COLUMN, counts[-1])]
+    with k.builder.labeled_nest([*outer, *inner], parallel=True) as at:
+        image, place, row = at[: len(batch)], [*at[len(batch) : -2], at[-1]], at[-2]
+        where = [*image, row, linear_index(place, counts)]
+        last, start = op, k.builder.integer(0, i32)
+        if (found := added_to(op)) is not None:
+            last, other = found
+            start = k.operand(other, where, dims_of(op.result))
+        k.finish(last, where, _sum_in_place(k, op, windows, (image, row, place), start))
+
+
+def _sum_in_place(
+    k: KernelLowering,
+    op: MatmulOp,
+    windows: WindowsOp,
+    at: tuple[Sequence[Expr], Expr, Sequence[Expr]],
+    start: SSAValue,
+) -> SSAValue:
+    """Of a row of the left matrix and a window."""
+    (image, row, place), taps = at, [Expr.const(tap) for tap in ints(windows.taps)]
+    left = broadcast_index(image, dims_of(op.lhs)[:-2], dims_of(op.result)[:-2])
+    strides, dilations = ints(windows.strides), ints(windows.dilations)
+
+    def add_one(i: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        *tap, channel = i
+        steps = zip(place, tap, strides, dilations, strict=True)
+        inside = [at * stride + offset * dilation for at, offset, stride, dilation in steps]
+        word = k.element(windows.input, [*image, channel, *inside])
+        number = linear_index(tap, taps) * windows.channels + channel
+        weight = factor_element(k, op, 0, [*left, row, number])
+        return [add_product(k, op, weight, word, values[0])]
+
+    sizes = [(Expr.const(0), size) for size in (*taps, windows.channels)]
+    return k.builder.carry_nest(sizes, [start], add_one)[0]
 
 
 def _has_tiles(schedule: Schedule) -> bool:

@@ -14,6 +14,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import WindowsOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import f32, ui8
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import Interpreter, find_function
@@ -91,7 +92,38 @@ def test_convolutions(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+IN_PLACE_FORMS = [
+    Convolution((2, 7, 7, 32), (37, 7, 3, 3), pads=(1, 1), has_bias=True),
+    Convolution((1, 8, 9, 20), (8, 4, 3, 3), (np.int8, np.int8), groups=2, dilation=2),
+    Convolution((1, 5, 6, 5, 16), (6, 5, 2, 1, 3), pads=(1, 1)),
+]
+
+
+@pytest.mark.usefixtures("_in_bands")
+@pytest.mark.parametrize("target", ["x86-64-vnni", "x86-64-v4", "x86-64-v3"])
+def test_columns_in_place(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors that fill the rows of windows are read from the image, whose rows threads share."""
+
+    def no_bands(*_: Any) -> Iterator[int]:
+        yield from ()
+
+    monkeypatch.setattr(window_products, "_bands", no_bands)
+    suite = suite_for(target, tmp_path)
+    for number, form in enumerate(IN_PLACE_FORMS):
+        x = form.inputs[0]
+        types, body = [typed(x.dtype, *x.shape)], body_of(form, small=False)
+        schedules = _schedules(target, types, body)
+        assert [schedule.get("in_place") for schedule in schedules] == [1] * len(schedules)
+        add(suite, target, types, body, x, threads=1 + number % 2, runs_scheduled=number == 2)
+    suite.check()
+
+
 def _strategies(target: str, types: Any, body: Any) -> set[str]:
+    """Those of the products."""
+    return {schedule.strategy for schedule in _schedules(target, types, body)}
+
+
+def _schedules(target: str, types: Any, body: Any) -> list[Schedule]:
     """Those of the products."""
     module, context = (
         module_of(types, body),
@@ -99,11 +131,11 @@ def _strategies(target: str, types: Any, body: Any) -> set[str]:
     )
     run_to_phase(context, module, "kernels", after="optimized")
     kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
-    return {
-        kernel.schedule.data.strategy
+    return [
+        kernel.schedule.data
         for kernel in kernels
         if kernel.schedule is not None and kernel.sym_name.data.startswith("matmul")
-    }
+    ]
 
 
 def test_interpreter() -> None:
