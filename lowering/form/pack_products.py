@@ -79,6 +79,9 @@ _ONES: Exact[int] = 0x01010101
 _SHARE_OF_RESTS = 5
 """At most one element in so many of a tile may lack something, in the mean: more take longer."""
 
+_FEW_VECTORS = 8
+"""Vectors of columns that get columns beside them until short vectors hold all."""
+
 _LARGEST_BYTE: Exact[int] = 255
 """No byte is larger without its zero point, or less than its negative."""
 
@@ -584,9 +587,10 @@ def _windows(op: ConvOp, words: SSAValue, factor: Factor, target: Target) -> SSA
         depth *= len(parts)
     words = factor.add(ReshapeOp(words, [*groups_and_batch, depth, size]))
     rest = -(size.value or 0) % FEWEST_LANES
-    is_short = (size.value or 0) < target.lanes_of(i32)
+    is_short = (size.value or 0) < _FEW_VECTORS * target.lanes_of(i32)
     if rest and is_short and not (target.isa.tiles and factor.has_quads):
-        # A single column takes as long as many in vectors, and there is none to begin within.
+        # A single column takes as long as many in vectors. Behind many a vector begins within the
+        # one before; behind few it would take long to read the left matrix again.
         none = [0] * (first + 2)
         words = factor.add(PadOp(words, none, [*none[1:], rest]))
     return words

@@ -68,10 +68,10 @@ code has some of the former, too: copies of registers, and zeros.
 """
 
 _STACK_OF_ARM = re.compile(r"\b[qv]\d+\b.*\[(?:sp|x29)(?:, -?\d+)?\]")
-_STACK_OF_X86 = re.compile(r"(?=.*%[xyz]mm)(?:.*[\d\s]\(%rsp\)|.*-\d+\(%rbp\))")
+_STACK_OF_X86 = re.compile(r"^(?!movdqu|movup)(?=.*%[xyz]mm)(?:.*[\d\s]\(%rsp\)|.*-\d+\(%rbp\))")
 """
 A vector and a place of the stack at a known distance; what lies in an array there is found by an
-index.
+index. Loads that need no alignment are of arrays: the frame pointer may hold an address.
 """
 
 _FUNCTION = re.compile(r"([A-Za-z_]\w*)(?:\.\w+)*:$")
