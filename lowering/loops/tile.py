@@ -46,9 +46,8 @@ class Tiler:
         self._lanes = dict(schedule.lanes)
         self._tiles = dict(schedule.tiles)
         self._rest = schedule.get(REST) or 0
-        ops = list(all_ops(self._body))
-        # Sums are worth whole tiles only, and long code is not worth another copy.
-        self._is_short = len(ops) <= most_ops and not any(isinstance(op, ForOp) for op in ops)
+        # Long code is not worth another copy, nor is that of each number of rows.
+        self._is_short = len(list(all_ops(self._body))) <= most_ops and not self._rest
         self._inner = [label for label in self._tiles if label in self._loops]
         self._order = order_of(list(self._loops), schedule.order)
 
