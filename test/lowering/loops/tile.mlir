@@ -150,3 +150,31 @@ buffer.func @unnamed {
   } {label = "n", parallel = true}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, order [k, j]>}
+
+// -----
+
+// Of an open number of bytes, what whole vectors leave goes in vectors of a quarter, then of a
+// quarter of that, and only then one by one.
+// CHECK-LABEL: buffer.func @open
+// CHECK:       buffer.for <[0, s0 floordiv 64, 1]> {
+// CHECK:         buffer.for <[0, 64, 1]> {
+// CHECK:         } by lanes
+// CHECK:       buffer.for <[0, s0 floordiv 16 - (s0 floordiv 64) * 4, 1]> {
+// CHECK:         buffer.for <[0, 16, 1]> {
+// CHECK:         } by lanes
+// CHECK:       buffer.for <[0, -(s0 floordiv 16) * 4 + s0 floordiv 4, 1]> {
+// CHECK:         buffer.for <[0, 4, 1]> {
+// CHECK:         } by lanes
+// CHECK:       buffer.for <[0, s0 - (s0 floordiv 4) * 4, 1]> {
+// CHECK-NOT:     lanes
+// CHECK:       buffer.return
+buffer.func @open {
+^bb0(%x: !buffer.ref<[s0] x i8>, %y: !buffer.ref<[s0] x i8>):
+  buffer.for <[0, s0, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[s0] x i8> -> i8
+    buffer.store %a, %y(%i) <[d0]> : i8, !buffer.ref<[s0] x i8>
+    buffer.yield
+  } {label = "i", parallel = true}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>, schedule = #core.schedule<row_maps, lanes {i = 64}>}

@@ -77,10 +77,16 @@ func.func @main(%x: tensor<3x20xf32>) -> tensor<3xf32> {
 // -----
 
 // A row of unknown length: where it fills a vector, the last one ends with it, and its first lanes
-// have been added before; so with short vectors, and one by one what does not fill these.
+// have been added before; so with short vectors, and one by one what does not fill these. Chains that it does not fill are
+// not combined.
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK: arith.cmpi sge
 // CHECK: scf.if
+// CHECK: scf.if {{.*}} -> (vector<8xf32>) {
+// CHECK: buffer.for {{.*}} carry {{.*}} : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+// CHECK: } else {
+// CHECK: scf.yield %{{.*}} : vector<8xf32>
+// CHECK: }
 // CHECK: buffer.lane_numbers : vector<8xi32>
 // CHECK: buffer.load {{.*}} <[d0, s0 - 8]> {{.*}} -> vector<8xf32>
 // CHECK: buffer.reduce add %{{.*}} : vector<8xf32> -> f32
