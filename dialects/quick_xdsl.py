@@ -36,7 +36,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Data, Operation, OpResult, ParametrizedAttribute, Region, Use
 from xdsl.ir.core import BlockOps, IRWithUses, OpOperands, SSAValue, SSAValues, _IRNode
-from xdsl.irdl import OpDef, OptionalDef, VarIRConstruct, base
+from xdsl.irdl import AttrSizedSegments, OpDef, OptionalDef, VarIRConstruct, base
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import AttrParser, attribute_parser
@@ -244,7 +244,7 @@ def _init_by_definition(
 ) -> None:
     """`irdl_op_init`: as most are, of single values and types alone"""
     if (
-        op_def.options
+        any([isinstance(option, AttrSizedSegments) for option in op_def.options])
         or op_def.regions
         or op_def.successors
         or regions
@@ -335,6 +335,12 @@ def _isolated(self: Any, op: Any) -> None:
                         return
                 if inner.regions and not inner.has_trait(IsolatedFromAbove):
                     todo += [(each, within) for each in inner.regions]
+
+
+def _erase_value(self: Any, safe_erase: bool = True) -> None:
+    """`SSAValue.erase`, where nothing uses it: there is nothing to replace"""
+    if self.first_use is not None:
+        _erase_used_value(self, safe_erase)
 
 
 def _value_at(self: Any, index: int | slice) -> Any:
@@ -435,6 +441,7 @@ _build_any_arguments = irdl.irdl_build_arg_list
 _parse_any_parametrized_type = AttrParser._parse_optional_builtin_parametrized_type
 _init_by_any_definition = irdl.irdl_op_init
 _effects_of_each = traits.get_effects
+_erase_used_value = SSAValue.erase
 _same_types_by_parts = SameOperandsAndResultType.verify
 _isolated_by_ancestors = IsolatedFromAbove.verify
 
@@ -451,6 +458,7 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (SameOperandsAndResultType, "verify", _same_types),
     (IsolatedFromAbove, "verify", _isolated),
     (Operation, "operands", property(OpOperands, Operation.operands.fset)),
+    (SSAValue, "erase", _erase_value),
     (SSAValues, "__getitem__", _value_at),
     (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),
     (irdl.AfterVariadicSingleAccessor, "__get__", _get_after),

@@ -116,6 +116,8 @@ class CoreOp(IRDLOperation, ABC):
     def refine(self) -> bool:
         """Set the result types to the inferred ones; True if one of them changed."""
         before, types = self.results, self._inferred()
+        if self.result_types == tuple(types):
+            return False
         # All at once: to replace one of an op with thousands of results copies the others.
         self.results = SSAValues(
             old if old.type == type_ else OpResult(type_, self, old.index)
@@ -125,7 +127,8 @@ class CoreOp(IRDLOperation, ABC):
         for old, new in zip(before, self.results, strict=True):
             if new is not old:
                 new.name_hint = old.name_hint
-                old.replace_all_uses_with(new)
+                if old.first_use is not None:
+                    old.replace_all_uses_with(new)
                 changed = True
         return changed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -88,6 +89,8 @@ class LayoutAttr(Data[Layout]):
         rank: int, begin: Sequence[int] | None = None, end: Sequence[int] | None = None
     ) -> LayoutAttr:
         """C order, with a border or without."""
+        if begin is None and end is None:
+            return _row_major(rank)
         return LayoutAttr.of([Piece(axis) for axis in range(rank)], begin, end)
 
     @staticmethod
@@ -219,6 +222,11 @@ class LayoutAttr(Data[Layout]):
                 place[piece] = len(split)
                 split.append(whole // own[0].stride if piece.size is None else piece.size)
         return pads, split, [place[piece] for piece in self.data.pieces]
+
+
+@cache
+def _row_major(rank: int) -> LayoutAttr:
+    return LayoutAttr.of([Piece(axis) for axis in range(rank)])
 
 
 def _parse_piece(parser: AttrParser) -> Piece:

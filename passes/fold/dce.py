@@ -33,6 +33,7 @@ class Liveness:
         self._values: set[SSAValue] = set()
         self._symbols: set[str] = set()
         self._makers: dict[str, list[Operation | SSAValue]] = {}
+        """Of symbols; without any, no symbol that is used keeps anything."""
         self._todo: list[Operation | SSAValue] = []
         ops = all_ops(module)
         for op in ops:
@@ -96,16 +97,19 @@ class Liveness:
             case _:
                 for value in op.operands:
                     self._keep_value(value)
-                self._keep_symbols(symbols_used_by(op))
+                if self._makers:
+                    self._keep_symbols(symbols_used_by(op))
                 for inner in _terminators(op):
                     self._keep_op(inner)
 
     def _keep_attributes(self, op: Operation) -> None:
-        for attribute in (*op.properties.values(), *op.attributes.values()):
-            self._keep_symbols(symbols_of(attribute))
+        if self._makers:
+            for attribute in (*op.properties.values(), *op.attributes.values()):
+                self._keep_symbols(symbols_of(attribute))
 
     def _visit_value(self, value: SSAValue) -> None:
-        self._keep_symbols(symbols_of(value.type))
+        if self._makers:
+            self._keep_symbols(symbols_of(value.type))
         if isinstance(value, OpResult):
             self._keep_op(value.op)
             self._visit_result(value.op, value.index)

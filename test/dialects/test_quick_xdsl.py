@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
+from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, OpTraits, Region, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
@@ -46,6 +46,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects import quick_xdsl
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.quick_xdsl import ORIGINAL, LazyFormat, PlainMeta
 from lowerdeck.dialects.registry import register_dialects
 
@@ -150,6 +151,7 @@ MADE: list[tuple[type[IRDLOperation], dict[str, Any]]] = [
     (memref.AllocOp, {"operands": ["a", ""], "result_types": [f32]}),
     (memref.AllocOp, {"operands": "ab", "result_types": [f32]}),
     (scf.IfOp, {"operands": "a", "result_types": [[]], "regions": [Region(), Region()]}),
+    (AddOp, {"operands": "ab", "result_types": [f32]}),  # with an option, for its text alone
 ]
 """What ops are made of: single values and types, others, and too many."""
 
@@ -177,6 +179,19 @@ def test_ops_of_single_values_and_of_others(cls: type[IRDLOperation], parts: Any
         described = _described(op)
         found.append([described[0], [each[:3] for each in described[1]], *described[2:]])
     assert found[0] == found[1]
+
+
+def test_values_are_erased() -> None:
+    for erase in (SSAValue.erase, ORIGINAL[SSAValue, "erase"]):
+        one = test.TestOp(result_types=[f32, f32])
+        user = test.TestOp([one.results[0]])
+        erase(one.results[1])
+        with pytest.raises(ValueError, match="still has uses"):
+            erase(one.results[0])
+        erase(one.results[0], safe_erase=False)
+        used = user.operands[0]
+        assert isinstance(used, ErasedSSAValue)
+        assert used.old_value is one.results[0]
 
 
 def test_defaults_of_properties_are_filled_in() -> None:
