@@ -756,6 +756,16 @@ def test_arguments_of_other_types(tmp_path: Path) -> None:
         node("linalg_vector_norm.default", "b", self="x", ord={"as_string": "one"}),
         node("index.Tensor", "c", self="x"),
         node("cat.default", "d", tensors={"as_tensors": []}),
+        node("constant_pad_nd.default", "g", self="x", pad={"as_ints": [1, 1, 1, 1]}),
+        node("pad.default", "h", self="x", pad={"as_ints": [1]}),
+        node(
+            "_fft_r2c.default",
+            "k",
+            self="x",
+            dim={"as_ints": [0]},
+            normalization={"as_int": 3},
+            onesided={"as_bool": True},
+        ),
         node(
             "upsample_bicubic2d.vec",
             "f",
@@ -765,8 +775,9 @@ def test_arguments_of_other_types(tmp_path: Path) -> None:
             scale_factors={"as_float": 2.0},
         ),
     ]
-    names = "abcdef"
+    names = "abcdefghk"
     tensors = {name: meta("f4", [2]) for name in ["x", *names]}
+    tensors["k"] |= {"dtype": 10}
     path = write(tmp_path / "m.pt2", nodes, tensors, "x", names, {})
     with pytest.raises(LegalizationError) as raised:
         _legal(load_model(path))
@@ -777,5 +788,8 @@ def test_arguments_of_other_types(tmp_path: Path) -> None:
         "'indices' is None, expected a list",
         "'tensors' is [], expected a list, each a tensor",
         "'scale_factors' is 2.0, expected a list, each a number",
+        "4 amounts for 1 dimensions",
+        "1 amounts for 1 dimensions",
+        "the normalization 3",
     ):
         assert text in str(raised.value)

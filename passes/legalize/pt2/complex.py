@@ -379,19 +379,19 @@ _MODES = ("backward", "ortho", "forward")
 @legalizes("_fft_c2c", "_fft_r2c", "_fft_c2r")
 def legalize_plain_transform(builder: Pt2Legalizer) -> Results:
     """Along dimensions, with no factor, one by the root, or one by the count."""
-    value = builder.input()
-    kind = builder.name[5:]
+    value, kind = builder.input(), builder.name[5:]
     x = builder.unsqueeze(value, [rank_of(value)]) if kind == "r2c" else _pair(builder, value)
     inverse = kind == "c2r" or (kind == "c2c" and not builder.flag("forward"))
     modes = _MODES[::-1] if inverse else _MODES
     axes = builder.axes(builder.ints_of("dim"), rank_of(x) - 1)
-    sizes: list[Expr | None] = [None] * len(axes)
-    if kind == "c2r":
-        sizes[-1] = builder.expr("last_dim_size")
+    norm = builder.integer("normalization")
+    if not axes or norm not in range(len(modes)):
+        builder.refuse(f"the normalization {norm} along {len(axes)} dimensions", "0 to 2, and some")
+    last = builder.expr("last_dim_size") if kind == "c2r" else None
+    sizes = [*[None] * (len(axes) - 1), last]
     if kind == "r2c" and not builder.flag("onesided"):
         kind = "c2c"
-    norm = modes[builder.integer("normalization")]
-    found = spectrum(builder, x, axes, sizes, kind, inverse, norm)
+    found = spectrum(builder, x, axes, sizes, kind, inverse, modes[norm])
     return _real_part(builder, found) if kind == "c2r" else found
 
 

@@ -403,10 +403,10 @@ def legalize_meshgrid(builder: Pt2Legalizer) -> Results:
 
 def _spread(builder: Pt2Legalizer, rank: int, name: str) -> tuple[list[Expr], list[Expr]]:
     amounts = builder.exprs_of(name)
-    begin, end = [Expr.const(0)] * rank, [Expr.const(0)] * rank
-    for k in range(len(amounts) // 2):
-        begin[rank - 1 - k], end[rank - 1 - k] = amounts[2 * k], amounts[2 * k + 1]
-    return begin, end
+    if len(amounts) not in range(0, 2 * rank + 1, 2):
+        builder.refuse(f"{len(amounts)} amounts for {rank} dimensions", "two for each of some")
+    amounts += [Expr.const(0)] * (2 * rank - len(amounts))
+    return amounts[-2::-2], amounts[::-2]
 
 
 @legalizes("constant_pad_nd", "pad")
