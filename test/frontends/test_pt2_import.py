@@ -775,10 +775,17 @@ def test_arguments_of_other_types(tmp_path: Path) -> None:
             scale_factors={"as_float": 2.0},
         ),
     ]
-    names = "abcdefghk"
+    for layers, name in ((0, "l"), (3, "m")):
+        flags = {key: {"as_bool": False} for key in ("train", "bidirectional", "batch_first")}
+        more = {"has_biases": {"as_bool": True}, "dropout": {"as_float": 0.0}}
+        params = {"as_tensors": [{"name": "x"}] * 4}
+        given = {"num_layers": {"as_int": layers}, "hx": "x", "params": params}
+        nodes.append(node("gru.input", name, input="cube", **given, **flags, **more))
+    names = "abcdefghklm"
     tensors = {name: meta("f4", [2]) for name in ["x", *names]}
     tensors["k"] |= {"dtype": 10}
-    path = write(tmp_path / "m.pt2", nodes, tensors, "x", names, {})
+    tensors["cube"] = meta("f4", [1, 1, 1])
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "cube"], names, {})
     with pytest.raises(LegalizationError) as raised:
         _legal(load_model(path))
     for text in (
@@ -791,5 +798,7 @@ def test_arguments_of_other_types(tmp_path: Path) -> None:
         "4 amounts for 1 dimensions",
         "1 amounts for 1 dimensions",
         "the normalization 3",
+        "4 weights for 0 layers",
+        "4 weights for 3 layers",
     ):
         assert text in str(raised.value)

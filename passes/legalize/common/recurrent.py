@@ -18,7 +18,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.special import apply
-from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.legalizer import Legalizer, RefusalError
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 L = TypeVar("L", bound=CoreBuilder)
@@ -82,6 +82,8 @@ def cell(name: str, x: TensorValue, ahead: TensorValue, state: State, hidden: Ex
     The next states of `lstm`, `gru`, `rnn_tanh` or `rnn_relu`, for the inputs and the last output
     times weights: gates i, f, g, o of an LSTM and r, z, n of a GRU, reset after.
     """
+    if len(state) != (count := 2 if name == "lstm" else 1):
+        raise RefusalError(f"found {len(state)} states, expected {count}")
     if name == "lstm":
         i, f, g, o = parts(x + ahead, 4, hidden)
         kept = apply(SigmoidOp, f) * state[1]

@@ -23,9 +23,8 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 @legalizes(*(f"{name}.{form}" for name in GATES for form in ("input", "data")))
 def legalize_recurrent(builder: Pt2Legalizer) -> Results:
     """
-    The outputs of the last layer, and the last states of all layers and directions.
-
-    A packed sequence is padded for it: past the end of one its states stay.
+    The outputs of the last layer, and the last states of all layers and directions. A packed
+    sequence is padded for it: past the end of one its states stay.
     """
     if builder.flag("train") and builder.number("dropout"):
         builder.refuse("random numbers", "dropout 0", "call model.eval()")
@@ -39,11 +38,13 @@ def legalize_recurrent(builder: Pt2Legalizer) -> Results:
         x, *states = (builder.unsqueeze(value, [1]) for value in (x, *states))
     elif builder.flag("batch_first"):
         x = builder.transpose(x, [1, 0, 2])
-    directions = 2 if builder.flag("bidirectional") else 1
-    params = builder.inputs("params")
-    each = len(params) // (builder.integer("num_layers") * directions)
+    directions, params = 2 if builder.flag("bidirectional") else 1, builder.inputs("params")
+    layers = builder.integer("num_layers") * directions
+    if layers < 1 or not params or len(params) % layers:
+        builder.refuse(f"{len(params)} weights for {layers} layers", "as many for each")
+    each = len(params) // layers
     weights = [params[k : k + each] for k in range(0, len(params), each)]
-    lengths = None if packed is None else packed.lengths
+    lengths = packed and packed.lengths
     x, lasts = recurrent(builder, builder.name, x, states, weights, directions, lengths)
     if packed is not None:
         return [packed.packed(x, dims_of(builder.input("data"))[0]), *lasts]
@@ -58,8 +59,7 @@ def legalize_cell(builder: Pt2Legalizer) -> Results:
     """One step, with or without a batch."""
     x, name = builder.input("input"), builder.name.removesuffix("_cell")
     states = builder.inputs("hx") if name == "lstm" else [builder.input("hx")]
-    single = rank_of(x) == 1
-    if single:
+    if single := rank_of(x) == 1:
         x, *states = (builder.unsqueeze(value, [0]) for value in (x, *states))
     w, r = (builder.transpose(builder.input(key), [1, 0]) for key in ("w_ih", "w_hh"))
     state = tuple(TensorValue.of(builder, value) for value in states)
