@@ -116,7 +116,8 @@ def _own_machine() -> Machine | None:
 @cache
 def _read_once(path: Path, _changed: int) -> Machine:
     try:
-        return read_machine(path)
+        # What was measured before there was a number lacks it.
+        return read_machine(path, _nearest().machine)
     except MachineError as error:
         raise MachineError(f"{error}\nnext: lowerdeck calibrate, or remove the file") from error
 

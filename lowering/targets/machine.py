@@ -149,9 +149,10 @@ def machine_named(name: str) -> Machine:
     return read_machine(FOLDER / f"{name}.toml")
 
 
-def read_machine(path: Path) -> Machine:
+def read_machine(path: Path, otherwise: Machine | None = None) -> Machine:
     """
-    The machine of a file, which may borrow from those in this folder.
+    The machine of a file, which may borrow from those in this folder; numbers that it lacks then
+    are those of another one, if there is one.
 
     MachineError lists what is wrong with it.
     """
@@ -159,7 +160,7 @@ def read_machine(path: Path) -> Machine:
         data = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise MachineError(f"{path}: {error}") from error
-    facts: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {} if otherwise is None else dict(otherwise.facts)
     if (like := data.pop("like", None)) is not None:
         if not isinstance(like, str) or not (FOLDER / f"{like}.toml").is_file():
             raise MachineError(f"{path}: like: {like!r} is no machine; {_known()} are")

@@ -72,6 +72,17 @@ def test_a_file_of_another_version_is_an_error(capsys: pytest.CaptureFixture[str
     assert target_named("native").machine == machine_named("c99")
 
 
+def test_a_number_that_an_older_file_lacks_is_that_of_the_nearest_target() -> None:
+    path, nearest = own_file(), target_named("native").machine
+    assert path is not None
+    path.parent.mkdir(parents=True)
+    before, _, behind = text_of(machine_named("cortex-m"), "any").partition("[unit_bytes]")
+    path.write_text(before + "[" + behind.partition("[")[2])
+    machine = target_named("native").machine
+    assert machine.unit_bytes == nearest.unit_bytes != machine_named("cortex-m").unit_bytes
+    assert machine.l1_bytes == machine_named("cortex-m").l1_bytes
+
+
 def test_numbers_that_spread_are_not_kept() -> None:
     told: list[str] = []
     own = Calibration(None, 64, machine_named("c99"), told.append)  # pyright: ignore[reportArgumentType]
