@@ -9,7 +9,8 @@ import numpy as np
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, int)
+    """True for an integer that can be a size or an axis, of which none has more than 31 bits."""
+    return isinstance(value, int) and abs(value) < 1 << 31
 
 
 def _is_number(value: Any) -> bool:
@@ -31,7 +32,7 @@ def _are_integers(value: Any) -> bool:
 
 
 def _are_sizes(value: Any) -> bool:
-    return _are(value, lambda item: item is None or isinstance(item, int))
+    return _are(value, lambda item: item is None or _is_integer(item))
 
 
 def _are_integers_in_pairs(value: Any) -> bool:

@@ -211,6 +211,7 @@ def test_options_of_other_types(tmp_path: Path) -> None:
         ("Normalization", {"axis": None, "mean": [0.2, [0.1]], "variance": 1.0}),
         ("GlobalAveragePooling2D", {"dtype": {"class_name": "DTypePolicy", "config": []}}),
         ("Permute", {"dims": [1, None]}),
+        ("UpSampling2D", {"size": 1 << 31}),
         ("ZeroPadding2D", {"padding": [[1, 2], {}]}),
     ]
     layers = [
@@ -221,7 +222,7 @@ def test_options_of_other_types(tmp_path: Path) -> None:
         import_model(_zip(tmp_path / "m.keras", model, {}))
     lines = str(error.value).splitlines()
     assert len(lines) == len(wrong)
-    options = ("groups", "height", "mean", "dtype", "dims", "padding")
+    options = ("groups", "height", "mean", "dtype", "dims", "size", "padding")
     for line, option in zip(lines, options, strict=True):
         assert f"'{option}' is " in line
 
