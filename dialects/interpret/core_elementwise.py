@@ -23,6 +23,7 @@ from lowerdeck.dialects.interpret.core_numbers import (
     numbers,
     rounded,
 )
+from lowerdeck.dialects.interpret.errors import InterpretError
 
 
 @meaning_of(constant.ConstantOp)
@@ -271,6 +272,8 @@ def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbo
         nearest = np.copysign(whole + (size - whole >= 0.5), product).astype(np.int64)
     else:
         multiplier, exponent = (np.asarray(value, np.int64) for value in args[1:])
+        if np.any((exponent < -31) | (exponent > 30)):
+            raise InterpretError("an exponent beyond -31 to 30 (C2)")
         rule = _rounded_twice if rounding is Rounding.DOUBLE else _rounded_once
         nearest = rule(x, multiplier, exponent)
     limited = np.clip(nearest + op.zero.data, op.low.data, op.high.data)

@@ -49,7 +49,7 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 ROWS, VECTOR = "rows", "vector"
 """Parameters of a schedule: rows of a tile, and the lanes."""
 
-CHANNELS = 16
+CHANNELS: Exact[int] = 16
 """Channels whose weights lie side by side: so many lanes compute what zero points add."""
 
 SIGN: Exact[int] = 128
@@ -58,13 +58,16 @@ SIGN: Exact[int] = 128
 ONES: Exact[int] = 0x01010101
 """Ones in the bytes of a word."""
 
+COLUMNS: Exact[int] = 3
+"""The last dimension of images and of weights."""
+
 MOST_ROWS = 4
 """Of a tile: of more, code becomes long and saves little."""
 
 FINISHING_CYCLES = 6
 """Of a vector of sums that becomes bytes."""
 
-LINE = 32
+LINE: Exact[int] = 32
 """Bytes that the length of a copied row is a multiple of."""
 
 
@@ -106,8 +109,8 @@ class DepthwiseWords(Strategy):
             yield Candidate(cycles, Schedule(self.name, parameters=((ROWS, rows), (VECTOR, lanes))))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
-        blocks = [Piece(0, CHANNELS), Piece(1), Piece(2), Piece(3, WORD_BYTES)]
-        pieces = [*blocks, Piece(0, 1, CHANNELS), Piece(3, 1, WORD_BYTES)]
+        blocks = [Piece(0, CHANNELS), Piece(1), Piece(2), Piece(COLUMNS, WORD_BYTES)]
+        pieces = [*blocks, Piece(0, 1, CHANNELS), Piece(COLUMNS, 1, WORD_BYTES)]
         return {the(ConvOp, kernel).weight: LayoutAttr.of(pieces)}
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
@@ -186,7 +189,7 @@ def _size_of_lines(op: ConvOp, lanes: int) -> tuple[int, int]:
     words = -(-width // WORD_BYTES)
     read = (-(-columns // lanes) * lanes - 1) * across + words * WORD_BYTES
     begin, end = (pads.data[1].value or 0 for pads in (op.pads_begin, op.pads_end))
-    whole = begin + (dims_of(op.input)[3].value or 0) + end
+    whole = begin + (dims_of(op.input)[COLUMNS].value or 0) + end
     count = (rows - 1) * down + (height - 1) * ints(op.dilations)[0] + 1
     return count, -(-max(read, whole) // LINE) * LINE
 
@@ -357,4 +360,4 @@ def _taps_on(line: int, rows: int, height: int, steps: Sequence[int]) -> Sequenc
 
 def _vector_of_bytes(size: int) -> int:
     """Lanes of vectors that so many bytes are moved by, the last of which overlaps."""
-    return 1 << min(size.bit_length() - 1, 6)
+    return min(1 << (size.bit_length() - 1), 2 * LINE)

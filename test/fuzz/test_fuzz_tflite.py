@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
+import pytest
 
+import lowerdeck
 from fuzz.fuzz_tflite import check, difference
 from fuzz.fuzzing import QUICK
-from fuzz.tflite_graphs import random_program
+from fuzz.tflite_graphs import Graph, Scale, random_program
 from fuzz.tflite_nodes import RECIPES
 from lowerdeck.frontends.tflite.model import Model
 
@@ -42,3 +45,22 @@ def test_differences() -> None:
     third = np.array([1, np.nan, np.inf], np.float32)
     assert not difference(third * np.float32(1 + 1e-6), third)
     assert difference(third, np.array([1, 0, np.inf], np.float32))
+
+
+@pytest.mark.parametrize(("size", "scale"), [(500, 0.003), (1000, 0.003), (1000, 0.1)])
+def test_rows_whose_sums_have_no_room(tmp_path: Path, size: int, scale: float) -> None:
+    """
+    The sum of the exponentials of more than 512 classes that are alike is divided by in more bits
+    than an integer has, where the reference kernel stops: shares are below half a step.
+    """
+    graph = Graph(Random(0), np.random.default_rng(0))
+    x = graph.input([1, size], "INT8", Scale((scale,), (11,)))
+    shares = ([1, size], "INT8", Scale((1 / 256,), (-128,)))
+    graph.op("SOFTMAX", [x], shares, options=("SoftmaxOptions", {"beta": 1.0}))
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph.program().data)
+    given = np.random.default_rng(1).integers(-40, 60, (1, size)).astype(np.int8)
+    model = lowerdeck.compile(path, cache=False, target="c99")
+    (found,) = model({model.inputs[0].name: given}).values()
+    power = np.exp(scale * given.astype(np.float64))
+    assert np.abs(found - (np.rint(256 * power / power.sum()) - 128)).max() <= 1

@@ -91,6 +91,11 @@ def rescaled(
 ) -> TensorValue:
     """x * multiplier * 2^(exponent - 31) of i32, rounded twice, where the factors are computed."""
     builder, (low, high) = x.builder, type_range(to) if limits is None else limits
+    if isinstance(exponent, TensorValue):
+        # What is divided by more than 2^31 is nothing, however it is rounded.
+        is_nothing = exponent.lt(-31)
+        multiplier = is_nothing.where(TensorValue.number(builder, 0, i32), multiplier)
+        exponent = exponent.maximum(-31)
     factors = [
         part if isinstance(part, TensorValue) else TensorValue.number(builder, part, i32)
         for part in (multiplier, exponent)
