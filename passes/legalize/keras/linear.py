@@ -34,7 +34,7 @@ def legalize_dense(builder: KerasLegalizer) -> Results:
     if builder.policy.mode:
         return finished(builder, biased(builder, quantized_product(builder, units)))
     x, kernel = builder.input(), builder.require_weight("kernel")
-    builder.require_shape("kernel", dims_of(x)[-1].value, units)
+    builder.require_shape("kernel", *(dim.value for dim in dims_of(x)[-1:]), units)
     builder.require_shape("bias", units)
     dims = dims_of(x)
     x = builder.cast(x, kernel)

@@ -36,11 +36,11 @@ def truth(x: TensorValue) -> TensorValue:
 def named_element(builder: KerasLegalizer, name: Any) -> Attribute:
     """An element type by its name."""
     special = {"bool": i1, "bfloat16": bf16, "float16": f16, "float32": f32, "float64": f64}
-    if name in special:
-        return special[name]
+    if str(name) in special:
+        return special[str(name)]
     try:
         return element_of(np.dtype(name))
-    except TypeError:
+    except (TypeError, ValueError):
         builder.refuse(f"the type {name}", "one of numbers")
 
 

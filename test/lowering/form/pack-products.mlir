@@ -78,8 +78,8 @@ func.func @computed(%x: tensor<4x3xui8>, %v: tensor<3x4xi8>, %z: tensor<ui8>, %w
 // QUADS:         %[[FLIP:.+]] = core.constant dense<-2139062144>
 // QUADS-NEXT:    core.xor %{{.*}}, %[[FLIP]]
 // QUADS:         packed unsigned_left
-// QUADS-NEXT:    %[[SUMS:.+]] = core.constant dense<{{.*}}384, 384, 384, 384
-// QUADS-NEXT:    core.sub %{{.*}}, %[[SUMS]]
+// QUADS:         %[[SUMS:.+]] = core.constant dense<{{.*}}-384, -384, -384, -384
+// QUADS-NEXT:    core.add %{{.*}}, %[[SUMS]]
 // QUADS:         packed pairs
 func.func @signs(%x: tensor<4x3xi8>) -> (tensor<4x4xi32>, tensor<4x4xi32>) {
   %w = core.constant dense<1> : tensor<3x4xi8>
@@ -119,8 +119,8 @@ func.func @columns(%x: tensor<8x3xui8>, %v: tensor<8x3xi16>, %zero: tensor<3xui8
 // QUADS:         %[[ZERO:.+]] = core.constant dense<117901063>
 // QUADS-NEXT:    core.pad constant %{{.*}}, %[[ZERO]] [0, 0, 1] [0, 0, 0] : (tensor<1x1x5xi32>, tensor<i32>) -> tensor<1x1x6xi32>
 // QUADS:         core.matmul %{{.*}}, %{{.*}} packed unsigned_right : (tensor<4x2xi32>, tensor<1x2x8xi32>) -> tensor<1x4x8xi32>
-// QUADS-NEXT:    core.constant dense<{{.*}}4200{{.*}}> : tensor<4x1xi32>
-// QUADS-NEXT:    core.sub
+// QUADS:         core.constant dense<{{.*}}-4200{{.*}}> : tensor<4x1xi32>
+// QUADS-NEXT:    core.add
 // PLAIN-LABEL: @convolution
 // PLAIN:         core.matmul %{{.*}}, %{{.*}} : (tensor<4x6xi32>, tensor<1x6x8xi32>) -> tensor<1x4x8xi32>
 // NONE-LABEL:  @convolution

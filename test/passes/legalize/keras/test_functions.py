@@ -202,6 +202,7 @@ MALFORMED: Sequence[tuple[str, Sequence[Array], Mapping[str, Any], str]] = [
     ("Kron", [], {}, "no tensors"),
     ("Stack", [], {"axis": 0}, "no arguments"),
     ("Dot", [X], {"axes": 1}, "no pair"),
+    ("ZerosLike", [X], {"dtype": {"class_name": "DTypePolicy", "config": {}}}, "the type {"),
     ("Tile", [X], {"repeats": [1, None]}, "repetitions"),
     ("CenterCrop", [np.zeros([1, 4, 4, 1], np.float32)], {"height": 2}, "'width' is None"),
     ("Pad", [X], {"pad_width": None}, "'pad_width' of None"),
