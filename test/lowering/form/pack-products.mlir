@@ -234,9 +234,9 @@ func.func @large(%x: tensor<1x32x64x64xui8>, %y: tensor<1x32x8x8xui8>) -> (tenso
 // beyond them; what widens it is computed of these, but not what something else reads. What would be
 // widened again, right behind the first convolution, is never narrow.
 // QUADS-LABEL: @residual
-// QUADS:         core.reshape %[[WORDS:.+]] [1, 1, 9] : (tensor<1x1x3x3xi32>)
+// QUADS:         core.reshape %[[QUAD:.+]] [1, 1, 9] : (tensor<1x1x3x3xi32>)
 // QUADS-NOT:     core.or
-// QUADS:         core.reshape %[[WORDS]] [1, 1, 9]
+// QUADS:         core.reshape %[[QUAD]] [1, 1, 9]
 // QUADS:         %[[A:.+]] = core.requantize even %{{.+}} zero 3 low 0 high 255 to i32
 // QUADS:         core.requantize even %{{.+}} zero 5 low 0 high 255 to ui8
 // QUADS:         %[[B:.+]] = core.reshape %{{.+}} [1, 4, 3, 3] : (tensor<1x4x9xui8>)
