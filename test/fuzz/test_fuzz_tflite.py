@@ -47,7 +47,9 @@ def test_differences() -> None:
     assert difference(third, np.array([1, 0, np.inf], np.float32))
 
 
-@pytest.mark.parametrize(("size", "scale"), [(500, 0.003), (1000, 0.003), (1000, 0.1)])
+@pytest.mark.parametrize(
+    ("size", "scale"), [(500, 0.003), (1000, 0.003), (1000, 0.1), (5000, 0.003)]
+)
 def test_rows_whose_sums_have_no_room(tmp_path: Path, size: int, scale: float) -> None:
     """
     The sum of the exponentials of more than 512 classes that are alike is divided by in more bits

@@ -64,9 +64,15 @@ def _entries(places: TensorValue, table: NDArray[np.int64]) -> TensorValue:
 
 
 def _sums(places: TensorValue, exps: _Exponentials) -> TensorValue:
-    """The sums of rows, with twelve integer bits."""
+    """
+    The sums of rows, with twelve integer bits; of more terms than these count, at most the largest.
+    """
     parts = _entries(places, fixed.divided(exps.values, 12))
-    return parts.reduce("sum", [len(parts.dims) - 1], keep_dims=True)
+    axis, size = len(parts.dims) - 1, parts.dims[-1].value
+    if size is not None and size < 1 << 12:
+        return parts.reduce("sum", [axis], keep_dims=True)
+    total = parts.cast(i64).reduce("sum", [axis], keep_dims=True)
+    return total.minimum((1 << 31) - 1).cast(i32)
 
 
 def softmax_of_bytes(x: TensorValue, beta: float, scale: float, to: Attribute) -> TensorValue:
