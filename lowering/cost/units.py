@@ -81,8 +81,6 @@ _CONVERSIONS = (
     arith.TruncIOp,
 )
 """Elements that become wider or narrower change places."""
-_STEPS_OF_DIVISION = 3
-"""How much longer a value waits for a quotient than for a product."""
 
 
 @dataclass
@@ -245,7 +243,7 @@ class _Counter:
             count = len(op.operands)
             return latency, Busy(instructions=count, operations=count * size, shuffles=count * size)
         if isinstance(op, _DIVISIONS):
-            return latency * _STEPS_OF_DIVISION, self._division(op, size)
+            return latency + self.target.machine.division_cycles, self._division(op, size)
         if isinstance(op, _FUNCTIONS):
             steps = self.target.costs.function_steps
             return latency * steps, Busy(instructions=steps, operations=steps * size)
@@ -309,10 +307,10 @@ class _Counter:
     def _division(self, op: Operation, size: float) -> Busy:
         machine, type_ = self.target.machine, op.results[0].type
         if not isinstance(scalar_of(type_), AnyFloat):
-            # Integers are divided one by one, and the next waits for the last.
+            # Integers are divided one by one, each behind the last, and moved out and back.
             count = max(lanes_of(type_), 1)
-            each = machine.latency_cycles * _STEPS_OF_DIVISION
-            return Busy(instructions=3 * count, cycles=each * count)
+            each = machine.latency_cycles + machine.division_cycles
+            return Busy(instructions=2 * count + count, cycles=each * count)
         # Twice as many digits take twice as long.
         cycles = machine.division_cycles * size * max(_bytes(scalar_of(type_)) / F32_BYTES, 1)
         return Busy(instructions=1, operations=size, cycles=cycles)
