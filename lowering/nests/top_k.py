@@ -91,12 +91,13 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
 def _lower_open(k: KernelLowering, op: TopKOp) -> None:
     """
     All of an open number of elements, in order: few of them in a heap, and those for which there is
-    no memory. Slices side by side have what is on the stack, for threads share them.
+    no memory on the stack. (A workspace of open size would have to be there before a number that
+    data decide is known.)
     """
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element, count, slices = element_type(op.input), dims[axis], [*dims[:axis], *dims[axis + 1 :]]
-    most = PLACES if product(slices) == 1 else STACK_BYTES // _Memory.bytes_of(element)
-    memory = _Memory(k, element, count if most == PLACES else most)
+    most = STACK_BYTES // _Memory.bytes_of(element)
+    memory = _Memory(k, element, most)
     many = 2
     while _steps_of_sort(many, many) >= _steps_of_heap(many, many):
         many *= 2

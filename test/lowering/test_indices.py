@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from onnx import TensorProto, helper
 from xdsl.ir import SSAValue
 
+import lowerdeck
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -128,3 +130,27 @@ def test_elements_some_way_apart(tmp_path: Path, target: str) -> None:
         for shape in ((3, 38, 2), (1, 57, 4), (2, 38, 3)):
             on(suite, target, moved, (values(*shape) * 50).astype(dtype))
     suite.check()
+
+
+def test_as_many_as_data_decide_in_order(tmp_path: Path) -> None:
+    """A number that is known in the middle of a run is no size of memory that is there before."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Reshape", ["places", "flat"], ["row"]),
+        helper.make_node("Gather", ["x", "row"], ["some"]),
+        helper.make_node("Unique", ["some"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor("flat", TensorProto.INT64, [1], [-1])],
+    )
+    path = tmp_path / "m.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    path.write_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+    model = lowerdeck.compile(path, cache=False, target="c99")
+    for count in (0, 5, 300):
+        x = np.round(values(count) * 4) / 4
+        np.testing.assert_array_equal(model({"x": x})["y"], np.unique(x[x != 0]))
