@@ -12,7 +12,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.buffer import entry_ops, kernel
-from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in, yielded
 from lowerdeck.dialects.walking import all_ops
@@ -66,18 +65,11 @@ class KernelsLowering:
         """Call the function of a kernel, with workspace and a check of the status after it."""
         if (found := self.lowered.get(op.callee.root_reference.data)) is None:
             return
-        symbols = [op.symbols.data[number] for number in found.symbols]
-        values = {str(parameter(number)): symbol for number, symbol in enumerate(symbols)}
-        workspace = [
-            entry_ops.AllocOp(
-                RefType.of(type_.element, [dim.substitute(values) for dim in type_.dims.data])
-            )
-            for type_ in found.workspace
-        ]
+        workspace = [entry_ops.AllocOp(type_) for type_ in found.workspace]
         call = entry_ops.CallOp(
             found.name,
             [*op.arguments, *(alloc.result for alloc in workspace)],
-            symbols,
+            [op.symbols.data[number] for number in found.symbols],
             multiply_adds=op.multiply_adds,
             moved=op.moved,
         )

@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.control_flow import KernelBody, YieldOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of, element_type
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
@@ -318,14 +318,13 @@ class KernelLowering:
         """Set the rule that computes an element of a value of the kernel from here on."""
         self._bound[value] = rule
 
-    def scratch(self, element: Attribute, dims: Sequence[ExprLike]) -> SSAValue:
+    def scratch(self, element: Attribute, dims: Sequence[int]) -> SSAValue:
         """
         A workspace buffer within the kernel: one more output, after the results, that is never
         read.
         """
         self._scratch += 1
-        bound, _ = self.builder.bound(dims)
-        return self.block.insert_arg(RefType.of(element, bound), len(self.block.args))
+        return self.block.insert_arg(RefType.of(element, dims), len(self.block.args))
 
     def finish(self, op: Operation, at: Index, value: SSAValue) -> None:
         """The root op's element at `at` is `value`: apply the epilogue to it and store it."""

@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_unsigned,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
+from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
@@ -101,7 +101,7 @@ def _lower_open(k: KernelLowering, op: TopKOp) -> None:
     many = 2
     while _steps_of_sort(many, many) >= _steps_of_heap(many, many):
         many *= 2
-    with k.builder.nest(slices, parallel=memory.is_on_stack) as at:
+    with k.builder.nest(slices, parallel=True) as at:
         is_many = b.compare_index("sge", count, many)
         is_sorted = b.add(arith.AndIOp(is_many, b.compare_index("slt", count, most)))
         with b.when(is_sorted):
@@ -500,10 +500,9 @@ class _Ranked(_Slice):
 class _Memory:
     """Twice the keys of a slice with their places."""
 
-    def __init__(self, k: KernelLowering, element: Attribute, count: ExprLike) -> None:
+    def __init__(self, k: KernelLowering, element: Attribute, count: int) -> None:
         self._k, self._count, self._types = k, count, (key_type(element), i32) * 2
-        size = Expr.of(count) * self.bytes_of(element)
-        self.is_on_stack = size.value is not None and size.value <= STACK_BYTES
+        self.is_on_stack = count * self.bytes_of(element) <= STACK_BYTES
         self._given = [] if self.is_on_stack else [k.scratch(t, [count]) for t in self._types]
 
     @staticmethod
