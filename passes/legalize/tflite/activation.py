@@ -177,7 +177,8 @@ def legalize_magnitude(builder: TfliteLegalizer) -> Results:
     if own.scale == q.scale:
         low, high = type_range(builder.element())
         return [(size + q.zero).clip(low, high).cast(builder.element()).value]
-    return [requantized(builder, size.value, own.scale / q.scale, builder.element(), zero=q.zero)]
+    factor = as_f32(own.scale / q.scale)
+    return [requantized(builder, size.value, factor, builder.element(), zero=q.zero)]
 
 
 @legalizes("RSQRT")

@@ -119,6 +119,18 @@ func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
         np.array([127, -119], np.int8),
     ),
     Answer(
+        # The scales are divided in f32: f64 gives 5381 and 13483.
+        "magnitudes_in_another_scale",
+        """
+func.func @main(%x : tensor<3xi16> {core.name = "x"}) -> tensor<*xi16> {
+  %y = "tflite.ABS"(%x) <{quantization = [
+    #tflite.q<0.00012212587 : 0>, #tflite.q<0.00011137843 : 0>]}> : (tensor<3xi16>) -> tensor<*xi16>
+  func.return %y : tensor<*xi16>
+}""",
+        np.array([4907, -12296, 5], np.int16),
+        np.array([5380, 13482, 5], np.int16),
+    ),
+    Answer(
         "quotients_of_signed_bytes",
         """
 func.func @main(%x : tensor<3xi8> {core.name = "x"}) -> tensor<*xi8> {
