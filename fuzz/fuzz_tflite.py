@@ -109,10 +109,10 @@ def difference(got: Array, want: Array, relative: float = _RELATIVE) -> str:
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"{got.dtype} {got.shape}, expected {want.dtype} {want.shape}"
     if want.dtype.kind != "f":
-        count = int((got != want).sum())
-        place = tuple(int(k[0]) for k in np.nonzero(got != want)) if count and want.ndim else ()
-        shown = f"{got[place]} at {place}, expected {want[place]}"
-        return f"{count} of {want.size} integers: {shown}" if count else ""
+        if not (count := int((got != want).sum())):
+            return ""
+        place = _first(got != want)
+        return f"{count} of {want.size} integers: {got[place]} at {place}, expected {want[place]}"
     # Reference kernels clamp what has no activation to the largest floats, XNNPACK does not.
     limit = np.finfo(want.dtype).max
     want = np.where(np.isinf(got) & (want == np.copysign(limit, got)), got, want)
@@ -122,8 +122,13 @@ def difference(got: Array, want: Array, relative: float = _RELATIVE) -> str:
         near = np.isclose(got, want, rtol=relative, atol=room, equal_nan=True)
     if near.all():
         return ""
-    place = tuple(int(k[0]) for k in np.nonzero(~near))
+    place = _first(~near)
     return f"{int((~near).sum())} of {want.size} floats: {got[place]} at {place}, {want[place]}"
+
+
+def _first(wrong: Array) -> tuple[int, ...]:
+    """The place of the first true element; of a scalar, none."""
+    return tuple(int(k[0]) for k in np.nonzero(wrong)) if wrong.ndim else ()
 
 
 # Ways

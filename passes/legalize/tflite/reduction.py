@@ -5,14 +5,14 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import DivOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i64, rank_of, ui8
+from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i64, ui8
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.requantize import multiplier_of, reduced, rescaled, type_range
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import require_type, to_result, without_zero
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
-from lowerdeck.passes.legalize.tflite.tensorflow import REDUCTIONS, plain_reduction
+from lowerdeck.passes.legalize.tflite.tensorflow import REDUCTIONS, plain_reduction, reduced_axes
 
 _MOST_FACTORS = 256
 """Elements of a product of quantized integers, each of which is rounded."""
@@ -59,18 +59,13 @@ def _total(builder: TfliteLegalizer) -> tuple[TensorValue, int]:
     """The sums of quantized integers less their zero points, and of how many each is."""
     x = builder.input(0)
     require_type(builder, x, i8, ui8, i16)
-    axes = _axes(builder)
+    axes = reduced_axes(builder)
     count = product([dims_of(x)[axis] for axis in axes]).value
     if not count:
         builder.refuse("an open number of elements, or none", "a number")
     keep = builder.flag("keep_dims")
     total = TensorValue(builder, builder.cast(x, i32)).reduce("sum", axes, keep)
     return total - count * builder.quantization(0).zero, count
-
-
-def _axes(builder: TfliteLegalizer) -> list[int]:
-    given = builder.require_ints(builder.input(1), "axes")
-    return sorted({builder.axis(axis, rank_of(builder.input(0))) for axis in given})
 
 
 @legalizes("REDUCE_PROD")
@@ -83,7 +78,7 @@ def legalize_product(builder: TfliteLegalizer) -> Results:
         return [plain_reduction(builder)]
     x = without_zero(builder, 0)
     require_type(builder, builder.input(0), i8, i16)
-    keep, axes = builder.flag("keep_dims"), _axes(builder)
+    keep, axes = builder.flag("keep_dims"), reduced_axes(builder)
     kept = [k for k in range(len(x.dims)) if k not in axes]
     count = product([x.dims[axis] for axis in axes]).value
     if not count or count > _MOST_FACTORS:
@@ -113,7 +108,7 @@ def _mean_of_integers(builder: TfliteLegalizer) -> SSAValue:
     """The sum in 64 bits by the number of elements, toward zero."""
     x = builder.input(0)
     keep = builder.flag("keep_dims")
-    axes = _axes(builder)
+    axes = reduced_axes(builder)
     total = TensorValue(builder, builder.cast(x, i64)).reduce("sum", axes, keep)
     count = builder.dims([product([dims_of(x)[axis] for axis in axes])], [])
     return builder.cast(builder.add(DivOp(total.value, count)), element_type(x))

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of, ui8
+from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.fourier import transformed
 from lowerdeck.passes.legalize.common.movement import fitting, updated
 from lowerdeck.passes.legalize.common.requantize import away
@@ -304,23 +305,30 @@ REDUCTIONS = pairs("""
     MEAN=Mean REDUCE_ALL=All REDUCE_ANY=Any REDUCE_MAX=Max REDUCE_MIN=Min REDUCE_PROD=Prod SUM=Sum
 """)
 
-_EXTREMA = {
-    "REDUCE_MAX": float(np.finfo(np.float32).min),
-    "REDUCE_MIN": float(np.finfo(np.float32).max),
-}
+_LARGEST = float(np.finfo(np.float32).max)
+_EXTREMA = {"REDUCE_MAX": -_LARGEST, "REDUCE_MIN": _LARGEST}
 """What an extremum of floats begins with."""
+
+
+def reduced_axes(builder: TfliteLegalizer) -> list[int]:
+    """The axes of a reduction, each once."""
+    given = builder.require_ints(builder.input(1), "axes")
+    return sorted({builder.axis(axis, rank_of(builder.input(0))) for axis in given})
 
 
 def plain_reduction(builder: TfliteLegalizer) -> SSAValue:
     """A reduction of floats or plain integers along axes that are an input."""
-    keep = builder.flag("keep_dims")
-    operands = [builder.input(0), builder.input(1)]
-    if builder.op_type in _EXTREMA and is_float(element_type(operands[0])):
-        # The kernels keep what is not less, or greater, than a number: one that is none is skipped.
-        x = builder.value(0)
-        start = TensorValue.number(builder, _EXTREMA[builder.op_type], x.element)
-        operands[0] = x.ne(x).where(start, x).value
-    return applied(builder, REDUCTIONS[builder.op_type], *operands, keep_dims=keep)[0]
+    x, axes, keep = builder.value(0), reduced_axes(builder), builder.flag("keep_dims")
+    if builder.op_type not in _EXTREMA or not is_float(x.element):
+        along = builder.tensor(np.array(axes, np.int32))
+        return applied(builder, REDUCTIONS[builder.op_type], x.value, along, keep_dims=keep)[0]
+    # The kernels keep what is not less, or greater, than a number: one that is none is skipped.
+    start = TensorValue.number(builder, _EXTREMA[builder.op_type], x.element)
+    y = x.ne(x).where(start, x).reduce(builder.op_type[-3:].lower(), axes, keep)
+    if len(axes) == len(x.dims):  # What is reduced whole begins with the first element.
+        first = concat([x.reshape([product(x.dims)]), start.reshape([1])], 0).pick(0, 0)
+        y = first.ne(first).where(first, y)
+    return y.value
 
 
 # Images and spectra

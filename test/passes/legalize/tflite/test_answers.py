@@ -60,6 +60,21 @@ func.func @main(%x : tensor<3x2xf32> {core.name = "x"}) -> tensor<*xf32> {
         np.array([[np.nan, 2], [3, np.nan], [-1, 4]], np.float32),
         np.array([2, 3, -1], np.float32),
     ),
+    *(
+        Answer(
+            f"what_is_reduced_whole_begins_with_its_first_element_{x[0]}",
+            """
+func.func @main(%x : tensor<3xf32> {core.name = "x"}) -> tensor<*xf32> {
+  %a = core.constant dense<[0, -1]> : tensor<2xi32>
+  %y = "tflite.REDUCE_MAX"(%x, %a) <{keep_dims = false}>
+    : (tensor<3xf32>, tensor<2xi32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}""",
+            np.array(x, np.float32),
+            np.array(y, np.float32),
+        )
+        for x, y in (([np.nan, 2, 3], np.nan), ([2, np.nan, 3], 3))
+    ),
     Answer(
         # Both parts have the second place: the later one in the order of the updates stays.
         "updates_of_one_place",
