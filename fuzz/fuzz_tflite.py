@@ -62,7 +62,7 @@ _RELATIVE, _ABSOLUTE = 2e-4, 1e-5
 """How far floats may be apart, of the largest of a tensor, and in any case."""
 _STEP = 0.05
 """The same where a bit may become a step of bytes, which goes on from there."""
-_LITERT_SECONDS = 120
+_LITERT_SECONDS = 20
 
 _FINE = ("ok", "alone", "invalid", "disputed")
 """Beside `ok`: LiteRT does not run it, nobody takes it, and its kernels do not agree."""
