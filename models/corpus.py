@@ -16,7 +16,8 @@ if it is. Another refused case is counted; a wrong number or a crash makes the e
 
 `--every-way` goes through C and ONNX, each with all
 passes and without the optional ones, and through a net of Caffe that is read back. C is for
-`--target` and `--threads`, and made by the compiler that `CC` names.
+`--target` and `--threads`, and made by the compiler that `CC` names; aarch64 runs in an emulator
+where it has to.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import sys
 import tempfile
@@ -225,10 +227,12 @@ def is_turn(number: int) -> bool:
 def compiled(
     case: Case, disable: Sequence[str] = (), target: str = "native", threads: int = 1
 ) -> Model:
-    """The case's model through C."""
+    """The case's model through C; that for an aarch64 in an emulator, if this machine is none."""
     import lowerdeck
 
     outputs = None if case.is_refused else case.outputs
+    if target == "aarch64" and platform.machine() not in ("aarch64", "arm64"):
+        return _emulated(case, disable, target, threads)
     model = lowerdeck.compile(
         case.model,
         outputs=outputs,
@@ -245,6 +249,28 @@ def compiled(
             model.reset()
         found = model(case.named(inputs, [given.name for given in model.inputs]))
         return {**found, **{f"state {name}": array for name, array in model.state.items()}}
+
+    return run
+
+
+def _emulated(case: Case, disable: Sequence[str], target: str, threads: int) -> Model:
+    from lowerdeck.compiler import CompileOptions
+    from models.emulated import Emulated
+
+    options = CompileOptions(
+        outputs=None if case.is_refused else case.outputs,
+        input_shapes=case.input_shapes,
+        disable=disable,
+        target=target,
+        threads=threads,
+        import_options=case.options,
+    )
+    model = Emulated(str(case.model), options)
+
+    def run(inputs: Arrays) -> Arrays:
+        if not case.is_stateful:
+            model.reset()
+        return model(case.named(inputs, model.inputs))
 
     return run
 

@@ -10,7 +10,6 @@ as the target has it, and `suite_in_turn` one of those that are this target's to
 from __future__ import annotations
 
 import platform
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.targets import TARGETS, compiler_flags, obstacle, target_named
+from models import emulated
 
 from .forms import EVERY_FORM, is_lowered  # noqa: TID251  (as below)
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -54,15 +54,13 @@ do with the target are on one half, their neighbors on the other; `make test-slo
 """
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
-_CROSS_COMPILER, _EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 
 def obstacle_to(target: str) -> str | None:
     """Why code for a target cannot be run on this machine; None if it can."""
     if target != "aarch64" or _is_native(target):
         return obstacle(target)
-    missing = [name for name in (_CROSS_COMPILER, _EMULATOR) if shutil.which(name) is None]
-    return f"{' and '.join(missing)} not found" if missing else None
+    return emulated.obstacle()
 
 
 def run_on(
@@ -96,9 +94,9 @@ def run_together(
     arrays = (np.ascontiguousarray(x).tobytes() for _, inputs in models for x in inputs)
     (folder / "inputs.bin").write_bytes(b"".join(arrays))
     cross = target == "aarch64" and not _is_native(target)
-    compiler = [_CROSS_COMPILER, "-static"] if cross else ["gcc"]
+    compiler = [emulated.COMPILER, "-static"] if cross else ["gcc"]
     _run([*compiler, *flags, *sources, "-o", "program", "-lm", "-lpthread"], folder)
-    _run([_EMULATOR, "./program"] if cross else ["./program"], folder)
+    _run([emulated.EMULATOR, "./program"] if cross else ["./program"], folder)
     return _outcomes(artifacts, (folder / "outputs.bin").read_bytes())
 
 
