@@ -83,13 +83,18 @@ def test_reference_kernels(
     class Wrong(Interpreter):
         error = 1e-2
 
+    class Rough(Interpreter):
+        def __init__(self, path: str, num_threads: int, **more: object) -> None:
+            super().__init__(path, num_threads)
+            self.error = 1e-2 if more["experimental_op_resolver_type"] == 1 else 3e-2
+
     class Unable(Interpreter):
         def allocate_tensors(self) -> None:
             raise RuntimeError("no such operator\nsee elsewhere")
 
     class Module:
         Interpreter: Any = Interpreter
-        OpResolverType: Any = SimpleNamespace(BUILTIN_REF=1)
+        OpResolverType: Any = SimpleNamespace(BUILTIN_REF=1, BUILTIN_WITHOUT_DEFAULT_DELEGATES=2)
 
     def module(name: str) -> Any:
         return Module
@@ -99,6 +104,8 @@ def test_reference_kernels(
     assert "counter" in capsys.readouterr().out
     monkeypatch.setattr(Module, "Interpreter", Wrong)
     assert tflite_peer.main([str(COUNTER), "--reference"]) == 1
+    monkeypatch.setattr(Module, "Interpreter", Rough)
+    assert tflite_peer.main([str(COUNTER), "--reference"]) == 0
     monkeypatch.setattr(Module, "Interpreter", Unable)
     assert tflite_peer.main([str(COUNTER), "--reference"]) == 0
     assert "counter: not run by LiteRT: no such operator" in capsys.readouterr().out
