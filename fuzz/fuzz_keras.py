@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.fuzz_tflite import Ready, compare, interpreted, run_c
-from fuzz.fuzzing import BATCH, Outcome, Tally, Way, build, flags_of, outcome_of, way_of
+from fuzz.fuzzing import BATCH, Outcome, Tally, Way, build, flags_of, outcome_of, settle, way_of
 from fuzz.tflite_graphs import Array, Program
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret import find_function
@@ -126,7 +126,7 @@ def check(paths: Sequence[Path], way: Way, *, as_c: bool) -> list[Outcome]:
 
 
 def _checked(task: tuple[Sequence[Path], Way], *, as_c: bool) -> list[Outcome]:
-    sys.setrecursionlimit(10_000)
+    settle()
     batch, way = task
     return check(batch, way, as_c=as_c)
 

@@ -19,7 +19,6 @@ while no witness does so, or if its C does not compile.
 from __future__ import annotations
 
 import argparse
-import gc
 import io
 import os
 import re
@@ -51,6 +50,7 @@ from fuzz.fuzzing import (
     deal,
     flags_of,
     outcome_of,
+    settle,
     way_of,
 )
 from fuzz.onnx_differences import NOBODY, UNPROMISED, doubt, is_array
@@ -375,10 +375,7 @@ def _judged(item: Ready, kind: str, value: Any) -> Outcome:
 
 def check_batch(batch: Batch) -> list[Outcome]:
     """Check the graphs of seeds."""
-    sys.setrecursionlimit(10_000)
-    gc.disable()
-    # What is there before is not to be looked through after each graph.
-    gc.freeze()
+    settle()
     programs = {seed: random_program(seed) for seed in batch.seeds}
     way = way_of(batch.seeds[0])
     known, outcomes = set(batch.known), list[Outcome]()

@@ -20,7 +20,6 @@ The exit status is 1 if a graph is computed wrong or something crashes.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import re
 import sys
@@ -35,7 +34,17 @@ import numpy as np
 from google.protobuf import text_format
 from xdsl.dialects.builtin import ModuleOp
 
-from fuzz.fuzzing import Batch, Mismatch, Outcome, Tally, batches_of, build, deal, outcome_of
+from fuzz.fuzzing import (
+    Batch,
+    Mismatch,
+    Outcome,
+    Tally,
+    batches_of,
+    build,
+    deal,
+    outcome_of,
+    settle,
+)
 from fuzz.tf1_graphs import Array, Program, Size, random_program
 from lowerdeck.binding import Binding
 from lowerdeck.dialects.interpret import InterpretError, run_module
@@ -273,10 +282,7 @@ def record(seeds: Iterable[int], folder: Path) -> None:
 
 
 def _batch(batch: Batch, onnx: int) -> list[Outcome]:
-    sys.setrecursionlimit(10_000)
-    gc.disable()
-    # What is there before is not to be looked through after each graph.
-    gc.freeze()
+    settle()
     programs = {seed: random_program(seed) for seed in batch.seeds}
     return [
         outcome

@@ -19,7 +19,6 @@ graph is computed wrong or something crashes.
 from __future__ import annotations
 
 import argparse
-import gc
 import subprocess
 import sys
 import tempfile
@@ -43,6 +42,7 @@ from fuzz.fuzzing import (
     deal,
     flags_of,
     outcome_of,
+    settle,
     way_of,
 )
 from fuzz.tflite_graphs import Array, Program, random_program
@@ -296,9 +296,7 @@ def first_difference(seed: int, litert: str) -> str:
 
 
 def _batch(batch: Batch, litert: str | None, *, as_c: bool) -> list[Outcome]:
-    sys.setrecursionlimit(10_000)
-    gc.disable()
-    gc.freeze()
+    settle()
     programs = {seed: random_program(seed, RECIPES) for seed in batch.seeds}
     outcomes: list[Outcome] = []
     for outcome in check(programs, way_of(batch.seeds[0]), litert, as_c=as_c):

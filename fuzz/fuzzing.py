@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import re
 import subprocess
+import sys
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -232,6 +233,17 @@ def outcome_of(seed: int, run: Callable[[], object]) -> Outcome | None:
         if not gc.isenabled() and gc.get_count()[0] > _MANY:
             gc.collect()
     return None
+
+
+def settle() -> None:
+    """
+    Begin a batch: deep graphs are walked, and what is there before is not looked through for
+    garbage after each graph. That of the batch before goes first, or its files would stay open.
+    """
+    sys.setrecursionlimit(10_000)
+    gc.disable()
+    gc.collect()
+    gc.freeze()
 
 
 def build(
