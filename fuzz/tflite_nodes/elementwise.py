@@ -124,14 +124,14 @@ def other_of(g: Graph, x: Value, *, same_scale: bool = False, odd: bool = False)
 
 
 def _nonzero(g: Graph, shape: Sequence[int], type_: str, q: Scale | None) -> np.ndarray:
-    """Numbers of which none stands for zero."""
+    """Numbers of which none stands for zero, nor is -1, by which the least has no quotient."""
     if type_ == "FLOAT32":
         found = g.numbers.uniform(0.5, 3, tuple(shape)) * g.numbers.choice([-1, 1], tuple(shape))
         return found.astype(np.float32)
     if q is None:
         found = g.numbers.integers(1, 9, tuple(shape)) * g.numbers.choice([-1, 1], tuple(shape))
         return found.astype(DTYPES[type_])
-    found = np.where((found := g.weights(shape, type_)) == 0, np.array(1, found.dtype), found)
+    found = np.where(np.isin(found := g.weights(shape, type_), (0, -1)), np.ones_like(found), found)
     other = q.zeros[0] + (1 if q.zeros[0] < RANGES[type_][1] else -1)
     return np.where(found == q.zeros[0], np.array(other, found.dtype), found)
 
