@@ -528,6 +528,18 @@ def test_functions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(_run(path, x=x)[0], x * x)
 
 
+def test_an_activation_of_halves(tmp_path: Path) -> None:
+    """`glu` leaves half of the last dimension."""
+    config = _functional(
+        [_input("x", None, 4), _layer("Activation", [_ref("x")], name="y", activation="glu")],
+        ["x"],
+        [["y", 0, 0]],
+    )
+    path, x = _zip(tmp_path / "m.keras", config, {}), _values(2, 4)
+    (found,) = _run(path, x=x)
+    np.testing.assert_allclose(found, x[:, :2] / (1 + np.exp(-x[:, 2:])), rtol=1e-6)
+
+
 def test_spectral_normalization(tmp_path: Path) -> None:
     """The layer inside, with the kernel that is stored; files of rows have the vector, too."""
     inner = _layer("Dense", name="mix", units=2, use_bias=False, activation="sparsemax")

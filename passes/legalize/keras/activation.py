@@ -89,6 +89,13 @@ def _sparse_plus(x: TensorValue) -> TensorValue:
     return x.le(-1).where(x * 0, x.lt(1).where(middle, x))
 
 
+def _gated(x: TensorValue, axis: int = -1) -> TensorValue:
+    """One half by the logistic function of the other."""
+    half, axis = x.dims[axis] // 2, axis % len(x.dims)
+    one, other = x.builder.split(x.value, axis, [half, half])
+    return TensorValue(x.builder, one) * sigmoid(TensorValue(x.builder, other))
+
+
 def sparsemax(x: TensorValue, axis: int = -1) -> TensorValue:
     """
     x less a number, at least 0. Keras adds up all running sums of what is kept where arXiv
@@ -112,6 +119,7 @@ _FUNCTIONS: Mapping[str, Callable[[TensorValue], TensorValue]] = {
     "elu": lambda x: common.elu(x, 1.0),
     "selu": lambda x: common.elu(x, _SELU_ALPHA) * _SELU_SCALE,
     "celu": lambda x: common.elu(x, 1.0),
+    "glu": _gated,
     "gelu": lambda x: common.gelu(x, False),
     "silu": lambda x: x * sigmoid(x),
     "swish": lambda x: x * sigmoid(x),
@@ -288,19 +296,11 @@ def legalize_gelu(builder: KerasLegalizer) -> Results:
     return [common.gelu(as_float(builder.x()), bool(builder.config("approximate", True))).value]
 
 
-@legalizes("Sparsemax", "LogSoftmax")
+_ALONG = {"Glu": _gated, "LogSoftmax": common.log_softmax, "Sparsemax": sparsemax}
+
+
+@legalizes(*_ALONG)
 def legalize_along_axis(builder: KerasLegalizer) -> Results:
     """Along an axis."""
     x = as_float(builder.x())
-    function = sparsemax if builder.op_type == "Sparsemax" else common.log_softmax
-    return [function(x, builder.one_axis(len(x.dims))).value]
-
-
-@legalizes("Glu")
-def legalize_gated(builder: KerasLegalizer) -> Results:
-    """One half by the logistic function of the other."""
-    x = as_float(builder.x())
-    axis = builder.one_axis(len(x.dims))
-    half = x.dims[axis] // 2
-    one, other = builder.split(x.value, axis, [half, half])
-    return [(TensorValue(builder, one) * sigmoid(TensorValue(builder, other))).value]
+    return [_ALONG[builder.op_type](x, builder.one_axis(len(x.dims))).value]
