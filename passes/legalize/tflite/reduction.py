@@ -7,15 +7,13 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import DivOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i64, ui8
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.requantize import multiplier_of, reduced, rescaled, type_range
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import require_type, to_result, without_zero
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 from lowerdeck.passes.legalize.tflite.tensorflow import REDUCTIONS, plain_reduction, reduced_axes
-
-_MOST_FACTORS = 256
-"""Elements of a product of quantized integers, each of which is rounded."""
 
 
 @legalizes(*(name for name in REDUCTIONS if name not in ("MEAN", "SUM", "REDUCE_PROD")))
@@ -81,10 +79,10 @@ def legalize_product(builder: TfliteLegalizer) -> Results:
     keep, axes = builder.flag("keep_dims"), reduced_axes(builder)
     kept = [k for k in range(len(x.dims)) if k not in axes]
     count = product([x.dims[axis] for axis in axes]).value
-    if not count or count > _MOST_FACTORS:
-        builder.refuse(f"a product of {count or 'an open number of'} elements", f"{_MOST_FACTORS}")
+    if not count:
+        builder.refuse("an open number of elements, or none", "a number")
     dims = [x.dims[k] for k in kept]
-    factors = x.transpose([*kept, *axes]).reshape([*dims, count])
+    factors = x.transpose([*axes, *kept]).reshape([count, *dims])
     q, to = builder.result_quantization(), builder.element()
     multiplier, exponent = multiplier_of(builder.quantization(0).scale / q.scale ** (1 / count))
     multiplier, shift = reduced(multiplier), 15 - exponent
@@ -95,11 +93,14 @@ def legalize_product(builder: TfliteLegalizer) -> Results:
         """In the next scale; what is too large wraps around, as in the kernel."""
         return ((x * multiplier + (1 << (shift - 1))) // (1 << shift)).cast(i32)
 
-    total = factors.pick(len(kept), 0)
-    for k in range(1, count):
-        total = scaled(total.cast(i64) * factors.pick(len(kept), k).cast(i64))
-    low, high = type_range(to)
-    result = (scaled(total.cast(i64)) + q.zero).clip(low, high).cast(to).value
+    def step(inner: TfliteLegalizer, k: Expr, state: State) -> tuple[State, State]:
+        factor = TensorValue(inner, factors.value).pick(0, k + 1)
+        return (scaled(state[0].cast(i64) * factor.cast(i64)),), ()
+
+    first = factors.pick(0, 0).value
+    (total,), _ = run_steps(builder, Expr.const(count - 1), [first], step)
+    last = scaled(TensorValue(builder, total).cast(i64)) + q.zero
+    result = last.clip(*type_range(to)).cast(to).value
     final = [Expr.const(1) if k in axes else dim for k, dim in enumerate(x.dims)] if keep else dims
     return [builder.reshape(result, final)]
 

@@ -134,6 +134,19 @@ func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
         np.array([127, -119], np.int8),
     ),
     Answer(
+        "a_product_of_many_bytes",
+        """
+func.func @main(%x : tensor<2x300xi8> {core.name = "x"}) -> tensor<*xi8> {
+  %a = core.constant dense<[1]> : tensor<1xi32>
+  %y = "tflite.REDUCE_PROD"(%x, %a) <{keep_dims = false, quantization = [
+    #tflite.q<1.0 : 1>, unit, #tflite.q<1.0 : -3>]}>
+    : (tensor<2x300xi8>, tensor<1xi32>) -> tensor<*xi8>
+  func.return %y : tensor<*xi8>
+}""",
+        np.array([[3, *[2] * 298, 8], [-4, *[2, 0] * 149, 2]], np.int8),
+        np.array([2 * 7 - 3, 5 - 3], np.int8),
+    ),
+    Answer(
         # The scales are divided in f32: f64 gives 5381 and 13483.
         "magnitudes_in_another_scale",
         """
