@@ -66,6 +66,20 @@ def test_a_folder_in_one_that_is_closed(model: Path, capsys: pytest.CaptureFixtu
         assert sorted(os.listdir(parent)) == ["m.onnx", "out"]
 
 
+def test_a_folder_that_is_not_given(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is called like the model, is written again, and is none that holds other files."""
+    monkeypatch.chdir(model.parent)
+    command = ["compile", model.name, "--target=c99", "--library=none"]
+    assert (main(command), main(command)) == (0, 0)
+    assert "wrote m for c99" in capsys.readouterr().out
+    assert Path("m", "m.c").exists()
+    Path("m", "m.json").unlink()
+    assert main(command) == 1
+    assert "m holds other files: give -o DIR" in capsys.readouterr().err
+
+
 def test_memory_as_numbers(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["compile", str(model), "-o", str(tmp_path / "out"), "--target=c99"]
     assert main(command) == 0

@@ -77,7 +77,12 @@ def add_to(commands: Any) -> None:
         help="the cluster of --on ray (default: $RAY_ADDRESS, else one on this machine alone)",
     )
     add("--jobs", type=int, default=1, metavar="N", help="how many at a time on this machine")
-    add("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
+    add(
+        "-o",
+        metavar="DIR",
+        dest="out",
+        help="folder to write to (default: one in this folder that is called like the model)",
+    )
     add(
         "--library",
         choices=("shared", "static", "none"),
@@ -106,8 +111,18 @@ def run(args: argparse.Namespace) -> int:
         return _compile_all(args)
     if args.address is not None:
         raise ToolError("lowerdeck compile: --address: is for --on ray")
+    if args.out is None:
+        args.out = _called_like(args.model)
     print(_compiled(args))
     return 0
+
+
+def _called_like(model: str) -> str:
+    """The folder for a model when none is given; ToolError if something else lies there."""
+    name = os.path.splitext(os.path.basename(os.path.abspath(model)))[0]
+    if os.path.isdir(name) and (held := os.listdir(name)) and f"{name}.json" not in held:
+        raise ToolError(f"lowerdeck compile: {name} holds other files: give -o DIR to write to")
+    return name
 
 
 def _compile_all(args: argparse.Namespace) -> int:
@@ -151,7 +166,7 @@ def _all_of(args: argparse.Namespace) -> list[argparse.Namespace]:
         raise ToolError(f"lowerdeck compile: several models are called {', '.join(twice)}")
     found: list[argparse.Namespace] = []
     for model, name in zip(models, names, strict=True):
-        folder = os.path.join(os.path.abspath(str(args.out)), name)
+        folder = os.path.join(os.path.abspath(args.out or os.curdir), name)
         for target in dict.fromkeys(args.targets or [args.compile_for]):
             own: dict[str, Any] = {
                 "model": model,
