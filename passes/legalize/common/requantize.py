@@ -14,6 +14,9 @@ from lowerdeck.dialects.core.quantize import RequantizeOp
 from lowerdeck.dialects.core.types import (
     bit_width,
     element_type,
+    f32,
+    f64,
+    i1,
     i32,
     i64,
     is_unsigned,
@@ -41,6 +44,18 @@ def type_range(element: Attribute) -> tuple[int, int]:
     """The least and the greatest integer of a type."""
     limits = np.iinfo(numpy_dtype(element))
     return int(limits.min), int(limits.max)
+
+
+def saturated(x: TensorValue, to: Attribute) -> TensorValue:
+    """
+    Floats as integers toward zero: as the largest one what is too large, or no number, and as the
+    least one what is too small; as truth values what is not 0.
+    """
+    if to == i1:
+        return x.ne(0)
+    least, most = type_range(to)
+    wide = x.cast(f64 if x.element == f64 else f32)
+    return wide.lt(most + 1.0).where(wide.maximum(least).cast(to), most)
 
 
 def requantized(

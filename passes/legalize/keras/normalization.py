@@ -10,11 +10,7 @@ import numpy as np
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.dialects.dims import ExprLike
-from lowerdeck.passes.legalize.common.normalization import (
-    by_length,
-    deviation,
-    moments,
-)
+from lowerdeck.passes.legalize.common.normalization import by_length, deviation, moments
 from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.common.special import apply

@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import (
-    dims_of,
-    element_type,
-    f32,
-    i32,
-    i64,
-    is_float,
-    rank_of,
-)
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64, is_float, rank_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue

@@ -11,10 +11,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
 from lowerdeck.passes.legalize.keras.activation import activated
-from lowerdeck.passes.legalize.keras.convolution import (
-    first_kernel,
-    window_of,
-)
+from lowerdeck.passes.legalize.keras.convolution import first_kernel, window_of
 from lowerdeck.passes.legalize.keras.legalizer import KerasLegalizer
 from lowerdeck.passes.legalize.keras.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat

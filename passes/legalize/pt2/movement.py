@@ -9,14 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
-from lowerdeck.dialects.core.types import (
-    broadcast,
-    dims_of,
-    f64,
-    i64,
-    is_float,
-    rank_of,
-)
+from lowerdeck.dialects.core.types import broadcast, dims_of, f64, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.pt2.strides import overlaps
 from lowerdeck.passes.legalize.common.blocks import (

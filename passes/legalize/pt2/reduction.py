@@ -11,14 +11,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import TopKOp
-from lowerdeck.dialects.core.types import (
-    dims_of,
-    element_type,
-    i1,
-    i64,
-    is_float,
-    rank_of,
-)
+from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.activation import safe_softmax
 from lowerdeck.passes.legalize.common.order import (

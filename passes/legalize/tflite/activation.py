@@ -25,11 +25,7 @@ from lowerdeck.passes.legalize.common.integer_rows import (
     softmax_of_sixteen_bits,
     unit_rows_of_bytes,
 )
-from lowerdeck.passes.legalize.common.requantize import (
-    multiplier_of,
-    requantized,
-    type_range,
-)
+from lowerdeck.passes.legalize.common.requantize import multiplier_of, requantized, type_range
 from lowerdeck.passes.legalize.common.tables import (
     Function,
     entries_of,

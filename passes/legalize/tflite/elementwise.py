@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.elementwise import CompareOp, MulOp
 from lowerdeck.dialects.core.types import element_type, f32, f64, i8, i16, i32, is_float, ui8
 from lowerdeck.passes.legalize.common.requantize import requantized, round_away, type_range
+from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.ranges import (
@@ -20,14 +21,7 @@ from lowerdeck.passes.legalize.tflite.ranges import (
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 from lowerdeck.passes.legalize.tflite.tensorflow import BINARY, plain_binary
 
-_COMPARISONS = {
-    "EQUAL": "eq",
-    "NOT_EQUAL": "ne",
-    "LESS": "lt",
-    "LESS_EQUAL": "le",
-    "GREATER": "gt",
-    "GREATER_EQUAL": "ge",
-}
+_COMPARISONS = pairs("EQUAL=eq NOT_EQUAL=ne LESS=lt LESS_EQUAL=le GREATER=gt GREATER_EQUAL=ge")
 _OWN = ("ADD", "SUB", "MUL", "DIV", "SQUARED_DIFFERENCE", "MAXIMUM", "MINIMUM", *_COMPARISONS)
 
 
@@ -127,7 +121,13 @@ def legalize_squared_difference(builder: TfliteLegalizer) -> Results:
 @legalizes("MAXIMUM", "MINIMUM")
 def legalize_extremum(builder: TfliteLegalizer) -> Results:
     """Of integers as they are stored."""
-    return [plain_binary(builder)]
+    x, y = builder.value(0), builder.value(1)
+    return [picked(builder, x, y) if is_float(x.element) else plain_binary(builder)]
+
+
+def picked(builder: TfliteLegalizer, x: TensorValue, y: TensorValue) -> SSAValue:
+    """x if it is larger, or smaller, else y: so also if one of them is no number."""
+    return (x.gt(y) if builder.op_type.endswith("MAXIMUM") else x.lt(y)).where(x, y).value
 
 
 @legalizes(*_COMPARISONS)

@@ -8,11 +8,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import i32, i64
 from lowerdeck.passes.legalize.common import fixed_point as fixed
 from lowerdeck.passes.legalize.common.integer_functions import bit_length, by_bits
-from lowerdeck.passes.legalize.common.requantize import (
-    multiplier_of,
-    rescaled,
-    type_range,
-)
+from lowerdeck.passes.legalize.common.requantize import multiplier_of, rescaled, type_range
 from lowerdeck.passes.legalize.common.tables import looked_up
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer

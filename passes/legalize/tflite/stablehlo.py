@@ -30,6 +30,7 @@ from lowerdeck.passes.legalize.common.special import cbrt
 from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, index_vector
 from lowerdeck.passes.legalize.tf1.applied import applied
+from lowerdeck.passes.legalize.tflite.elementwise import picked
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
@@ -61,6 +62,8 @@ def legalize_arithmetic(builder: TfliteLegalizer) -> Results:
         is_or = builder.op_type in ("STABLEHLO_ADD", "STABLEHLO_MAXIMUM")
         x, y = builder.value(0), builder.value(1)
         return [(x | y if is_or else x & y).value]
+    if builder.op_type.endswith("IMUM") and is_float(element_type(operands[0])):
+        return [picked(builder, builder.value(1), builder.value(0))]
     return applied(builder, _FUNCTIONS[builder.op_type], *operands)
 
 

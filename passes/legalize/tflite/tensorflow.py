@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_fl
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.fourier import transformed
 from lowerdeck.passes.legalize.common.movement import fitting, updated
-from lowerdeck.passes.legalize.common.requantize import away
+from lowerdeck.passes.legalize.common.requantize import away, saturated
 from lowerdeck.passes.legalize.common.tables import looked_up
 from lowerdeck.passes.legalize.table import pairs
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
@@ -291,14 +291,16 @@ def legalize_add_n(builder: TfliteLegalizer) -> Results:
 
 @legalizes("CAST")
 def legalize_cast(builder: TfliteLegalizer) -> Results:
-    """Elements of another type; of complex numbers the real parts."""
-    x = builder.input(0)
+    """Elements of another type, integers within its range; of complex numbers the real parts."""
+    x, to = builder.input(0), builder.element()
     for value in (x, builder.op.results[0]):
         if isinstance(element_type(value), ComplexType):
             builder.refuse("complex numbers", "real ones")
     if x in builder.pairs:
         x = TensorValue(builder, x).pick(rank_of(x) - 1, 0).value
-    return applied(builder, "Cast", x, DstT=builder.element())
+    if is_float(element_type(x)) and not is_float(to):
+        return [saturated(TensorValue(builder, x), to).value]
+    return applied(builder, "Cast", x, DstT=to)
 
 
 REDUCTIONS = pairs("""

@@ -133,6 +133,44 @@ func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
         np.array([106, -97], np.int8),
         np.array([127, -119], np.int8),
     ),
+    *(
+        Answer(
+            f"casts_stay_in_the_range_of_{to}",
+            f"""
+func.func @main(%x : tensor<6xf32> {{core.name = "x"}}) -> tensor<*x{to}> {{
+  %y = "tflite.CAST"(%x) : (tensor<6xf32>) -> tensor<*x{to}>
+  func.return %y : tensor<*x{to}>
+}}""",
+            np.array([np.nan, np.inf, -1e30, -2.9, 300.7, -0.0], np.float32),
+            np.array(y, dtype),
+        )
+        for to, dtype, y in (
+            ("i8", np.int8, [127, 127, -128, -2, 127, 0]),
+            ("ui16", np.uint16, [65535, 65535, 0, 0, 300, 0]),
+            ("i64", np.int64, [2**63 - 1, 2**63 - 1, -(2**63), -2, 300, 0]),
+            ("i1", np.bool_, [True, True, True, True, True, False]),
+        )
+    ),
+    *(
+        Answer(
+            f"the_larger_of_what_is_no_number_{kind}",
+            f"""
+func.func @main(%x : tensor<4xf32> {{core.name = "x"}}) -> tensor<*xf32> {{
+  %a = core.constant dense<[0]> : tensor<1xi32>
+  %z = "tflite.REVERSE_V2"(%x, %a) : (tensor<4xf32>, tensor<1xi32>) -> tensor<*xf32>
+  %y = "tflite.{kind}"(%x, %z) : (tensor<4xf32>, tensor<*xf32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}}""",
+            np.array([np.nan, 2, 7, 3], np.float32),
+            np.array(y, np.float32),
+        )
+        for kind, y in (
+            ("MAXIMUM", [3, 7, 7, np.nan]),
+            ("MINIMUM", [3, 2, 2, np.nan]),
+            ("STABLEHLO_MAXIMUM", [np.nan, 7, 7, 3]),
+            ("STABLEHLO_MINIMUM", [np.nan, 2, 2, 3]),
+        )
+    ),
     Answer(
         "a_product_of_many_bytes",
         """
