@@ -78,13 +78,14 @@ def _require_no_zeros(builder: TfliteLegalizer) -> None:
 
 
 def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
+    return float(_ONE / (_ONE + np.float32(math.exp(-x))))
 
 
 def _elu(x: float) -> float:
-    return math.expm1(x) if x < 0 else x
+    return float(np.float32(math.exp(x)) - _ONE) if x < 0 else x
 
 
+_ONE = np.float32(1)  # each step of a function is rounded to f32, as in the kernels
 _TABLES: dict[str, Function] = {
     "TANH": math.tanh,
     "LOGISTIC": _sigmoid,
@@ -139,12 +140,14 @@ def legalize_gelu(builder: TfliteLegalizer) -> Results:
 
 
 def _gelu(x: float) -> float:
-    return float(np.float32(0.5 * x * math.erfc(-x * math.sqrt(0.5))))
+    half, inner = np.float32(0.5) * np.float32(x), np.float32(x) * np.float32(-math.sqrt(0.5))
+    return float(half * np.float32(math.erfc(inner)))
 
 
 def _gelu_by_tanh(x: float) -> float:
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-    return 0.5 * x * (1 + math.tanh(inner))
+    y = np.float32(x)
+    inner = np.float32(math.sqrt(2 / math.pi)) * (y + np.float32(0.044715) * y * y * y)
+    return float(np.float32(0.5) * y * (_ONE + np.float32(math.tanh(inner))))
 
 
 @legalizes("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
