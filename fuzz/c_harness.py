@@ -20,6 +20,7 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.parser import Parser
 
+from lowerdeck.build import user_flags
 from lowerdeck.dialects.dims import Expr, parse_expr
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.emit_c.writer import c_expr
@@ -27,7 +28,7 @@ from lowerdeck.lowering.emit_c.writer import c_expr
 HARNESS = Path(__file__).with_name("hostile.c")
 
 FLAGS = ("-O1", "-g1", "-std=c99", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra")
-"""Of all builds; a warning is a finding, too."""
+"""Of all builds, before those of `CFLAGS`; a warning is a finding, too."""
 
 SANITIZERS: Mapping[str, tuple[str, ...]] = {
     "asan": ("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"),
@@ -197,7 +198,8 @@ def build_command(artifact: CArtifact, compiler: str, flags: Sequence[str]) -> l
     data = cast("dict[str, Any]", artifact.metadata)
     machine = [flag for flag in data["cflags"] if flag.startswith("-m")]
     sources = ["hostile.c", *data["sources"]]
-    return [compiler, *FLAGS, *machine, *flags, *sources, "-o", "hostile", "-lm", "-lpthread"]
+    flags = [*machine, *user_flags(), *flags]
+    return [compiler, *FLAGS, *flags, *sources, "-o", "hostile", "-lm", "-lpthread"]
 
 
 def build(artifact: CArtifact, folder: Path, compiler: str, flags: Sequence[str]) -> Finding | None:

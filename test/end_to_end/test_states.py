@@ -70,7 +70,7 @@ def test_instances_do_not_meet(sanitizer: str, tmp_path: Path) -> None:
     generate(str(COUNTER), str(tmp_path), options)
     (tmp_path / "main.c").write_text(PROGRAM)
     command = ["gcc", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g1"]
-    command += ["-O1", f"-fsanitize={sanitizer}", "-fno-sanitize-recover", "-pthread", "-o", "main"]
+    command += ["-O0", f"-fsanitize={sanitizer}", "-fno-sanitize-recover", "-pthread", "-o", "main"]
     command += ["main.c", "counter.c", "counter_weights.c", "-lm"]
     subprocess.run(command, cwd=tmp_path, check=True)
     done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -36,7 +36,7 @@ Array = NDArray[Any]
 SIZE = 21
 """Rows and columns: whole vectors of all targets and more."""
 
-FLAGS = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi")
+FLAGS = ("-std=c99", "-O0", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi")
 
 
 def _shift(x: SSAValue) -> SSAValue:
