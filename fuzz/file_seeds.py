@@ -98,7 +98,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
 
 
 def _onnx_seeds(*, quick: bool) -> Iterator[Seed]:
-    for case in [] if quick else _suite():
+    for case in [] if quick else load_cases():
         for model in (case.model, _with_constants(case)):
             if model is not None and model.ByteSize() <= MAX_BYTES:
                 files = {"model.onnx": model.SerializeToString()}
@@ -153,11 +153,6 @@ def _ranges_seeds() -> Iterator[Seed]:
         text = Ranges(fingerprint(layers), tuple(entries), "mse", 3).text
         files = {"model.onnx": model.SerializeToString(), RANGES: text.encode()}
         yield Seed(name, "ranges", files, "model.onnx")
-
-
-def _suite() -> list[Any]:
-    """The cases of onnx for single operators."""
-    return sorted(load_cases(), key=lambda case: case.name)
 
 
 def _with_constants(case: Any) -> onnx.ModelProto | None:

@@ -12,6 +12,7 @@ it; anything else that goes wrong is an error.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import sys
@@ -107,12 +108,26 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 @cache
 def load_cases() -> list[Any]:
-    """The cases of the installed onnx; making them takes some seconds."""
+    """The cases of the installed onnx, by name; making them takes some seconds."""
     from onnx.backend.test.loader import load_model_tests
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return load_model_tests(kind="node")
+        return sorted(load_model_tests(kind="node"), key=lambda case: case.name)
+
+
+def first_case(operator: str, module: str) -> Any:
+    """The first case of one node with an operator, by the suite's module that makes it alone."""
+    nodes: Any = importlib.import_module("onnx.backend.test.case.node")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module(f"{nodes.__name__}.{module}")
+    # In the order in which they were made, by whichever modules.
+    return next(
+        case
+        for case in nodes._NodeTestCases
+        if [node.op_type for node in case.model.graph.node] == [operator]
+    )
 
 
 @cache
