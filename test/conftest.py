@@ -1,18 +1,21 @@
 """Settings shared by all tests: reproducible runs that leave nothing behind."""
 
 import gc
+import hashlib
 import importlib
 import os
 import shutil
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 from hypothesis.internal.conjecture import providers
 
+from lowerdeck import build
 from lowerdeck.engines import Engine
 from lowerdeck.plugins import temporarily
 from lowerdeck.tools import peak
@@ -40,6 +43,41 @@ def fast_c_compiler() -> None:
     optimization. `optimized_c` is for tests that are about the product's own flags.
     """
     os.environ.setdefault("CFLAGS", "-O0")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def libraries_by_content() -> None:
+    """Equal C that is compiled in one way is compiled once: half of all models are seen again."""
+    setattr(build, "_compile", compiled_once(getattr(build, "_compile")))
+
+
+def compiled_once(compile_: Callable[..., None]) -> Callable[..., None]:
+    """What compiles as `compile_` does, but for sources and flags that it has compiled already."""
+    made: dict[bytes, bytes] = {}
+
+    def compile_or_copy(
+        command: Sequence[str],
+        folder: str,
+        metadata: Mapping[str, Any],
+        options: Sequence[str],
+        sources: Sequence[str],
+        libraries: Sequence[str] = (),
+    ) -> None:
+        *others, out = options
+        flags = [*metadata["cflags"], *build.user_flags(), *others, *libraries]
+        key = hashlib.sha256(repr((*command, *flags)).encode())
+        files = {os.path.join(folder, name) for name in os.listdir(folder)}
+        for file in [*(os.path.join(folder, source) for source in sources), *sorted(files)]:
+            if file.endswith((".c", ".h")):
+                content = Path(file).read_bytes()
+                key.update(f"\0{os.path.basename(file)} {len(content)}\0".encode() + content)
+        if (known := made.get(key.digest())) is not None:
+            Path(out).write_bytes(known)
+            return
+        compile_(command, folder, metadata, options, sources, libraries)
+        made[key.digest()] = Path(out).read_bytes()
+
+    return compile_or_copy
 
 
 @pytest.fixture(scope="session", autouse=True)

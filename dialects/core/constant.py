@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, Self, cast
 
 import numpy as np
@@ -84,7 +85,7 @@ class ConstantOp(CoreOp):
             shape is not None, lambda: f"a constant has the dynamic type {self.result.type}", "C1"
         )
         blob = self.value.data
-        size = numpy_dtype(element_type(self.result)).itemsize * int(np.prod(shape or ()))
+        size = numpy_dtype(element_type(self.result)).itemsize * prod(shape or ())
         require(
             blob.size in (size, 0), f"the blob has {blob.size} bytes, but {size} are expected", "C2"
         )
