@@ -55,7 +55,7 @@ def test_faults_are_found(
     monkeypatch.setattr(OnnxLegalizer, "operand", function)
     monkeypatch.setattr(fuzz_files, "CPU_SECONDS", 0.2)
     monkeypatch.setattr(fuzz_files, "_SHRINK_SECONDS", 0.2)
-    arguments = ["--mutants", "12", "--quick", "--formats", "onnx", "--out", str(tmp_path)]
+    arguments = ["--mutants", "4", "--quick", "--formats", "onnx", "--out", str(tmp_path)]
     assert fuzz_files.main(arguments) == 1
     assert found in capfd.readouterr().out
     assert list(tmp_path.glob("*/finding.json"))
