@@ -216,13 +216,7 @@ class CoreBuilder:
     def ints(self, value: SSAValue) -> list[int] | None:
         """The elements of a tensor of integers in C order if they are numbers now."""
         array = self.constant(value)
-        if array is None:
-            return None
-        if array.dtype.kind not in "biu":
-            numbers = array.astype(np.float64)
-            if not (np.isfinite(numbers) & (np.floor(numbers) == numbers)).all():
-                raise VerifyException(f"expected integers, got {element_type(value)}")
-        return [int(number) for number in array.reshape(-1)]
+        return None if array is None else whole_numbers(value, array)
 
     def exprs(self, value: SSAValue) -> list[Expr] | None:
         """
@@ -233,6 +227,15 @@ class CoreBuilder:
         """
         elements = self.symbols.complete(value)
         return None if elements is None else list(elements.reshape(-1))
+
+
+def whole_numbers(value: SSAValue, array: NDArray[Any]) -> list[int]:
+    """The elements of a value, in C order, as integers; VerifyException if some are none."""
+    if array.dtype.kind not in "biu":
+        numbers = array.astype(np.float64)
+        if not (np.isfinite(numbers) & (np.floor(numbers) == numbers)).all():
+            raise VerifyException(f"expected integers, got {element_type(value)}")
+    return [int(number) for number in array.reshape(-1)]
 
 
 def _folded(op: CoreOp) -> NDArray[Any] | None:

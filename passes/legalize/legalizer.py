@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.builder import CoreBuilder, whole_numbers
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 
 _MANY = 64
@@ -92,7 +92,7 @@ class Legalizer(CoreBuilder):
 
     def require_ints(self, value: SSAValue, what: str) -> list[int]:
         """The elements of an integer tensor; refused if they depend on data or symbols."""
-        return [int(number) for number in self.require_constant(value, what).reshape(-1)]
+        return whole_numbers(value, self.require_constant(value, what))
 
     def require_int(self, value: SSAValue, what: str) -> int:
         """The only element of an integer tensor, as `require_ints`."""
