@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -29,7 +30,7 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr, maximum, minimum
-from lowerdeck.lowering.loops.parameters import REST, Part, average_tiles, parts_of
+from lowerdeck.lowering.loops.parameters import REST, average_tiles, parts_of
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import (
     add_product,
@@ -436,11 +437,9 @@ def _ways_of_few(
         height, count = tile
         is_last = rows <= height
         return sum(
-            below
-            * _trips(beside)
-            * _cycles((number, beside.count), depth, target, is_last, columns)
+            below * trips * _cycles((number, width), depth, target, is_last, columns)
             for below, number in _row_tiles(rows, height, is_open=is_open_below)
-            for beside in parts_of(Expr.const(vectors), count, 1)
+            for trips, width in _tiles(vectors, count, 1)
         )
 
     for cycles, (height, count) in scored(ways, cost):
@@ -544,19 +543,19 @@ def product_tiles(
         # Each row of a panel has to be found by itself.
         apart = depth * target.costs.row_cycles if is_far and count * target.lanes < columns else 0
         cycles = 0.0
-        for column in parts_of(Expr.const(columns), count, target.lanes):
+        for trips, width in _tiles(columns, count, target.lanes):
             brought = 0.0
             if is_large:
-                brought = _cycles_to_bring((height, column.count), depth, target, waits)
+                brought = _cycles_to_bring((height, width), depth, target, waits)
             for number, count in _row_tiles(rows, height, is_open=is_open):
-                own = _cycles((count, column.count), depth, target, rows <= height, pitch)
+                own = _cycles((count, width), depth, target, rows <= height, pitch)
                 # Loads run ahead as far as sums do not wait for each other: in the first tile, or
                 # in all of an open number, where the next panel is asked for meanwhile.
-                hidden = own * min(count * column.count / sums_in_flight, 1.0)
+                hidden = own * min(count * width / sums_in_flight, 1.0)
                 late = max(brought - hidden * (number if is_open else 1), 0.0)
-                cycles += _trips(column) * (number * (own + apart) + (0.0 if is_open else late))
+                cycles += trips * (number * (own + apart) + (0.0 if is_open else late))
                 brought = late if is_open else 0.0
-            cycles += _trips(column) * brought
+            cycles += trips * brought
         return cycles
 
     candidates = [
@@ -617,15 +616,17 @@ def _cycles_to_bring(tile: tuple[int, int], depth: int, target: Target, waits: b
     return max(cycles, depth * operations * target.machine.wait_cycles if waits else 0)
 
 
-def _row_tiles(rows: int, height: int, *, is_open: bool) -> list[tuple[float, int]]:
+def _row_tiles(rows: int, height: int, *, is_open: bool) -> Sequence[tuple[float, int]]:
     """How many tiles of which number of rows there are."""
-    if is_open:
-        return average_tiles(rows, height, MOST_OF_REST)
-    return [(_trips(part), part.count) for part in parts_of(Expr.const(rows), height, 1)]
+    return average_tiles(rows, height, MOST_OF_REST) if is_open else _tiles(rows, height, 1)
 
 
-def _trips(part: Part) -> int:
-    return ((part.upper - part.lower).value or 0) // part.step
+@lru_cache
+def _tiles(size: int, count: int, step: int) -> Sequence[tuple[int, int]]:
+    """How many tiles of which number of steps there are."""
+    parts = parts_of(Expr.const(size), count, step)
+    trips = [((part.upper - part.lower).value or 0) // part.step for part in parts]
+    return [(number, part.count) for number, part in zip(trips, parts, strict=True)]
 
 
 def finish(k: KernelLowering, op: MatmulOp, at: Index, *, height: int = 1) -> None:

@@ -5,7 +5,7 @@ each element of a transformed tile sums over the channels, and outputs are trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,6 +32,7 @@ from lowerdeck.lowering.strategies.costs import (
     likely_shape,
     reduction_cycles,
     scored,
+    tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
     blocked_constants,
@@ -62,6 +63,9 @@ WINDOW: Exact[tuple[int, int]] = (3, 3)
 
 _COORDINATES: Exact[int] = 3
 """Of a tile: its image, the first row and the first column."""
+
+_MOST_VECTORS = 4
+"""Of output channels, in a tile of a product."""
 
 _LINE = 16
 """f32 elements in a cache line, for the layout of the memory between the steps."""
@@ -165,6 +169,14 @@ def _group_sizes(tiles: int, threads: int, most: int) -> Sequence[int]:
     return sorted(size for size in sizes if 4 <= size <= most) or [min(tiles, most)]
 
 
+@lru_cache
+def _tile_cycles(target: Target, depth: int) -> Mapping[tuple[int, int], float]:
+    """The cycles of each tile of a product: vectors of output channels, and tiles of the image."""
+    most = target.machine.registers
+    known = [(count, rows) for count in range(1, _MOST_VECTORS + 1) for rows in range(1, most + 1)]
+    return {tile: reduction_cycles(target, tile, tile, depth, sum) for tile in known}
+
+
 @lru_cache(maxsize=1 << 12)
 def _product(
     blocks: int, group: int, depth: int, target: Target, times: int
@@ -173,23 +185,23 @@ def _product(
     The cycles of one product, so many times, and its tile: vectors of output channels, and tiles.
     If there are several, no tile belongs to two of them.
     """
-    costs = target.costs
+    known, costs = _tile_cycles(target, depth), target.costs
+
+    def cost(tile: tuple[int, int]) -> float:
+        # `reduction_cycles` of [blocks, group], of whose tiles there are few different ones.
+        cycles = 0.0
+        for number, count in tiles(blocks, tile[0]):
+            for more, rows in tiles(group, tile[1]):
+                cycles += number * more * known[count, rows]
+        return times * cycles / costs.efficiency
+
     candidates = [
         (count, rows)
-        for count in range(1, min(blocks, 4) + 1)
+        for count in range(1, min(blocks, _MOST_VECTORS) + 1)
         for rows in range(1, min(group, target.machine.registers) + 1)
         if fits(target, rows, count) and (times == 1 or blocks % count == 0)
     ]
-    return least(
-        scored(
-            candidates,
-            lambda tile: (
-                times
-                * reduction_cycles(target, [blocks, group], tile, depth, sum)
-                / costs.efficiency
-            ),
-        )
-    )
+    return least(scored(candidates, cost))
 
 
 def _can_be_transformed(kernel: KernelOp, op: ConvOp) -> bool:

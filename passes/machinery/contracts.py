@@ -94,12 +94,15 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     own = _DIALECTS[phase] if export is None else _EXPORTED | {phase}
     weights = () if export is None or export.weights is None else export.weights()
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
+    dialects: dict[type[Operation], str] = {}
+    types: dict[Attribute, str | None] = {}
     for op in _ops_outside_kernels(module) if own is _BUFFER else all_ops(module):
-        dialect = op.dialect_name()
+        if (dialect := dialects.get(type(op))) is None:
+            dialect = dialects[type(op)] = op.dialect_name()
         if dialect not in allowed and not isinstance(op, weights):
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
-            for problem in _problems(op, phase):
+            for problem in _problems(op, phase, types):
                 yield f"{describe(op)}: {problem}"
         elif type(op) is kernel.BufferKernelOp:
             text = "has no loops; lower-kernels should have made them"
@@ -160,14 +163,19 @@ def _unexpected(op: Operation, dialect: str, phase: str) -> str:
     return f"{name}; {remover} should have converted it" if remover else name
 
 
-def _problems(op: Operation, phase: str) -> list[str]:
-    """The violations of one op of core."""
+def _problems(op: Operation, phase: str, known: dict[Attribute, str | None]) -> list[str]:
+    """The violations of one op of core; `known` are those of types, which many ops share."""
     needs_rank = phase != "legal"
     types = [*op.result_types]
     for region in op.regions:
         for block in region.blocks:
             types += block.arg_types
-    found = [text for type_ in types if (text := _type_problem(type_, needs_rank)) is not None]
+    found: list[str] = []
+    for type_ in types:
+        if type_ not in known:
+            known[type_] = _type_problem(type_, needs_rank)
+        if (text := known[type_]) is not None:
+            found.append(text)
     if phase == "kernels" and isinstance(op, CustomOp) and (step := _step_to_c(op)) is not None:
         found.append(f"the operator {op.operator.data} has no C; {step}")
     if phase == "kernels" and _should_be_in_kernel(op):
