@@ -243,11 +243,14 @@ def recurrent(m: Maker, x: Any) -> Any:
     elif kind == "SimpleRNN":
         layer = L.SimpleRNN(units, activation=m.activation(), **bias, **common)
     elif kind == "RNN":
-        layer = L.RNN(cell(m), zero_output_for_mask=m.chance(0.3), **common)
+        zeros = m.chance(0.3) and not common["unroll"]
+        layer = L.RNN(cell(m), zero_output_for_mask=zeros, **common)
     else:
         layer = L.RNN([cell(m) for _ in range(m.rng.randint(1, 3))], **common)
     if m.chance(0.3) and kind != "stacked":
         mode = m.rng.choice(["concat", "sum", "mul", "ave"])
+        # Where a mask does not hold, unrolled ones give zeros with TensorFlow and PyTorch alone.
+        layer.unroll = False
         layer = L.Bidirectional(layer, merge_mode=mode)
     elif m.chance(0.2):
         layer.return_state = True

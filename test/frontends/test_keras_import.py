@@ -528,6 +528,34 @@ def test_functions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(_run(path, x=x)[0], x * x)
 
 
+@pytest.mark.parametrize(
+    ("layer", "config", "x", "y"),
+    [
+        ("ReLU", {"threshold": 0.5}, [0.5, 0.75, -1], [0, 0.75, 0]),
+        (
+            "ReLU",
+            {"threshold": -1.0, "max_value": 2.0, "negative_slope": 0.5},
+            [-0.5, -2, 3, -1],
+            [0, -0.5, 2, 0],
+        ),
+        ("UnitNormalization", {"axis": -1}, [-6e-12, 0, 8e-12], [-0.6, 0, 0.8]),
+    ],
+)
+def test_edges_of_functions(
+    tmp_path: Path, layer: str, config: dict[str, Any], x: list[float], y: list[float]
+) -> None:
+    """The threshold itself is below; limits begin at zero; lengths may be tiny."""
+    size = len(x)
+    made = _functional(
+        [_input("x", None, size), _layer(layer, [_ref("x")], name="y", **config)],
+        ["x"],
+        [["y", 0, 0]],
+    )
+    path = _zip(tmp_path / "m.keras", made, {})
+    (found,) = _run(path, x=np.array([x], np.float32))
+    np.testing.assert_allclose(found, np.array([y], np.float32), rtol=1e-6)
+
+
 def test_an_activation_of_halves(tmp_path: Path) -> None:
     """`glu` leaves half of the last dimension."""
     config = _functional(

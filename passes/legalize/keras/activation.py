@@ -243,16 +243,18 @@ def legalize_prelu(builder: KerasLegalizer) -> Results:
 
 @legalizes("ReLU")
 def legalize_relu(builder: KerasLegalizer) -> Results:
-    """From the threshold on x, up to a maximum; below it slope * (x - threshold)."""
+    """
+    Above the threshold x, within 0 and the maximum if there is one; else slope * (x - threshold).
+    """
     x = builder.x()
     slope = float(builder.config("negative_slope") or 0.0)
     threshold = float(builder.config("threshold") or 0.0)
     limit = builder.config("max_value")
     if slope == 0 and threshold == 0:
         y = common.relu(x)
-    else:
-        y = x.lt(threshold).where((x - threshold) * slope, x)
-    return [(y if limit is None else y.minimum(float(limit))).value]
+        return [(y if limit is None else y.minimum(float(limit))).value]
+    above = x if limit is None else x.clip(0, float(limit))
+    return [x.gt(threshold).where(above, (x - threshold) * slope if slope else 0).value]
 
 
 @legalizes("Softmax")

@@ -113,9 +113,9 @@ def legalize_group_normalization(builder: KerasLegalizer) -> Results:
 
 @legalizes("UnitNormalization")
 def legalize_unit_normalization(builder: KerasLegalizer) -> Results:
-    """By the norm along axes."""
-    x = builder.x()
-    return [by_length(x, _axes(builder, len(x.dims)), 1e-12).value]
+    """By the norm along axes, which is at least 1e-12, or before Keras 3 1e-6."""
+    x, least = builder.x(), 1e-12 if builder.version < 3 else 1e-24
+    return [by_length(x, _axes(builder, len(x.dims)), least).value]
 
 
 @legalizes("Normalization")
