@@ -262,7 +262,8 @@ class FuseQuantizedMatmul(Pattern[Factors]):
     def match(self, op: MatmulOp) -> Match[Factors] | None:
         if op.zero_points or element_type(op.result) != f32:
             return None
-        factors = _factors(op.lhs, op.rhs, dims_of(op.lhs)[-1].value)
+        # The constant factor knows how many terms there are; that of the other may be open.
+        factors = _factors(op.lhs, op.rhs, dims_of(op.rhs)[-2].value)
         if factors is None:
             return None
         rank = rank_of(op.rhs)

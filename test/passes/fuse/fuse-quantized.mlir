@@ -53,6 +53,22 @@ func.func @product(%x: tensor<5x3xi8>) -> tensor<5x4xf32> {
 
 // -----
 
+// The weights know how many terms sums have, where the size of the input is open.
+// CHECK-LABEL: @open_product
+// CHECK:         core.matmul %x, %w in i32
+func.func @open_product(%x: tensor<?x?xi8, #core.tensor<dims = [m, k]>>) -> tensor<?x4xf32, #core.tensor<dims = [m, 4]>> {
+  %w = core.constant dense<2> : tensor<3x4xi8>
+  %0 = core.cast %x to f32 : (tensor<?x?xi8, #core.tensor<dims = [m, k]>>) -> tensor<?x?xf32, #core.tensor<dims = [m, k]>>
+  %1 = core.constant dense<0.5> : tensor<f32>
+  %2 = core.mul %0, %1 : (tensor<?x?xf32, #core.tensor<dims = [m, k]>>, tensor<f32>) -> tensor<?x?xf32, #core.tensor<dims = [m, k]>>
+  %3 = core.cast %w to f32 : (tensor<3x4xi8>) -> tensor<3x4xf32>
+  %4 = core.mul %3, %1 : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %y = core.matmul %2, %4 : (tensor<?x?xf32, #core.tensor<dims = [m, k]>>, tensor<3x4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [m, 4]>>
+  func.return %y : tensor<?x4xf32, #core.tensor<dims = [m, 4]>>
+}
+
+// -----
+
 // Scales that differ along the sums, a zero point that is no byte, and weights that are computed.
 // CHECK-LABEL: @others
 // CHECK-NOT:     in i32

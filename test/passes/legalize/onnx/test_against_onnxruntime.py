@@ -180,6 +180,11 @@ def test_einsum(equation: str, shapes: Sequence[tuple[int, ...]]) -> None:
     check("Einsum", inputs, equation=equation)
 
 
+@pytest.mark.parametrize(("equation", "shape"), [("ii->i", (3, 3)), ("ijki->jik", (2, 3, 4, 2))])
+def test_einsum_of_an_open_diagonal(equation: str, shape: tuple[int, ...]) -> None:
+    check("Einsum", {"x": random(*shape)}, dynamic=True, equation=equation)
+
+
 @pytest.mark.parametrize("c", [None, (), (5,), (4, 1), (1, 5), (4, 5)])
 @pytest.mark.parametrize(("ta", "tb"), list(product([0, 1], [0, 1])))
 def test_gemm(ta: int, tb: int, c: tuple[int, ...] | None) -> None:
