@@ -103,7 +103,7 @@ def _columns_of_windows(b: Builder) -> None:
         raise Unfit
     taps = [b.random.randint(1, size) for size in sizes[1:]]
     strides = [b.random.randint(1, 3) for _ in taps]
-    b.add(WindowsOp(x, taps, strides, [1] * len(taps)))
+    b.add(WindowsOp(x, taps, strides, [1] * len(taps), apart=b.chance(2)))
 
 
 @recipe(MatmulOp, weight=14)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.dialects.builtin import FloatAttr, IntAttr, IntegerType, UnitAttr
 from xdsl.dialects.builtin import f64 as builtin_f64
@@ -409,81 +408,95 @@ class WindowsOp(CoreOp, MovesElements):
     """
     What windows see, as columns of matrices: of [..., C, spatial...] the result is
     [..., taps x C, windows]. Row t * C + c of a column is the element of channel c at tap t of its
-    window; taps and windows are in C order. All windows lie inside of the input.
+    window; taps and windows are in C order. All windows lie inside of the input. With `apart`, each
+    of these is a dimension of its own: [..., taps..., C, windows...].
 
     Constraints:
 
     - (C1) taps, strides and dilations have one entry a spatial dimension, strides and dilations are
       positive, and a window fits into the input.
-    - (C2) the input has a dimension before the spatial ones, C, and C and these are known.
+    - (C2) the input has a dimension before the spatial ones, C.
 
-    Example:
+    Examples:
 
     ```mlir
     %y = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1]
         : (tensor<1x4x5x6xi32>) -> tensor<1x24x10xi32>
+    %z = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] apart
+        : (tensor<1x4x5x6xi32>) -> tensor<1x3x2x4x2x5xi32>
     ```
     """
 
     name = "core.windows"
     input = operand_def()
-    taps = prop_def(Ints)
+    taps = prop_def(DimsAttr)
     strides = prop_def(Ints)
     dilations = prop_def(Ints)
+    is_apart = opt_prop_def(UnitAttr, prop_name="apart")
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands `taps` $taps `strides` $strides `dilations` $dilations {TYPES}"
+    assembly_format = (
+        "$input `taps` custom<Dims>($taps) `strides` $strides `dilations` $dilations "
+        f"(`apart` $apart^)? {TYPES}"
+    )
 
     def __init__(
         self,
         input: SSAValue,
-        taps: Sequence[int],
+        taps: Sequence[ExprLike],
         strides: Sequence[int],
         dilations: Sequence[int],
+        *,
+        apart: bool = False,
     ):
         super().__init__(
             [input],
             {
-                "taps": int_array(taps),
+                "taps": DimsAttr.of(taps),
                 "strides": int_array(strides),
                 "dilations": int_array(dilations),
+                "apart": UnitAttr() if apart else None,
             },
         )
 
     @property
     def channels(self) -> Expr:
         """C."""
-        return dims_of(self.input)[-len(ints(self.taps)) - 1]
+        return dims_of(self.input)[-len(self.taps.data) - 1]
 
     @property
     def counts(self) -> list[Expr]:
         """The number of windows along each spatial dimension."""
-        taps = ints(self.taps)
+        taps = self.taps.data
         lists = (taps, ints(self.strides), ints(self.dilations))
         none = [0] * len(taps)
         return window_sizes(dims_of(self.input)[-len(taps) :], *lists, none, none, "C1")
 
     def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
-        *outer, row, column = at
-        taps = unravel(row // self.channels, [Expr.const(size) for size in ints(self.taps)])
-        places = zip(unravel(column, self.counts), taps, strict=True)
+        rank = len(self.taps.data)
+        if self.is_apart is not None:
+            cut = len(at) - 2 * rank - 1
+            outer, taps, channel, columns = at[:cut], at[cut:][:rank], at[-rank - 1], at[-rank:]
+        else:
+            *outer, row, column = at
+            channel, columns = row % self.channels, unravel(column, self.counts)
+            taps = unravel(row // self.channels, self.taps.data)
+        places = zip(columns, taps, strict=True)
         steps = zip(ints(self.strides), ints(self.dilations), strict=True)
         inside = [
             place * stride + tap * dilation
             for (place, tap), (stride, dilation) in zip(places, steps, strict=True)
         ]
-        return [*outer, row % self.channels, *inside]
+        return [*outer, channel, *inside]
 
     def infer(self) -> Sequence[Attribute]:
-        dims, size = dims_of(self.input), len(ints(self.taps))
+        dims, size = dims_of(self.input), len(self.taps.data)
         require(len(dims) > size > 0, f"windows over {size} of {len(dims)} dimensions", "C2")
-        counts = self.counts
-        known = dims[-size - 1 :]
-        text = ", ".join(map(str, known))
-        require(all(dim.value for dim in known), f"windows over [{text}]", "C2")
-        outer = dims[: -size - 1]
-        rows = prod(ints(self.taps)) * self.channels
-        return [tensor(element_type(self.input), [*outer, rows, product(counts)])]
+        outer, taps, counts = dims[: -size - 1], self.taps.data, self.counts
+        found = [product([*taps, self.channels]), product(counts)]
+        if self.is_apart is not None:
+            found = [*taps, self.channels, *counts]
+        return [tensor(element_type(self.input), [*outer, *found])]
 
 
 @irdl_op_definition

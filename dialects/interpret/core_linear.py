@@ -143,7 +143,7 @@ def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Arr
 
 @meaning_of(linear.WindowsOp)
 def _windows(op: linear.WindowsOp, args: Sequence[Array], symbols: Symbols) -> Array:
-    (x,), taps = args, ints(op.taps)
+    (x,), taps = args, [size.evaluate(symbols) for size in op.taps.data]
     counts = [count.evaluate(symbols) for count in op.counts]
     parts: list[Array] = []
     for tap in np.ndindex(*taps):
@@ -154,7 +154,10 @@ def _windows(op: linear.WindowsOp, args: Sequence[Array], symbols: Symbols) -> A
         ]
         part = x[(..., *spans)]
         parts.append(part.reshape(*part.shape[: -len(taps)], -1))
-    return np.concatenate(parts, axis=-2)
+    rows = [*x.shape[: -len(taps) - 1], 0, math.prod(counts)]
+    found = np.concatenate([*parts, np.empty(rows, x.dtype)], axis=-2)
+    apart = [*x.shape[: -len(taps) - 1], *taps, x.shape[-len(taps) - 1], *counts]
+    return found if op.is_apart is None else found.reshape(apart)
 
 
 _LARGEST_FRAME = 1 << 28

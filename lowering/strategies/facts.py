@@ -21,6 +21,9 @@ Op = TypeVar("Op", bound=Operation)
 _IMAGE_SIZE = 256
 """What an open dimension may be at the inputs: those that strides have divided are smaller."""
 
+_WINDOW_SIZE = 2
+"""What a dimension may be that is taken from another one."""
+
 _LONGER = [_IMAGE_SIZE << 2 * k for k in range(1, 8)]
 _FRAMES = 16
 """Lengths of signals of which the first is assumed that has so many frames."""
@@ -113,11 +116,17 @@ def assumed_size(dim: Expr) -> int:
     """
     The size of a dimension, for estimates: that of a map in the depth of a network is small, if its
     image is open, too. Where there would be nothing, as of a signal of a few hundred samples that
-    is cut into frames of as many, it is that of a longer one.
+    is cut into frames of as many, it is that of a longer one. What others are taken from is larger
+    than these: images than windows.
     """
     if dim.value is not None:
         return dim.value
-    size = dim.evaluate(dict.fromkeys(dim.symbols, _IMAGE_SIZE))
+    sizes = dict.fromkeys(dim.symbols, _IMAGE_SIZE)
+    size = dim.evaluate(sizes)
+    if len(sizes) > 1:
+        more = 2 * _IMAGE_SIZE
+        taken = [name for name in sizes if dim.evaluate({**sizes, name: more}) < size]
+        size = dim.evaluate({**sizes, **dict.fromkeys(taken, _WINDOW_SIZE)})
     for image in _LONGER if size < 1 else ():
         if (size := dim.evaluate(dict.fromkeys(dim.symbols, image))) >= _FRAMES:
             break

@@ -16,7 +16,7 @@ from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, numpy_dtype
-from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.lowering.nests.contraction import add_product, added_to, factor_element
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -209,7 +209,7 @@ def _sum_in_place(
     start: SSAValue,
 ) -> SSAValue:
     """Of a row of the left matrix and a window."""
-    (image, row, place), taps = at, [Expr.const(tap) for tap in ints(windows.taps)]
+    (image, row, place), taps = at, windows.taps.data
     left = broadcast_index(image, dims_of(op.lhs)[:-2], dims_of(op.result)[:-2])
     strides, dilations = ints(windows.strides), ints(windows.dilations)
 
@@ -255,11 +255,11 @@ def _copied(
     most: int,
 ) -> SSAValue:
     """The columns of so many rows of windows from one on, and zeros up to a number of words."""
-    b, taps = k.builder, [Expr.const(tap) for tap in ints(windows.taps)]
+    b, taps = k.builder, windows.taps.data
     counts = constants(windows.counts)
     assert counts is not None
     inner, width = counts[1:-1], counts[-1]
-    depth = prod(ints(windows.taps)) * (windows.channels.value or 0)
+    depth = product([*taps, windows.channels]).value or 0
     lines = -(-size * prod(inner) * width // lanes) | 1
     panel = b.scratch(element_type(windows.result), [most, lines * lanes])
     with b.nest([most - depth, lines]) as (row, line), b.loop(lanes, mode="lanes") as lane:

@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.linear import (
     ConvOp,
     ConvTransposeOp,
     MatmulOp,
+    WindowsOp,
 )
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
 from lowerdeck.dialects.core.tensor import (
@@ -135,6 +136,9 @@ def _all(op: Operation) -> Iterator[Assumption]:
             yield from _windows(op)
         case PoolOp():
             yield from _windows(op)
+        case WindowsOp():
+            for size in op.counts:
+                yield Expr.const(0), Requirement.LE, size
         case BatchNormOp():
             for parameter in op.operands[1:]:
                 yield dims_of(parameter)[0], Requirement.EQ, dims_of(op.input)[op.axis.data]

@@ -182,9 +182,11 @@ func.func @pairs(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %w : tensor<3x4xi32>)
 
 // CHECK-LABEL: func.func @windows
 // CHECK-NEXT:    %y = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] : (tensor<1x4x5x6xi32>) -> tensor<1x24x10xi32>
+// CHECK-NEXT:    %z = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] apart : (tensor<1x4x5x6xi32>) -> tensor<1x3x2x4x2x5xi32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @windows(%x : tensor<1x4x5x6xi32>) {
   %y = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] : (tensor<1x4x5x6xi32>) -> tensor<1x24x10xi32>
+  %z = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] apart : (tensor<1x4x5x6xi32>) -> tensor<1x3x2x4x2x5xi32>
   func.return
 }

@@ -512,14 +512,6 @@ func.func @windows_c2_rank(%x : tensor<4x6xi32>) {
 
 // -----
 
-// CHECK: op 'core.windows': windows over [4, h, 6] (C2)
-func.func @windows_c2_open(%x : tensor<1x4x?x6xi32, #core.tensor<dims = [1, 4, h, 6]>>) {
-  %r = core.windows %x taps [1, 1] strides [1, 1] dilations [1, 1] : (tensor<1x4x?x6xi32, #core.tensor<dims = [1, 4, h, 6]>>) -> tensor<1x4x24xi32>
-  func.return
-}
-
-// -----
-
 // CHECK: op 'core.matmul': cannot multiply rows of 5 with columns of 3 (C3)
 func.func @matmul_split_c3(%x : tensor<2x5xi32>, %y : tensor<3x4xi32>) -> tensor<2x4xi32> {
   %r = core.matmul %x, %y packed split_left : (tensor<2x5xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
