@@ -15,8 +15,17 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from lowerdeck.dialects.core.winograd import restored_taps, transformed_taps, window_axes
+from lowerdeck.dialects.core.winograd import (
+    exact_taps,
+    restored_exact_taps,
+    restored_taps,
+    transformed_taps,
+    window_axes,
+)
 from lowerdeck.dialects.dims import Expr
+
+_WIDE, _BYTES = np.dtype("<i2"), 2
+"""How transformed bytes are stored, and their size."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class Layout:
     end: tuple[int, ...]
     winograd: int = 0
     """m, if what is stored are weights of r x r taps as F(m x m, r x r) multiplies by them."""
+    exact: bool = False
+    """True if these are weights of 8 bits and are stored in 16, as two bytes, lowest first."""
 
 
 @irdl_attr_definition
@@ -57,7 +68,8 @@ class LayoutAttr(Data[Layout]):
     of the border are zero.
 
     `winograd 4` at the end says that the axes of `window_axes`, the last two of weights, hold r + 3
-    transformed values in place of the r taps.
+    transformed values in place of the r taps. Those of bytes are `exact`: integers of 16 bits (of
+    `exact_matrices`), whose two bytes, the lowest first, lie side by side in the innermost dimension.
     """
 
     name = "core.layout"
@@ -68,11 +80,13 @@ class LayoutAttr(Data[Layout]):
         begin: Sequence[int] | None = None,
         end: Sequence[int] | None = None,
         winograd: int = 0,
+        *,
+        exact: bool = False,
     ) -> LayoutAttr:
         """A layout; ValueError if the pieces do not make up the axes 0, 1, ..."""
         rank = len({piece.axis for piece in pieces})
         zeros = (0,) * rank
-        layout = Layout(tuple(pieces), tuple(begin or zeros), tuple(end or zeros), winograd)
+        layout = Layout(tuple(pieces), tuple(begin or zeros), tuple(end or zeros), winograd, exact)
         for axis in range(rank):
             own = sorted((p for p in pieces if p.axis == axis), key=lambda p: p.stride)
             stride = 1
@@ -117,17 +131,19 @@ class LayoutAttr(Data[Layout]):
                 square = parser.Delimiter.SQUARE
                 begin = parser.parse_comma_separated_list(square, parser.parse_integer)
                 end = parser.parse_comma_separated_list(square, parser.parse_integer)
-            winograd = 0
+            winograd, exact = 0, False
             if parser.parse_optional_keyword("winograd") is not None:
                 winograd = parser.parse_integer(allow_boolean=False, allow_negative=False)
+                exact = parser.parse_optional_keyword("exact") is not None
             try:
-                return cls.of(pieces, begin, end, winograd).data
+                return cls.of(pieces, begin, end, winograd, exact=exact).data
             except ValueError as error:
                 parser.raise_error(str(error))
 
     def print_parameter(self, printer: Printer) -> None:
         pad = f" pad {list(self.data.begin)} {list(self.data.end)}" if self.is_padded else ""
         winograd = f" winograd {self.data.winograd}" if self.data.winograd else ""
+        winograd += " exact" if self.data.exact else ""
         printer.print_string(f"<{', '.join(map(str, self.data.pieces))}{pad}{winograd}>")
 
     @property
@@ -157,7 +173,8 @@ class LayoutAttr(Data[Layout]):
 
     def padded(self, begin: Sequence[int], end: Sequence[int]) -> LayoutAttr:
         """The same pieces with another border."""
-        return LayoutAttr.of(self.data.pieces, begin, end, self.data.winograd)
+        own = self.data
+        return LayoutAttr.of(own.pieces, begin, end, own.winograd, exact=own.exact)
 
     def dims(self, dims: Sequence[Expr]) -> list[Expr]:
         """The dimensions of the storage of a tensor with these dimensions."""
@@ -168,7 +185,7 @@ class LayoutAttr(Data[Layout]):
             whole = whole + more if piece.axis in window_axes(len(dims)) else whole
             size = whole.ceildiv(piece.stride) if piece.size is None else Expr.const(piece.size)
             sizes.append(size)
-        return sizes
+        return [*sizes[:-1], sizes[-1] * _BYTES] if self.data.exact else sizes
 
     def index(self, at: Sequence[Expr]) -> list[Expr]:
         """Where in the storage the element at an index of the tensor lies."""
@@ -176,7 +193,7 @@ class LayoutAttr(Data[Layout]):
         for piece in self.data.pieces:
             index = (at[piece.axis] + self.data.begin[piece.axis]) // piece.stride
             indices.append(index if piece.size is None else index % piece.size)
-        return indices
+        return [*indices[:-1], indices[-1] * _BYTES] if self.data.exact else indices
 
     def tensor_index(self, place: Sequence[Expr]) -> list[Expr]:
         """The index of the tensor whose element lies at a place of the storage."""
@@ -187,11 +204,15 @@ class LayoutAttr(Data[Layout]):
 
     def pack(self, array: NDArray[Any]) -> NDArray[Any]:
         """The storage of a tensor, dense; what is padded is zero."""
-        if self.data.winograd:
+        dtype = array.dtype
+        if self.data.exact:
+            array = exact_taps(array, self.data.winograd).astype(_WIDE)
+        elif self.data.winograd:
             array = transformed_taps(array, self.data.winograd)
         pads, split, order = self._cut(array.shape)
         padded = np.pad(array, pads) if pads else array
-        return np.ascontiguousarray(padded.reshape(split).transpose(order))
+        packed = np.ascontiguousarray(padded.reshape(split).transpose(order))
+        return packed.view(dtype) if self.data.exact else packed
 
     def unpack(self, storage: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
         """
@@ -202,10 +223,15 @@ class LayoutAttr(Data[Layout]):
         transformed = window_axes(len(shape))
         sizes = [size + more if axis in transformed else size for axis, size in enumerate(shape)]
         pads, split, order = self._cut(sizes)
+        dtype = storage.dtype
+        if self.data.exact:
+            storage = np.ascontiguousarray(storage).reshape(-1).view(_WIDE)
         pieces = storage.reshape([split[k] for k in order]).transpose(np.argsort(order))
         pairs = list(zip(sizes, pads, strict=True))
         padded = pieces.reshape([begin + size + end for size, (begin, end) in pairs])
         array = padded[tuple(slice(begin, begin + size) for size, (begin, _) in pairs)]
+        if self.data.exact:
+            return restored_exact_taps(array, self.data.winograd).astype(dtype)
         return restored_taps(array, self.data.winograd) if self.data.winograd else array
 
     def _cut(self, shape: Sequence[int]) -> tuple[list[tuple[int, int]], list[int], list[int]]:

@@ -3,6 +3,9 @@ Winograd's convolutions F(m, r): m outputs of r taps from m + r - 1 products.
 
 y = A^T ((G g) * (B^T d)) along each axis, where * is elementwise: Cook and Toom's algorithm, which
 multiplies polynomials by their values at m + r - 2 points and at infinity.
+
+Of integers it is exact: with small integers as points B is a matrix of integers, and so are G and
+A^T, if each row is taken so many times (`exact_matrices`).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import prod
+from math import lcm, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +33,9 @@ matrices but G are exact in f32.
 FEW_POINTS = tuple(map(Fraction, (0, 1, -1)))
 """For m + r - 1 = 4: additions alone but for G."""
 
+SMALL_POINTS = (*FEW_POINTS, *map(Fraction, (2, -2)))
+"""The smallest integers for m + r - 1 = 6."""
+
 
 @dataclass(frozen=True)
 class Matrices:
@@ -42,15 +48,47 @@ class Matrices:
 
 @lru_cache
 def matrices(size: int, taps: int) -> Matrices:
-    """
-    The matrices of F(size, taps); ValueError if there are no points for it.
+    """The matrices of F(size, taps); ValueError if there are no points for it."""
+    points = {6: POINTS, 4: FEW_POINTS}.get(size + taps - 1)
+    if points is None:
+        raise ValueError(f"no points for F({size}, {taps})")
+    return _matrices_at(points, size, taps)
 
+
+@dataclass(frozen=True)
+class ExactMatrices:
+    """Matrices of integers, with which the outputs are multiples of what they are to be."""
+
+    matrices: Matrices
+    multiples: tuple[int, ...]
+    """How many times each output comes out, along one axis."""
+
+
+@lru_cache
+def exact_matrices(size: int, taps: int) -> ExactMatrices:
+    """Those of F(size, taps) with 6 or 4 values; ValueError for others."""
+    count = size + taps - 1
+    if count not in (len(FEW_POINTS) + 1, len(SMALL_POINTS) + 1):
+        raise ValueError(f"no points for F({size}, {taps})")
+    plain = _matrices_at(SMALL_POINTS[: count - 1], size, taps)
+    scales = [lcm(*(value.denominator for value in row)) for row in plain.taps]
+    rows = [[v / scale for v, scale in zip(row, scales, strict=True)] for row in plain.outputs]
+    multiples = [lcm(*(value.denominator for value in row)) for row in rows]
+    exact = Matrices(_times(rows, multiples), _times(plain.taps, scales), plain.inputs)
+    return ExactMatrices(exact, tuple(multiples))
+
+
+def _times(rows: Sequence[Sequence[Fraction]], factors: Sequence[int]) -> Matrix:
+    """Each row times a factor."""
+    pairs = zip(rows, factors, strict=True)
+    return tuple(tuple(value * factor for value in row) for row, factor in pairs)
+
+
+def _matrices_at(points: Sequence[Fraction], size: int, taps: int) -> Matrices:
+    """
     Row i of B^T holds the coefficients of the polynomial that is zero at all points but i.
     """
     count = size + taps - 1
-    points = {6: POINTS, 4: FEW_POINTS}.get(count)
-    if points is None:
-        raise ValueError(f"no points for F({size}, {taps})")
     others = [[q for q in points if q != p] for p in points]
     powers = [[p**k for k in range(count)] for p in points]
     infinity = (_ZERO,) * (taps - 1) + (_ONE,)
@@ -100,3 +138,22 @@ def restored_taps(transformed: NDArray[Any], size: int) -> NDArray[Any]:
         g = np.array(matrices(size, transformed.shape[axis] - size + 1).taps, np.float64)
         result = np.moveaxis(np.tensordot(np.linalg.pinv(g), result, (1, axis)), 0, axis)
     return result.astype(transformed.dtype)
+
+
+def exact_taps(weight: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """G g of integers along the axes of `window_axes`, for the G of `exact_matrices`."""
+    result = weight.astype(np.int64)
+    for axis in window_axes(weight.ndim):
+        g = np.array(exact_matrices(size, weight.shape[axis]).matrices.taps, np.int64)
+        result = np.moveaxis(np.tensordot(g, result, (1, axis)), 0, axis)
+    return result
+
+
+def restored_exact_taps(transformed: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """The integers of which `exact_taps` are these."""
+    result = transformed.astype(np.float64)
+    for axis in window_axes(transformed.ndim):
+        taps = transformed.shape[axis] - size + 1
+        g = np.array(exact_matrices(size, taps).matrices.taps, np.float64)
+        result = np.moveaxis(np.tensordot(np.linalg.pinv(g), result, (1, axis)), 0, axis)
+    return np.rint(result).astype(np.int64)

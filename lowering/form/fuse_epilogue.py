@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, is_integer
 from lowerdeck.lowering.form.form_kernels import MAX_OPS, is_joined_at_front
 from lowerdeck.lowering.nests import ACCUMULATING, ALONE, ANCHORS
 from lowerdeck.lowering.strategies.depthwise_words import has_words
+from lowerdeck.lowering.strategies.exact_winograd import has_exact_tiles
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -57,6 +58,7 @@ def _can_take_in(value: SSAValue, kernel: KernelOp, target: Target) -> bool:
         (isinstance(anchor, MatmulOp) and target.lanes_of(own) > 1)
         or (isinstance(anchor, MatmulOp | ConvOp) and target.has_scalar_sums)
         or (isinstance(anchor, ConvOp) and has_words(anchor, target))
+        or (isinstance(anchor, ConvOp) and has_exact_tiles(anchor, target))
     )
     # So are those of a convolution of lines that it copies.
     is_of_lines = isinstance(anchor, ConvOp) and isinstance(anchor.input.owner, Operation)

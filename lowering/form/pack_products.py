@@ -50,6 +50,13 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.strategies.depthwise_words import DepthwiseWords, has_words
+from lowerdeck.lowering.strategies.exact_winograd import (
+    ExactWinograd,
+    has_exact_tiles,
+    is_exact,
+    saves_products,
+)
+from lowerdeck.lowering.strategies.line_sums import is_finished_alike
 from lowerdeck.lowering.strategies.window_products import can_be_in_bands
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
@@ -616,6 +623,16 @@ def _followers(op: ConvOp) -> list[Operation]:
     return found
 
 
+def _has_fewer_products(op: ConvOp, target: Target, *, is_asked: bool) -> bool:
+    """True if Winograd's algorithm gives the same bytes, in less time unless it is asked for."""
+    if not has_exact_tiles(op, target):
+        return False
+    last = next(reversed(_followers(op)), None)
+    if last is None or not is_finished_alike(last.results, op):
+        return False
+    return is_exact(op) and (is_asked or saves_products(op, target))
+
+
 def _has_one_form(value: SSAValue, dims: Sequence[Expr]) -> bool:
     """True if an operand of a map has all dimensions of its result, or none behind the channels."""
     own = dims_of(value)
@@ -814,11 +831,17 @@ class PackProductsPass(ModulePass):
         target = target_named(options_of(ctx).target)
         if target.lanes_of(i32) == 1:
             return
-        is_disabled = DepthwiseWords.name in options_of(ctx).disable_strategy
+        options = options_of(ctx)
 
         def stays(op: ConvOp) -> bool:
-            is_constant = isinstance(op.weight.owner, ConstantOp)
-            return is_constant and not is_disabled and has_words(op, target)
+            if not isinstance(op.weight.owner, ConstantOp):
+                return False
+            if DepthwiseWords.name not in options.disable_strategy and has_words(op, target):
+                return True
+            if ExactWinograd.name in options.disable_strategy or options.small_weights:
+                return False
+            is_asked = ExactWinograd.name in options.strategy
+            return _has_fewer_products(op, target, is_asked=is_asked)
 
         patterns: list[Pattern[Any]] = [
             PackMatmul(target),

@@ -8,7 +8,7 @@ from math import gcd, prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp
+from lowerdeck.dialects.buffer.kernel import WORD_BYTES, ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr, constants
@@ -21,7 +21,7 @@ from lowerdeck.lowering.targets.base import Target
 
 @dataclass(frozen=True)
 class _Reduction:
-    """An innermost reduction that reads vectors of the buffer, and its access pattern."""
+    """An innermost reduction that reads vectors or words of the buffer, and its access pattern."""
 
     loop: ForOp
     loads: Sequence[LoadOp]
@@ -41,7 +41,7 @@ class _Reduction:
 
 
 def prefetch(function: FuncOp, ref: SSAValue, line_bytes: int) -> None:
-    """Prefetch in the innermost reductions that read vectors of a buffer."""
+    """Prefetch in the innermost reductions that read vectors or words of a buffer."""
     panels: dict[ForOp | None, list[_Reduction]] = {}
     for loop in all_ops(function):
         if isinstance(loop, ForOp) and (found := _reduction(loop, ref)) is not None:
@@ -56,7 +56,7 @@ def _reduction(loop: ForOp, ref: SSAValue) -> _Reduction | None:
     loads = [
         op
         for op in loop.body.block.ops
-        if isinstance(op, LoadOp) and op.ref is ref and lanes_of(op.result.type)
+        if isinstance(op, LoadOp) and op.ref is ref and _elements(op) > 1
     ]
     if not loads:
         return None
@@ -74,6 +74,11 @@ def _reduction(loop: ForOp, ref: SSAValue) -> _Reduction | None:
         elif parent.label is not None:
             return _Reduction(loop, loads, indices, place, parent, sweeps)
     return _Reduction(loop, loads, indices, place, None, sweeps)
+
+
+def _elements(load: LoadOp) -> int:
+    """The elements side by side of a vector, or of a word."""
+    return WORD_BYTES if load.word is not None else lanes_of(load.result.type)
 
 
 def _trips(loop: ForOp) -> int:
@@ -136,7 +141,7 @@ def _plan(reduction: _Reduction) -> _Plan | None:
     type_ = ref_type(loads[0].ref)
     offsets = [type_.offset(indices.read(load.map.data, load.indices)) for load in reduction.loads]
     spans = [
-        (distance, distance + lanes_of(load.result.type))
+        (distance, distance + _elements(load))
         for load, offset in zip(loads, offsets, strict=True)
         if (distance := (offset - offsets[0]).value) is not None
     ]

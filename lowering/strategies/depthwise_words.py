@@ -95,7 +95,7 @@ class DepthwiseWords(Strategy):
             return
         shape, (_, _, height, width) = assumed_shape(op.result), assumed_shape(op.weight)
         is_alike = is_finished_alike(yielded(kernel.body), op)
-        lanes = _lanes(shape[-1], setting.target, is_alike=is_alike)
+        lanes = lanes_of_rows(shape[-1], setting.target, is_alike=is_alike)
         vectors, words = -(-shape[-1] // lanes), -(-width // WORD_BYTES)
         stride, dilation = ints(op.strides)[0], ints(op.dilations)[0]
         for rows in range(1, min(MOST_ROWS, shape[2]) + 1):
@@ -150,7 +150,7 @@ def has_words(op: ConvOp, target: Target) -> bool:
     stride = ints(op.strides)[1]
     if ints(op.dilations)[1] != 1 or (lanes, stride) not in target.isa.overlapping_words:
         return False
-    height, pitch = _size_of_lines(op, _lanes(sizes[2], target))
+    height, pitch = _size_of_lines(op, lanes_of_rows(sizes[2], target))
     return sizes[2] >= FEWEST_LANES and height * pitch <= target.limits.stack_bytes
 
 
@@ -166,7 +166,7 @@ def _is_zero(value: SSAValue) -> bool:
     return array is not None and not array.any()
 
 
-def _lanes(width: int, target: Target, *, is_alike: bool = True) -> int:
+def lanes_of_rows(width: int, target: Target, *, is_alike: bool = True) -> int:
     """
     Of vectors of a row of so many results. Where what follows is alike at all places, one that is
     longer reaches beyond the row, by less than half.
@@ -286,7 +286,7 @@ class _Channels:
         height, width = (dim.value or 0 for dim in dims_of(op.input)[2:])
         above, before = (pad.value or 0 for pad in op.pads_begin.data)
         read = min(height, self._height - above), min(width, self._pitch - before)
-        lanes = _vector_of_bytes(read[1])
+        lanes = vector_of_bytes(read[1])
         with b.nest([read[0], -(-read[1] // lanes)]) as (row, vector):
             column = minimum(vector * lanes, read[1] - lanes)
             with b.loop(lanes, mode="lanes" if lanes > 1 else None) as lane:
@@ -339,7 +339,7 @@ class _Channels:
     def _move(self, found: SSAValue, channel: Expr) -> None:
         """The results of a channel to where they belong."""
         b, (*_, rows, width) = self._b, self._shape
-        lanes = _vector_of_bytes(width)
+        lanes = vector_of_bytes(width)
         with b.nest([rows, -(-width // lanes)]) as (row, vector):
             column = minimum(vector * lanes, width - lanes)
             with b.loop(lanes, mode="lanes" if lanes > 1 else None) as lane:
@@ -358,6 +358,6 @@ def _taps_on(line: int, rows: int, height: int, steps: Sequence[int]) -> Sequenc
     ]
 
 
-def _vector_of_bytes(size: int) -> int:
+def vector_of_bytes(size: int) -> int:
     """Lanes of vectors that so many bytes are moved by, the last of which overlaps."""
     return min(1 << (size.bit_length() - 1), 2 * LINE)

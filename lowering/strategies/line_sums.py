@@ -9,6 +9,7 @@ from math import prod
 from xdsl.ir import Block, SSAValue
 
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, is_integer
@@ -259,7 +260,7 @@ def is_finished_alike(roots: Sequence[SSAValue], op: ConvOp) -> bool:
         value = pending.pop()
         if value is result:
             continue
-        if isinstance(value.owner, Block):
+        if isinstance(value.owner, Block | ConstantOp):
             dims = dims_of(value)[max(len(dims_of(value)) - space, 0) :]
             if any(dim != 1 for dim in dims):
                 return False

@@ -33,6 +33,7 @@ from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.depthwise_words import DepthwiseWords
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
+from lowerdeck.lowering.strategies.exact_winograd import ExactWinograd
 from lowerdeck.lowering.strategies.facts import anchors_of, in_blocks, is_constant, stored
 from lowerdeck.lowering.strategies.interleaved_concat import InterleavedConcat
 from lowerdeck.lowering.strategies.interleaved_maps import InterleavedMaps
@@ -61,6 +62,7 @@ STRATEGIES: list[Strategy] = [
     Transposed(),
     ByteSums(),
     DepthwiseWords(),
+    ExactWinograd(),
     ByteProducts(),
     TiledMatmul(),
     MatrixTiles(),

@@ -1,14 +1,16 @@
-"""Winograd's transforms of a tile, with few operations on scalars or lanes."""
+"""
+Winograd's transforms of a tile, with few operations on scalars or lanes: of f32, or of integers by
+matrices of integers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 
-from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import f32
+from lowerdeck.dialects.core.types import is_integer
 from lowerdeck.dialects.core.winograd import Matrix
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
@@ -60,7 +62,7 @@ def _join_columns(b: KernelBuilder, rows: list[Row], terms: list[SSAValue], i: i
     if len(used) < 2 or any(x is None or y is None or abs(x) != abs(y) for x, y in used):
         return
     first, second = terms[i], terms[j]
-    terms[i], terms[j] = scalars.add(b, first, second), b.add(arith.SubfOp(first, second))
+    terms[i], terms[j] = scalars.add(b, first, second), scalars.sub(b, first, second)
     for row in rows:
         if i in row:
             coefficient, other = row.pop(i), row.pop(j)
@@ -90,19 +92,21 @@ def _combine(
             total = terms[k] if row[k] == 1 else _scaled(b, terms[k], row[k])
         else:
             total = _add_scaled(b, total, terms[k], row[k])
-    return scalars.constant(b, 0, f32) if total is None else total
+    return scalars.constant(b, 0, terms[0].type) if total is None else total
 
 
 def _scaled(b: KernelBuilder, value: SSAValue, factor: Fraction) -> SSAValue:
-    return b.add(arith.MulfOp(value, b.floating(float(factor), f32)))
+    return scalars.mul(b, value, scalars.constant(b, float(factor), value.type))
 
 
 def _add_scaled(b: KernelBuilder, total: SSAValue, value: SSAValue, factor: Fraction) -> SSAValue:
     if factor == 1:
         return scalars.add(b, total, value)
     if factor == -1:
-        return b.add(arith.SubfOp(total, value))
-    return b.fma(value, b.floating(float(factor), f32), total)
+        return scalars.sub(b, total, value)
+    if is_integer(value.type) and factor < 0:
+        return scalars.sub(b, total, _scaled(b, value, -factor))
+    return scalars.multiply_add(b, value, scalars.constant(b, float(factor), value.type), total)
 
 
 def transform(

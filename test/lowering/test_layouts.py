@@ -53,10 +53,12 @@ class LayoutProgram(Program):
 
     target: str = "x86-64-v4"
     change: Change = unchanged
+    strategy: tuple[str, ...] = ()
 
     def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
         """As `Program` has it."""
-        context = LowerdeckContext(options=CompileOptions(target=self.target, threads=self.threads))
+        options = CompileOptions(target=self.target, threads=self.threads, strategy=self.strategy)
+        context = LowerdeckContext(options=options)
         choice = {"choose-strategies": ChooseAmong(change=self.change)}
         run_to_phase(context, self.module, "scheduled", after="optimized", instead=choice)
         problems = self.check_scheduled(runs)
@@ -72,6 +74,7 @@ def add(
     change: Change = unchanged,
     threads: int = 1,
     runs_scheduled: bool = True,
+    strategy: tuple[str, ...] = (),
 ) -> None:
     """One more program."""
     name, module = f"p{len(suite.programs)}", module_of(types, body)
@@ -84,6 +87,7 @@ def add(
         threads=threads,
         target=target,
         change=change,
+        strategy=strategy,
         runs_scheduled=runs_scheduled,
     )
     suite.programs.append(program)
