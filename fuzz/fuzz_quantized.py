@@ -45,6 +45,7 @@ from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.lowering.strategies.exact_winograd import ExactWinograd
 from lowerdeck.lowering.targets import GCC_FLAGS, obstacle
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -118,7 +119,10 @@ def optimized_results(path: str, feed: Results) -> Results:
 
 
 def _context(target: str, threads: int = 1) -> LowerdeckContext:
-    context = LowerdeckContext(options=CompileOptions(target=target, threads=threads))
+    # With threads Winograd's algorithm is asked for: graphs are too small for it to be faster.
+    strategy = (ExactWinograd.name,) if threads > 1 else ()
+    options = CompileOptions(target=target, threads=threads, strategy=strategy)
+    context = LowerdeckContext(options=options)
     register_dialects(context)
     return context
 

@@ -69,7 +69,7 @@ class LayoutAttr(Data[Layout]):
 
     `winograd 4` at the end says that the axes of `window_axes`, the last two of weights, hold r + 3
     transformed values in place of the r taps. Those of bytes are `exact`: integers of 16 bits (of
-    `exact_matrices`), whose two bytes, the lowest first, lie side by side in the innermost dimension.
+    `exact_matrices`), whose two bytes, the lowest first, lie side by side in the last dimension.
     """
 
     name = "core.layout"

@@ -74,8 +74,10 @@ SIZE: Exact[int] = 4
 """Outputs of a tile, in rows and columns."""
 
 WORD_BITS: Exact[int] = 32
+"""Of sums."""
+
 HALF_BITS: Exact[int] = 16
-"""Of sums, and of each number of a pair."""
+"""Of each number of a pair."""
 
 _LINE: Exact[int] = 16
 """Elements of 32 bits in a cache line, for the layout of the memory between the steps."""

@@ -200,11 +200,14 @@ NARROW: Mapping[str, tuple[Sequence[Any], Body]] = {
         [image(32, 28, BYTES)],
         lambda x: conv_of_bytes(x, 32, 1, 3, 3, groups=32, strides=[2, 2]),
     ),
+    "tiles": ([image(64, 32, BYTES)], lambda x: conv_of_bytes(x, 64, 64, 3, 3)),
     "halves": ([typed(F4, 64, 256)], halves),
 }
 """Products of integers and of bf16, by kernel."""
 
 _PRODUCTS = re.compile(r"madd|vpdp|dpbf16|mulps")
+_PAIRS = re.compile(r"madd|vpdpw")
+"""Instructions that multiply; of Winograd's algorithm, those between transforms."""
 
 WORDS = {"x86-64-zen4": re.compile(r"vpermb")}
 """Instructions that put the bytes of depthwise convolutions in order, where there are such."""
@@ -215,26 +218,31 @@ WORDS = {"x86-64-zen4": re.compile(r"vpermb")}
 )
 def test_sums_of_narrow_numbers_stay_in_registers(target: str, tmp_path: Path) -> None:
     """
-    No innermost loop that multiplies has a vector on the stack. Large images take windows. Bytes in
-    groups of few filters are floats, with weights in registers or not, unless they lie in words.
+    No innermost loop that multiplies has a vector on the stack. Large images take windows, those of
+    several channels tiles where pairs are multiplied as fast as four bytes. Bytes in groups of few
+    filters are floats, with weights in registers or not, unless they lie in words.
     """
     if (reason := obstacle_to_assembly(target)) is not None:
         pytest.skip(reason)
     forms = {name: form for name, form in NARROW.items() if "depthwise" not in name}
-    forms = NARROW if target in WORDS else forms
+    forms = NARROW if target in WORDS else {k: form for k, form in forms.items() if k != "tiles"}
     artifacts: list[CArtifact] = []
     for name, (types, body) in forms.items():
-        context = LowerdeckContext(options=CompileOptions(target=target))
+        disabled = () if name == "tiles" else ("exact_winograd",)
+        options = CompileOptions(target=target, disable_strategy=disabled)
+        context = LowerdeckContext(options=options)
         module = module_of(types, body)
         run_to_phase(context, module, "kernels", after="optimized")
         if name in ("windows", "first"):
             assert "window_products" in str(module), name
+        assert ("exact_winograd" in str(module)) == (name == "tiles")
         artifacts.append(compile_to_c(context, module_of(types, body), f"{name}_form"))
     source, *_ = write_unit(artifacts, tmp_path)
     found = loops_of(target, source).items()
     for form in forms:
         own = [loop for name, loops in found if name.startswith(f"{form}_form_") for loop in loops]
-        sums = [loop for loop in own if any(map(_PRODUCTS.search, loop.instructions))]
+        products = _PAIRS if form == "tiles" else _PRODUCTS
+        sums = [loop for loop in own if any(map(products.search, loop.instructions))]
         assert sums or target == "x86-64-amx", form
         assert [loop.spilled for loop in sums if loop.spilled] == [], form
         if form.startswith("depthwise") and target in WORDS:
