@@ -13,8 +13,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.types import bf16, dims_of, f32, numpy_dtype, rank_of
-from lowerdeck.dialects.dims import product
+from lowerdeck.dialects.core.types import bf16, f32, numpy_dtype, rank_of
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
 from lowerdeck.passes.machinery.values import Array
@@ -41,9 +40,7 @@ class HalveProduct(Pattern[Array]):
             array = op.rhs.owner.array
         except ElidedBlobError:
             return None
-        # A single row is bound by reading the weights, which `narrow-weights` makes small.
-        is_row = product(dims_of(op.lhs)[:-1]) == 1
-        if array.dtype != np.float32 or is_row or array.shape[0] < _SHORTEST:
+        if array.dtype != np.float32 or array.shape[0] < _SHORTEST:
             return None
         with np.errstate(over="ignore"):
             halves = array.astype(numpy_dtype(bf16))
@@ -63,7 +60,7 @@ class HalveProductsPass(ModulePass):
     """
     x @ w -> cast(x) @ cast(w) of bf16, added up in f32
         [w a constant matrix of at least 1024 elements, 16 of a column, which is finite in bf16; x
-         of f32, of more than one row]
+         of f32]
 
     With `--precision bf16`. The rounding of x is the same on every target; where there is an
     instruction for sums of two such products, it is used (`pack-products`), else they are those of

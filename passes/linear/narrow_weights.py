@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.dialects.dims import product
 from lowerdeck.passes.linear.rounding import as_bytes, as_halves
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
@@ -80,8 +81,12 @@ class Halves:
 class _Store:
     """What constants have become, so that what several ops read is stored once."""
 
-    def __init__(self, format_: str, rule: HalvesRule, *, keeps_others: bool) -> None:
+    def __init__(
+        self, format_: str, rule: HalvesRule, *, keeps_others: bool, only_if_faster: bool
+    ) -> None:
         self._rule, self._keeps_others = rule, keeps_others
+        self.only_if_faster = only_if_faster
+        """True if weights stay as they are that take longer to compute with than to read."""
         self._element = _FLOATS.get(format_)
         self._block = block_of(format_)
         self._narrow: dict[tuple[ConstantOp, tuple[int, ...]], Narrow | None] = {}
@@ -141,6 +146,13 @@ class _Store:
         return _as_bytes(array, axes, parts)
 
 
+def _reads_once(op: Contraction) -> bool:
+    """True if each weight meets one row or position, so that reading it is what takes time."""
+    dims = dims_of(op.results[0])
+    others = dims[:-1] if isinstance(op, MatmulOp) else (dims[0], *dims[2:])
+    return product(others) == 1
+
+
 def _weights_of(op: ConstantOp) -> Array | None:
     """The elements of a constant that only narrow ones take the place of."""
     try:
@@ -193,6 +205,8 @@ class NarrowProduct(Pattern[_Factor]):
 
     def match(self, op: Contraction) -> Match[_Factor] | None:
         if not op.is_uniform or not is_ranked(op):
+            return None
+        if self._store.only_if_faster and not _reads_once(op):
             return None
         factor = self._factor(op)
         if factor is None:
@@ -329,7 +343,9 @@ class NarrowWeightsPass(ModulePass):
     largest magnitude of its elements is 127 (https://arxiv.org/abs/1806.08342, section 3.1.1); sums
     of fewer than 16 products keep their weights. With `int4`, other weights than matrices that are
     multiplied from the right, and tables, are bytes. Halves have no scales. All else is computed in
-    f32 as before, so no data is needed. Part of no pipeline but that of `--weight-format`.
+    f32 as before, so no data is needed. Part of no pipeline but that of `--weight-format`, and of
+    `--precision bf16`: there, weights of products and convolutions with more than one row or
+    position, which take longer to compute with than to read, stay as they are.
     """
 
     name = "narrow-weights"
@@ -348,6 +364,9 @@ class NarrowWeightsPass(ModulePass):
         if not is_weight_format(format_):
             return
         assert format_ is not None
-        store = _Store(format_, self.halves, keeps_others=self.keeps_others)
+        is_permission = options.weight_format is None
+        store = _Store(
+            format_, self.halves, keeps_others=self.keeps_others, only_if_faster=is_permission
+        )
         patterns = [NarrowProduct(store), NarrowTable(store)]
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name)

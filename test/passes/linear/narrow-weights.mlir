@@ -2,6 +2,7 @@
 // RUN: opt-tool %s --weight-format=bf16 --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=BF16
 // RUN: opt-tool %s --weight-format=int4 --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=INT4
 // RUN: opt-tool %s --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=NONE
+// RUN: opt-tool %s --precision=bf16 --pass-pipeline=narrow-weights --split-input-file | filecheck %s --check-prefix=MAY
 
 // A scale a column; the bytes are where the constant was.
 // CHECK-LABEL: @columns
@@ -42,6 +43,27 @@ func.func @rows(%x : tensor<32x3xf32>) -> tensor<32x3xf32> {
   %w = core.constant dense<0.5> : tensor<32x32xf32>
   %y = core.matmul %w, %x : (tensor<32x32xf32>, tensor<32x3xf32>) -> tensor<32x3xf32>
   func.return %y : tensor<32x3xf32>
+}
+
+// -----
+
+// Where bf16 is permitted, what many positions read stays f32, and what one reads does not.
+// MAY-LABEL: @positions
+// MAY-NOT:       bf16
+func.func @positions(%x : tensor<1x8x4x4xf32>) -> tensor<1x16x2x2xf32> {
+  %w = core.constant dense<-0.25> : tensor<16x8x3x3xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x8x4x4xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x2x2xf32>
+  func.return %y : tensor<1x16x2x2xf32>
+}
+
+// -----
+
+// MAY-LABEL: @position
+// MAY-NEXT:      core.constant {{.*}} : tensor<16x8x3x3xbf16>
+func.func @position(%x : tensor<1x8x3x3xf32>) -> tensor<1x16x1x1xf32> {
+  %w = core.constant dense<-0.25> : tensor<16x8x3x3xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x8x3x3xf32>, tensor<16x8x3x3xf32>) -> tensor<1x16x1x1xf32>
+  func.return %y : tensor<1x16x1x1xf32>
 }
 
 // -----
