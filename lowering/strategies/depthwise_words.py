@@ -43,7 +43,7 @@ from lowerdeck.lowering.strategies.facts import (
     position_of,
     the,
 )
-from lowerdeck.lowering.strategies.line_sums import is_finished_alike
+from lowerdeck.lowering.strategies.line_sums import depends_on_channels
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
 ROWS, VECTOR = "rows", "vector"
@@ -94,19 +94,23 @@ class DepthwiseWords(Strategy):
         if not all(layout.is_row_major for layout in layouts):
             return
         shape, (_, _, height, width) = assumed_shape(op.result), assumed_shape(op.weight)
-        is_alike = is_finished_alike(yielded(kernel.body), op)
-        lanes = lanes_of_rows(shape[-1], setting.target, is_alike=is_alike)
-        vectors, words = -(-shape[-1] // lanes), -(-width // WORD_BYTES)
+        target, words = setting.target, -(-width // WORD_BYTES)
+        ways = {False, depends_on_channels(yielded(kernel.body), op)}
         stride, dilation = ints(op.strides)[0], ints(op.dilations)[0]
-        for rows in range(1, min(MOST_ROWS, shape[2]) + 1):
-            cycles = 0.0
-            for count, size in tiles(shape[2], rows):
-                lines = len(_lines(size, height, stride, dilation))
-                products = size * (height * words + FINISHING_CYCLES)
-                cycles += count * vectors * (2 * lines * words + products)
-                cycles += setting.target.costs.variant_cycles / shape[1]
-            cycles *= shape[0] * shape[1] / setting.threads
-            yield Candidate(cycles, Schedule(self.name, parameters=((ROWS, rows), (VECTOR, lanes))))
+        each = 1 / target.machine.loads_per_cycle + 1 / target.machine.stores_per_cycle
+        for lanes in {lanes_of_rows(shape[-1], target, is_alike=is_alike) for is_alike in ways}:
+            vectors = -(-shape[-1] // lanes)
+            moved = -(-shape[-1] // vector_of_bytes(shape[-1])) if lanes > shape[-1] else 0
+            for rows in range(1, min(MOST_ROWS, shape[2]) + 1):
+                cycles = shape[2] * moved * each
+                for count, size in tiles(shape[2], rows):
+                    lines = len(_lines(size, height, stride, dilation))
+                    products = size * (height * words + FINISHING_CYCLES)
+                    cycles += count * vectors * (2 * lines * words + products)
+                    cycles += target.costs.variant_cycles / shape[1]
+                cycles *= shape[0] * shape[1] / setting.threads
+                parameters = ((ROWS, rows), (VECTOR, lanes))
+                yield Candidate(cycles, Schedule(self.name, parameters=parameters))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         blocks = [Piece(0, CHANNELS), Piece(1), Piece(2), Piece(COLUMNS, WORD_BYTES)]
@@ -169,7 +173,7 @@ def _is_zero(value: SSAValue) -> bool:
 def lanes_of_rows(width: int, target: Target, *, is_alike: bool = True) -> int:
     """
     Of vectors of a row of so many results. Where what follows is alike at all places, one that is
-    longer reaches beyond the row, by less than half.
+    longer may reach beyond the row, by less than half: results are moved then.
     """
     lanes = target.lanes_of(i32)
     while lanes > FEWEST_LANES and lanes >= (2 * width if is_alike else width + 1):

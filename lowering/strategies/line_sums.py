@@ -251,9 +251,15 @@ def is_finished_alike(roots: Sequence[SSAValue], op: ConvOp) -> bool:
     True if what follows depends on the channel alone, and gives bytes: these take
     less time to move than to compute in the shorter vectors that a row is made of.
     """
+    element = element_type(roots[0])
+    is_of_bytes = is_integer(element) and bit_width(element) == BYTE_BITS
+    return is_of_bytes and depends_on_channels(roots, op)
+
+
+def depends_on_channels(roots: Sequence[SSAValue], op: ConvOp) -> bool:
+    """True if what follows depends on the sum and on the channel alone."""
     (root, *others), result = roots, op.result
-    element = element_type(root)
-    if others or not is_integer(element) or bit_width(element) != BYTE_BITS:
+    if others:
         return False
     pending, space = [root], len(dims_of(result)) - 2
     while pending:

@@ -109,6 +109,7 @@ FORMS = [
     Form((2, 3, 6, 33), (1, 4), begin=(0, 3), end=(0, 0), dtype=np.int8, zeros="given"),
     Form((1, 4, 12, 18), (2, 2), (1, 2), down=3, begin=(3, 0), end=(0, 5), zeros="none"),
     Form((1, 33, 6, 16), begin=(0, 0), end=(0, 0), follows="nothing"),
+    Form((1, 18, 7, 7), follows="nothing", has_bias=True),
     Form((3, 6, 4, 9), (5, 3), begin=(2, 1), end=(2, 1), is_open=True, has_bias=True),
     Form((1, 4, 9, 70), (3, 9), (3, 1), begin=(1, 4), end=(0, 4), zeros="given"),
 ]
@@ -123,6 +124,18 @@ def test_strategy(form: Form) -> None:
     (kernel,) = (op for op in module.walk() if isinstance(op, KernelOp))
     assert kernel.schedule is not None
     assert kernel.schedule.data.strategy == "depthwise_words"
+
+
+@pytest.mark.parametrize(("follows", "lanes"), [("channels", 8), ("nothing", 8), ("places", 4)])
+def test_vectors_of_short_rows(follows: str, lanes: int) -> None:
+    """They reach beyond rows of 7 where what follows is alike at all places, whatever its type."""
+    form = Form((1, 18, 7, 7), follows=follows)
+    module = module_of(form.types, form.body)
+    context = LowerdeckContext(options=CompileOptions(target=TARGET))
+    run_to_phase(context, module, "kernels", after="optimized")
+    (kernel,) = (op for op in module.walk() if isinstance(op, KernelOp))
+    assert kernel.schedule is not None
+    assert kernel.schedule.data.get("vector") == lanes
 
 
 @pytest.mark.parametrize("target", [TARGET, "x86-64-vnni", "x86-64-v3", "c99"])
