@@ -21,10 +21,11 @@ from fuzz.core_programs import Builder, Recipe, Unfit, recipe, sizes_of
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.base import CoreOp, int_array
-from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp, IotaOp
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.enums import PadMode, Rounding, ScatterReduction
 from lowerdeck.dialects.core.quantize import DequantizeOp, PairHalvesOp, RequantizeOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp
+from lowerdeck.dialects.core.suppress import SuppressOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ChannelShuffleOp,
@@ -60,7 +61,7 @@ from lowerdeck.dialects.core.types import (
     tensor,
     ui8,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike, constants
+from lowerdeck.dialects.dims import Expr, ExprLike, constants, product
 
 # Ops that are made from their definitions
 
@@ -458,6 +459,24 @@ def _number(b: Builder) -> SSAValue:
     if element_type(x := b.pick()) == i1:
         raise Unfit
     return x
+
+
+@recipe(SuppressOp)
+def _suppress(b: Builder) -> None:
+    x = b.pick()
+    element, count = element_type(x), product(dims_of(x)).value or 0
+    if not is_float(element) or count < 4:
+        raise Unfit
+    size = count // 4
+    row = b.add(SliceOp(b.add(ReshapeOp(x, [count])).result, [0], [size * 4])).result
+    boxes = b.add(ReshapeOp(row, [1, size, 4])).result
+    sides = [b.add(SliceOp(boxes, [0, 0, k], [1, size, 1])).result for k in (0, 2)]
+    is_proper = b.add(e.CompareOp("le", sides[0], sides[1])).result
+    alive = b.add(ReshapeOp(is_proper, [1, size])).result
+    limit = np.array(b.random.random()).astype(numpy_dtype(element))
+    most = b.random.randint(0, size) if b.chance(5) else None
+    strict = b.chance(5)
+    b.add(SuppressOp(alive, boxes, b.add(ConstantOp.of(limit)).result, most=most, strict=strict))
 
 
 @recipe(TopKOp)

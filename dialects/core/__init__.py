@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.quantize import DequantizeOp
 from lowerdeck.dialects.core.reduce import REDUCE
 from lowerdeck.dialects.core.schedule import ScheduleAttr
+from lowerdeck.dialects.core.suppress import SuppressOp
 from lowerdeck.dialects.core.tensor import TENSOR
 from lowerdeck.dialects.core.types import (
     DimsAttr,
@@ -42,6 +43,7 @@ Core = Dialect(
         *LINEAR,
         AttentionOp,
         *REDUCE,
+        SuppressOp,
         CustomOp,
         IfOp,
         LoopOp,

@@ -20,6 +20,7 @@ from lowerdeck.dialects.interpret import core_elementwise as core_elementwise
 from lowerdeck.dialects.interpret import core_linear as core_linear
 from lowerdeck.dialects.interpret import core_movement as core_movement
 from lowerdeck.dialects.interpret import core_reduce as core_reduce
+from lowerdeck.dialects.interpret import core_suppress as core_suppress
 from lowerdeck.dialects.interpret.core_numbers import EVALUATORS, Array, Symbols
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
 

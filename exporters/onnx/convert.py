@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.builder import GraphBuilder
+from lowerdeck.passes.loops.expand_suppression import ExpandSuppressionPass
 
 _TOPICS = (
     *("constants", "control_flow", "custom", "elementwise", "linear", "movement", "quantize"),
@@ -30,7 +31,8 @@ class ConvertToOnnxPass(ModulePass):
     - What ONNX leaves open and core does not, such as integer division by zero, gets the nodes that
       decide it.
 
-    - `core.requantize` becomes integer arithmetic that gives the same integers.
+    - `core.requantize` becomes integer arithmetic that gives the same integers, and `core.suppress`
+      a loop: NonMaxSuppression has another overlap, of floats that are f32.
 
     ExportError lists every op without a form in onnx: convolutions and pools of integers other than
     bytes, windows of symbolic size, and shifts of Booleans.
@@ -41,6 +43,7 @@ class ConvertToOnnxPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for topic in _TOPICS:
             import_module(f"lowerdeck.exporters.onnx.{topic}")
+        ExpandSuppressionPass().apply(ctx, op)
         problems: list[str] = []
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):

@@ -11,6 +11,7 @@ from lowerdeck.lowering.nests import (
     maps,
     reduction,
     selection,
+    suppress,
     top_k,
 )
 from lowerdeck.lowering.nests.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
@@ -27,5 +28,6 @@ __all__ = [
     "maps",
     "reduction",
     "selection",
+    "suppress",
     "top_k",
 ]

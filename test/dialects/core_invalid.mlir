@@ -1447,3 +1447,59 @@ func.func @matmul_c6_bytes(%x : tensor<2x3xi32>, %y : tensor<3x4xi16>) {
   %r = core.matmul %x, %y packed unsigned_left in i32 : (tensor<2x3xi32>, tensor<3x4xi16>) -> tensor<2x4xi32>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.suppress': operands do not fit boxes [2, 3] (C1)
+func.func @suppress_c1(%a : tensor<2x3xi1>, %b : tensor<2x3x5xf32>, %m : tensor<f32>) {
+  %k = core.suppress %a, %b, %m : (tensor<2x3xi1>, tensor<2x3x5xf32>, tensor<f32>) -> tensor<2x3xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.suppress': operands do not fit boxes [2, 3] (C1)
+func.func @suppress_labels_c1(%a : tensor<2x3xi1>, %b : tensor<2x3x4xf32>, %m : tensor<f32>, %s : tensor<2x1xi8>) {
+  %k = core.suppress %a, %b, %m, %s : (tensor<2x3xi1>, tensor<2x3x4xf32>, tensor<f32>, tensor<2x1xi8>) -> tensor<2x3xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.suppress': expected a matrix of i1, got tensor<6xi1> (C1)
+func.func @suppress_alive_c1(%a : tensor<6xi1>, %b : tensor<6x4xf32>, %m : tensor<f32>) {
+  %k = core.suppress %a, %b, %m : (tensor<6xi1>, tensor<6x4xf32>, tensor<f32>) -> tensor<6xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.suppress': operands have different element types: f32, f64 (C2)
+func.func @suppress_c2(%a : tensor<2x3xi1>, %b : tensor<2x3x4xf32>, %m : tensor<f64>) {
+  %k = core.suppress %a, %b, %m : (tensor<2x3xi1>, tensor<2x3x4xf32>, tensor<f64>) -> tensor<2x3xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.suppress': boxes of i32 (C2)
+func.func @suppress_integers_c2(%a : tensor<2x3xi1>, %b : tensor<2x3x4xi32>, %m : tensor<i32>) {
+  %k = core.suppress %a, %b, %m : (tensor<2x3xi1>, tensor<2x3x4xi32>, tensor<i32>) -> tensor<2x3xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.suppress': the limit is no scalar (C2)
+func.func @suppress_limit_c2(%a : tensor<2x3xi1>, %b : tensor<2x3x4xf32>, %m : tensor<1xf32>) {
+  %k = core.suppress %a, %b, %m : (tensor<2x3xi1>, tensor<2x3x4xf32>, tensor<1xf32>) -> tensor<2x3xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.suppress': 'most' is one number (C3)
+func.func @suppress_c3(%a : tensor<2x3xi1>, %b : tensor<2x3x4xf32>, %m : tensor<f32>) {
+  %k = core.suppress %a, %b, %m {most = #core.dims<[1, 2]>} : (tensor<2x3xi1>, tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xi1>
+  func.return
+}

@@ -78,3 +78,12 @@ func.func @channel_shuffle(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
   %y = core.channel_shuffle %x groups 2 : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   func.return
 }
+
+// CHECK-LABEL: func.func @suppress
+// CHECK-NEXT:    %k = core.suppress %a, %b, %m, %s {most = #core.dims<[min(5, n)]>, border = 1.000000e+00 : f64, decay = 5.000000e-01 : f64, must_meet, strict} : (tensor<2x?xi1, #core.tensor<dims = [2, n]>>, tensor<2x?x4xf32, #core.tensor<dims = [2, n, 4]>>, tensor<f32>, tensor<2x?xi8, #core.tensor<dims = [2, n]>>) -> tensor<2x?xi1, #core.tensor<dims = [2, n]>>
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @suppress(%a : tensor<2x?xi1, #core.tensor<dims = [2, n]>>, %b : tensor<2x?x4xf32, #core.tensor<dims = [2, n, 4]>>, %m : tensor<f32>, %s : tensor<2x?xi8, #core.tensor<dims = [2, n]>>) {
+  %k = core.suppress %a, %b, %m, %s {most = #core.dims<[min(5, n)]>, border = 1.0 : f64, decay = 0.5 : f64, must_meet, strict} : (tensor<2x?xi1, #core.tensor<dims = [2, n]>>, tensor<2x?x4xf32, #core.tensor<dims = [2, n, 4]>>, tensor<f32>, tensor<2x?xi8, #core.tensor<dims = [2, n]>>) -> tensor<2x?xi1, #core.tensor<dims = [2, n]>>
+  func.return
+}

@@ -802,3 +802,29 @@ def test_arguments_of_other_types(tmp_path: Path) -> None:
         "4 weights for 3 layers",
     ):
         assert text in str(raised.value)
+
+
+def test_boxes_are_suppressed_as_torchvision_does_it(tmp_path: Path) -> None:
+    """
+    Scores that are no numbers come first; corners stay as they are, so that what is inside out has
+    a negative area and shares nothing; and 0.3 lies between two floats.
+    """
+    boxes = np.array(
+        [
+            [0, 0, 4, 4],
+            [4, 0, 0, 4],  # the first one inside out
+            [0, 0, 4, 4],
+            [10, 10, 20, 11],
+            [10, 10, 13, 11],  # 0.3 of the one before, in f32 a little more
+            [np.nan, 0, 4, 4],
+            [0, 0, 4, 4.25],
+        ],
+        np.float32,
+    )
+    scores = np.array([0.5, 0.4, np.nan, 0.9, 0.8, 0.3, 0.5], np.float32)
+    suppression = node("x", "y", dets="b", scores="s", iou_threshold={"as_float": 0.3})
+    suppression["target"] = "torch.ops.torchvision.nms.default"
+    tensors = {"b": meta("f4", [7, 4]), "s": meta("f4", [7]), "y": meta("i8", ["u0"])}
+    path = write(tmp_path / "m.pt2", [suppression], tensors, ["b", "s"], ["y"], {})
+    (found,) = _legal(load_model(path))({"b": boxes, "s": scores}).values()
+    assert np.asarray(found).tolist() == [2, 3, 1, 5]

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherOp, PadOp, TopKOp
 from lowerdeck.dialects.core.types import f32
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.common.suppression import Rule, chosen, corners, overlap
+from lowerdeck.passes.legalize.common.suppression import Rule, chosen
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -24,11 +24,9 @@ class Shown:
     most: int
 
 
-def _rule(builder: Legalizer, boxes: TensorValue, overlap_limit: float, groups: int = 1) -> Rule:
-    count = boxes.dims[0]
-    sides = [builder.broadcast(side, [groups, count]) for side in corners(boxes, count)]
+def _rule(builder: Legalizer, boxes: TensorValue, overlap_limit: float) -> Rule:
     low = builder.scalar(-math.inf, f32)
-    return Rule(overlap(sides), builder.scalar(overlap_limit, f32), low)
+    return Rule(boxes.reshape([1, *boxes.dims]), builder.scalar(overlap_limit, f32), low)
 
 
 def by_best_score(
@@ -84,8 +82,7 @@ def by_class(
     lowest = TensorValue.number(builder, -math.inf, f32)
     classes = scores.dims[1]
     ordered = scores.ge(least).where(scores, lowest).transpose([1, 0])
-    groups = scores.dims[1].value or 1
-    rule = _rule(builder, boxes, shown.overlap, groups)
+    rule = _rule(builder, boxes, shown.overlap)
     found = chosen(builder, ordered, Expr.const(per_class), rule)
     count = classes * per_class
     values = found.scores.transpose([1, 0]).reshape([count])

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import Block, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import AddOp
-from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, ScatterElementsOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -18,21 +15,20 @@ from lowerdeck.dialects.core.types import (
     element_type,
     f16,
     f32,
-    i1,
     i64,
     rank_of,
-    tensor,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
+from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.boxes import columns_of
 from lowerdeck.passes.legalize.common.movement import pad
 from lowerdeck.passes.legalize.common.selection import nonzero
+from lowerdeck.passes.legalize.common.suppression import kept_in_order, proper
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_list, read_numbers
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
-from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 
 
 @legalizes("Col2Im")
@@ -185,113 +181,43 @@ def legalize_non_max_suppression(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     boxes = TensorValue.of(builder, builder.operand("boxes"))
     scores = TensorValue.of(builder, builder.operand("scores"))
-    count = scores.dims[2]
     limit = builder.input("max_output_boxes_per_class")
     most = Expr.const(0) if limit is None else _at_least_zero(builder, limit)
-    rounds = minimum(most, count)
-    corners = _corners(boxes, center=builder.attrs.flag("center_point_box"))
     threshold = builder.input("score_threshold")
     alive = scores.eq(scores)
     if threshold is not None:
         alive = scores.gt(TensorValue.of(builder, threshold).reshape([]))
+    lowest = TensorValue.number(builder, -np.inf, scores.element)
+    ranked = alive.where(scores, lowest)
     overlap = builder.input("iou_threshold")
     bound = builder.scalar(0, f32) if overlap is None else builder.reshape(overlap, [])
-    chosen, valid = _rounds(builder, scores, corners, alive, bound, rounds)
-    # [rounds, B, C] in the order of the result: [B, C, rounds].
-    ranked = nonzero(builder, builder.transpose(valid, [1, 2, 0]))
+    bound = TensorValue.of(builder, bound).maximum(0.0).value
+    # Without a threshold, scores of minus infinity count.
+    order, kept = kept_in_order(
+        builder,
+        ranked,
+        _boxes(builder, boxes),
+        bound,
+        most=minimum(most, scores.dims[2]),
+        alive=alive if threshold is None else None,
+    )
+    ranked = nonzero(builder, kept.value)
     found = dims_of(ranked)[1]
     rows = TensorValue(builder, ranked).transpose([1, 0])
-    box = builder.add(GatherNdOp(builder.transpose(chosen, [1, 2, 0]), rows.value))
+    box = builder.add(GatherNdOp(order.value, rows.value))
     kept = builder.slice(rows.value, [0, 0], [found, 2])
     result = concat([TensorValue(builder, kept), TensorValue(builder, box).reshape([found, 1])], 1)
     return [result.value]
 
 
+def _boxes(builder: OnnxLegalizer, boxes: TensorValue) -> TensorValue:
+    """Boxes with the lower corner first; they name opposite corners, or a center and sizes."""
+    if not builder.attrs.flag("center_point_box"):
+        return proper(boxes)
+    x, y, width, height = columns_of(boxes)
+    return stack([y - height / 2.0, x - width / 2.0, y + height / 2.0, x + width / 2.0], 2)
+
+
 def _at_least_zero(builder: OnnxLegalizer, value: SSAValue) -> Expr:
     clipped = TensorValue.of(builder, builder.reshape(value, [])).cast(i64).maximum(0)
     return size_of(builder, clipped.value, "the number of boxes")
-
-
-def _corners(boxes: TensorValue, center: bool) -> list[TensorValue]:
-    """The lower and upper ends of y and x, [B, N] each; boxes may name opposite corners."""
-    a, b, c, d = (boxes.pick(2, k) for k in range(4))
-    if center:
-        return [b - d / 2.0, a - c / 2.0, b + d / 2.0, a + c / 2.0]
-    return [a.minimum(c), b.minimum(d), a.maximum(c), b.maximum(d)]
-
-
-def _rounds(
-    builder: OnnxLegalizer,
-    scores: TensorValue,
-    corners: Sequence[TensorValue],
-    alive: TensorValue,
-    bound: SSAValue,
-    rounds: Expr,
-) -> tuple[SSAValue, SSAValue]:
-    """
-    The box taken in each round and whether there was one, [rounds, B, C]; there are no more rounds
-    once no box is left.
-    """
-    whole = [corner.value for corner in corners]
-    given = scores.value
-    block = Block(arg_types=[tensor(i64, []), alive.value.type])
-    inner = builder.at(InsertPoint.at_end(block))
-    taken, valid, left = _round(
-        inner, TensorValue(inner, given), whole, TensorValue(inner, block.args[1]), bound
-    )
-    inner.insert(YieldOp([_is_any(left), left.value, taken.value, valid.value]))
-    iteration, symbol = (builder.symbols.fresh(nonnegative=True) for _ in range(2))
-    loop = LoopOp(
-        builder.dims([rounds], []),
-        _is_any(alive),
-        [alive.value],
-        Region(block),
-        iteration=iteration,
-        count=symbol,
-    )
-    _, chosen, had = builder.insert(loop)
-    return chosen, had
-
-
-def _is_any(alive: TensorValue) -> SSAValue:
-    """True if one element is."""
-    return alive.cast(i64).reduce("sum", [0, 1, 2]).cast(i1).value
-
-
-def _round(
-    builder: CoreBuilder,
-    scores: TensorValue,
-    corners: Sequence[SSAValue],
-    alive: TensorValue,
-    bound: SSAValue,
-) -> tuple[TensorValue, TensorValue, TensorValue]:
-    """The best box of each image and class, whether there is one, and which boxes are left."""
-    batch, classes, count = scores.dims
-    lowest = TensorValue.number(builder, -np.inf, scores.element)
-    ranked = alive.where(scores, lowest)
-    best = TensorValue(builder, builder.add(ArgReduceOp("max", ranked.value, 2)))
-    valid = alive.cast(i64).reduce("max", [2]).cast(i1)
-    one: list[ExprLike] = [batch, classes, 1]
-    areas: list[TensorValue] = []
-    overlaps: list[TensorValue] = []
-    ends = [TensorValue(builder, corner) for corner in corners]
-    for low, high in ((ends[0], ends[2]), (ends[1], ends[3])):
-        own = [_picked(builder, end, best).reshape(one) for end in (low, high)]
-        others = [end.reshape([batch, 1, count]) for end in (low, high)]
-        overlap = own[1].minimum(others[1]) - own[0].maximum(others[0])
-        overlaps.append(overlap.maximum(0.0))
-        areas.append(own[1] - own[0])
-        areas.append(others[1] - others[0])
-    shared = overlaps[0] * overlaps[1]
-    union = areas[0] * areas[2] + areas[1] * areas[3] - shared
-    ratio = shared / shared.gt(0.0).where(union, 1.0)
-    dropped = ratio.gt(TensorValue(builder, bound)) & shared.gt(0.0)
-    index = TensorValue.iota(builder, count).reshape([1, 1, count])
-    left = alive & ~dropped & index.ne(best.reshape(one))
-    return best, valid, left
-
-
-def _picked(builder: CoreBuilder, values: TensorValue, index: TensorValue) -> TensorValue:
-    """values [B, N] at index [B, C]."""
-    places = index.reshape([*index.dims, 1])
-    return TensorValue(builder, builder.add(GatherNdOp(values.value, places.value, 1)))

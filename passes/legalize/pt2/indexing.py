@@ -15,7 +15,6 @@ from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
     element_type,
-    f32,
     i1,
     i64,
     rank_of,
@@ -29,7 +28,7 @@ from lowerdeck.passes.legalize.common.pooling import unpooled
 from lowerdeck.passes.legalize.common.promotion import promoted_elements
 from lowerdeck.passes.legalize.common.scatters import scattered
 from lowerdeck.passes.legalize.common.selection import nonzero, written_where
-from lowerdeck.passes.legalize.onnx.applied import applied
+from lowerdeck.passes.legalize.common.suppression import best_apart
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import size_of
@@ -270,18 +269,8 @@ def legalize_index_reduce(builder: Pt2Legalizer) -> Results:
 @legalizes("torchvision.nms")
 def legalize_suppression(builder: Pt2Legalizer) -> Results:
     """The boxes that no better one overlaps too much, by descending score."""
-    boxes, scores = builder.input("dets"), builder.input("scores")
-    count = TensorValue.dim(builder, dims_of(boxes)[0]).value
-    limit = builder.scalar(builder.number("iou_threshold"), f32)
-    found = applied(
-        builder,
-        "NonMaxSuppression",
-        builder.unsqueeze(boxes, [0]),
-        builder.unsqueeze(scores, [0, 1]),
-        builder.reshape(count, [1]),
-        builder.reshape(limit, [1]),
-    )[0]
-    return builder.squeeze(builder.slice_axis(found, 1, 2, 1), [1])
+    limit = float(builder.number("iou_threshold"))
+    return best_apart(builder, builder.value("dets"), builder.value("scores"), limit)
 
 
 @legalizes("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")

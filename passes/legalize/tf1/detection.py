@@ -10,12 +10,7 @@ from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherNdOp, GatherO
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.passes.legalize.common.movement import pad
-from lowerdeck.passes.legalize.common.suppression import (
-    Rule,
-    chosen,
-    corners,
-    overlap,
-)
+from lowerdeck.passes.legalize.common.suppression import Rule, chosen
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.sizes import size_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
@@ -87,7 +82,7 @@ def _kept(
         TensorValue(builder, number(builder, "boxes")),
         TensorValue(builder, number(builder, "scores")),
     )
-    rule = Rule(overlap(corners(boxes, scores.dims[0])), most, least, decay)
+    rule = Rule(boxes.reshape([1, scores.dims[0], 4]), most, least, decay)
     return _selection(builder, scores, rule, is_padded=is_padded)
 
 
@@ -147,12 +142,10 @@ def legalize_combined_suppression(builder: Tf1Legalizer) -> Results:
     rounds = minimum(per_class, count)
     # Classes that have no boxes of their own share those of the last one.
     own = TensorValue.iota(builder, classes).minimum(TensorValue.dim(builder, boxes.dims[2] - 1))
-    corners = TensorValue(builder, builder.add(GatherOp(boxes.value, own.value, 2))).transpose(
-        [3, 0, 2, 1]
-    )
-    whole = [corners.pick(0, k).reshape([images * classes, count]) for k in range(4)]
+    whole = TensorValue(builder, builder.add(GatherOp(boxes.value, own.value, 2)))
+    whole = whole.transpose([0, 2, 1, 3]).reshape([images * classes, count, 4])
     thresholds = (_threshold(builder, f"{name}_threshold") for name in ("iou", "score"))
-    rule = Rule(overlap([value.value for value in whole]), *thresholds)
+    rule = Rule(whole, *thresholds)
     found = chosen(builder, scores.reshape([images * classes, count]), rounds, rule)
     candidates = rounds * classes
 

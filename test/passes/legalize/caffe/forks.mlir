@@ -46,7 +46,7 @@ func.func @upsample(%x : tensor<1x2x3x3xf32>, %m : tensor<1x2x3x3xf32>) -> (tens
 
 // The number of detections depends on data.
 // CHECK-LABEL: @detections
-// CHECK:         core.loop
+// CHECK:         core.suppress
 // CHECK:         core.bind_symbols
 // CHECK:         func.return %{{.*}} : tensor<1x1x?x7xf32
 func.func @detections(%l : tensor<1x8xf32>, %c : tensor<1x4xf32>, %p : tensor<1x2x8xf32>) -> tensor<*xf32> {
@@ -58,7 +58,7 @@ func.func @detections(%l : tensor<1x8xf32>, %c : tensor<1x4xf32>, %p : tensor<1x
 
 // What follows has as many items as there are proposals.
 // CHECK-LABEL: @proposals
-// CHECK:         core.loop
+// CHECK:         core.suppress
 // CHECK:         func.return %{{.*}} : tensor<?x2x2x2xf32
 func.func @proposals(%x : tensor<1x2x3x3xf32>, %s : tensor<1x2x3x3xf32>, %d : tensor<1x4x3x3xf32>, %i : tensor<1x3xf32>) -> tensor<*xf32> {
   %r = caffe.Proposal %s, %d, %i {ratio = [1.0], scale = [1.0]} : (tensor<1x2x3x3xf32>, tensor<1x4x3x3xf32>, tensor<1x3xf32>) -> tensor<*xf32>

@@ -366,3 +366,19 @@ def test_non_max_suppression(dynamic: bool) -> None:
             "least": np.array([threshold], np.float32),
         }
         check("NonMaxSuppression", inputs, opset=11, dynamic=dynamic)
+
+
+def test_suppression_without_a_least_score() -> None:
+    """Boxes of scores that are minus infinity are as good as others, each of them once."""
+    numbers = np.random.default_rng(4)
+    corners = numbers.integers(0, 12, (2, 15, 4)).astype(np.float32) / 4
+    scores = numbers.integers(0, 4, (2, 3, 15)).astype(np.float32)
+    scores[scores == 1] = -np.inf
+    for overlap, most in ((0.0, 15), (0.25, 6), (1.0, 15)):
+        inputs = {
+            "boxes": corners,
+            "scores": scores,
+            "most": np.array([most]),
+            "overlap": np.array([overlap], np.float32),
+        }
+        check("NonMaxSuppression", inputs, opset=11)
