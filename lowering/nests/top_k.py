@@ -530,20 +530,66 @@ class _Sorted(_Slice):
 
     def lower(self) -> None:
         """Make keys, choose, sort, and fetch the elements."""
-        b, (keys, places) = self._k.builder, self._here
+        b, (keys, _) = self._k.builder, self._here
         with b.loop(self._count) as place:
             b.store(self._ascending(self._key(self._value(place))), keys, [place])
-        count = self._count
-        if self._size != self._count:
+        size, count = self._size, self._count
+        if size != count:
             count = self._choose()
         else:
-            with b.loop(count) as place:
-                b.store(self._as_i32(b.as_integer(place)), places, [place])
+            size = count = self._without_last()
         for shift in range(0, self._bits, DIGIT_BITS):
             self._sort_by(shift, count)
         _, places = self._here
-        with b.loop(self._size) as rank:
+        with b.loop(size) as rank:
             self._give(rank, b.add(arith.ExtUIOp(b.load(places, [rank]), i64)))
+
+    def _without_last(self) -> Expr:
+        """
+        Number the keys; how many there are to sort. Where most are those of minus infinity, which
+        stands for what does not count, these are given at once, behind the others.
+        """
+        b, (keys, _), count = self._k.builder, self._here, self._count
+        if not is_float(self._element) or not self._op.largest.value.data:
+            self._number()
+            return count
+        last = self._ascending(self._key(scalars.lowest(b, self._element)))
+
+        def add_up(place: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            is_last = b.add(arith.CmpiOp(b.load(keys, [place]), last, "eq"))
+            return [scalars.add(b, values[0], b.add(arith.ExtUIOp(is_last, i32)))]
+
+        (found,) = b.carry(count, [b.integer(0, i32)], add_up)
+        whole, total = b.as_integer(count), b.add(arith.ExtUIOp(found, i64))
+        others = b.add(arith.SubiOp(whole, total))
+        are_most = b.add(arith.CmpiOp(total, others, "sgt"))
+        size = b.from_integer(b.add(arith.SelectOp(are_most, others, whole)))
+        with b.when(are_most):
+            self._give_last(last, size)
+        with b.when(b.add(arith.XOrIOp(are_most, b.integer(1, i1)))):
+            self._number()
+        return size
+
+    def _number(self) -> None:
+        b, (_, places) = self._k.builder, self._here
+        with b.loop(self._count) as place:
+            b.store(self._as_i32(b.as_integer(place)), places, [place])
+
+    def _give_last(self, last: SSAValue, size: Expr) -> None:
+        """Bring the keys that are another one to the front; the others come in their order."""
+        b, (keys, places) = self._k.builder, self._here
+
+        def take(place: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            key, index, end = b.load(keys, [place]), b.as_integer(place), b.from_integer(values[0])
+            b.store(key, keys, [end])
+            b.store(self._as_i32(index), places, [end])
+            is_last = b.add(arith.CmpiOp(key, last, "eq"))
+            with b.when(is_last):
+                self._give(size + place - end, index)
+            stays = b.add(arith.XOrIOp(is_last, b.integer(1, i1)))
+            return [scalars.add(b, values[0], b.add(arith.ExtUIOp(stays, i64)))]
+
+        b.carry(self._count, [b.integer(0, i64)], take)
 
     def _swap(self) -> None:
         here = self._here
