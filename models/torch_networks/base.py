@@ -54,9 +54,19 @@ def ones(*shape: int) -> Callable[[], torch.Tensor]:
 
 
 def scattered(model: nn.Module) -> nn.Module:
-    """A model whose statistics of normalization are random, too."""
+    """
+    A model whose statistics of normalization are random, and its parameters that begin as one
+    number, such as zeros that would hide what a branch or all of it computes.
+    """
     for layer in model.modules():
         if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d | nn.BatchNorm3d):
             nn.init.uniform_(layer.running_var, 0.5, 2)
             nn.init.normal_(layer.running_mean, std=0.1)
+    with torch.no_grad():
+        for values in model.parameters():
+            if values.numel() and values.is_floating_point() and values.min() == values.max():
+                values.add_(torch.randn_like(values), alpha=NOISE)
     return model
+
+
+NOISE = 0.1

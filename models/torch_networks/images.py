@@ -17,7 +17,6 @@ from models.torch_networks.base import (
     keywords,
     normal,
     plain,
-    scattered,
 )
 
 
@@ -149,7 +148,7 @@ def timm_nets() -> Iterator[Network]:
             def build(name: str = name) -> nn.Module:
                 import timm
 
-                return scattered(timm.create_model(name, pretrained=False))
+                return timm.create_model(name, pretrained=False)
 
             yield Network(f"timm_{name}", build, plain(normal(1, 3, size, size)))
 

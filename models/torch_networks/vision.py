@@ -19,7 +19,6 @@ from models.torch_networks.base import (
     keywords,
     normal,
     plain,
-    scattered,
 )
 
 
@@ -30,7 +29,7 @@ def of_vision(kind: str, name: str, **options: Any) -> Callable[[], nn.Module]:
         import torchvision
 
         module = getattr(torchvision.models, kind) if kind else torchvision.models
-        return scattered(getattr(module, name)(weights=None, **options))
+        return getattr(module, name)(weights=None, **options)
 
     return build
 
@@ -149,4 +148,4 @@ def with_small_backbone(name: str, **options: Any) -> nn.Module:
     from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
 
     backbone = resnet_fpn_backbone(backbone_name="resnet18", weights=None)
-    return scattered(getattr(kinds, name)(backbone, num_classes=2, **options))
+    return getattr(kinds, name)(backbone, num_classes=2, **options)
