@@ -38,6 +38,8 @@ TINY = {
     "max_position_embeddings": 64,
 }
 GROUPED = TINY | {"num_key_value_heads": 2, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+EXPERTS = GROUPED | {"intermediate_size": 36}
+"""PyTorch's product of groups wants rows of whole 16 bytes."""
 SEQ2SEQ = {
     "vocab_size": 99,
     "d_model": 32,

@@ -19,7 +19,14 @@ from models.torch_networks.base import (
     keywords,
     ones,
 )
-from models.torch_networks.configurations import GROUPED, OPEN_TEXT, SEQ2SEQ, TINY, of_transformers
+from models.torch_networks.configurations import (
+    EXPERTS,
+    GROUPED,
+    OPEN_TEXT,
+    SEQ2SEQ,
+    TINY,
+    of_transformers,
+)
 
 
 def text() -> Iterator[Network]:
@@ -177,7 +184,7 @@ def text() -> Iterator[Network]:
         "Granite": GROUPED,
         "Nemotron": GROUPED,
         "Persimmon": GROUPED,
-        "Mixtral": GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2},
+        "Mixtral": EXPERTS | {"num_local_experts": 4, "num_experts_per_tok": 2},
         "Qwen2Moe": GROUPED
         | {
             "num_experts": 4,
@@ -240,7 +247,7 @@ def text() -> Iterator[Network]:
             "first_k_dense_replace": 1,
             "num_key_value_heads": 4,
         },
-        "Jamba": GROUPED
+        "Jamba": EXPERTS
         | {
             "attn_layer_period": 2,
             "attn_layer_offset": 1,
@@ -249,7 +256,7 @@ def text() -> Iterator[Network]:
             "mamba_d_state": 4,
         },
         "Lfm2": GROUPED | {"layer_types": ["conv", "full_attention"]},
-        "GptOss": GROUPED
+        "GptOss": EXPERTS
         | {"head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4},
     }
     for name, config in decoders.items():
