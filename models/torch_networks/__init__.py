@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from models.torch_networks.base import Network, scattered
+from models.torch_networks.base import Network, varied
 from models.torch_networks.images import diffusion, timm_nets
 from models.torch_networks.signals import images, speech
 from models.torch_networks.text import text
@@ -20,5 +19,4 @@ FAMILIES = vision, detection, text, speech, images, timm_nets, written, diffusio
 def networks() -> Iterator[Network]:
     """All of them."""
     for family in FAMILIES:
-        for network in family():
-            yield replace(network, build=lambda build=network.build: scattered(build()))
+        yield from map(varied, family())

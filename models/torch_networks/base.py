@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -51,6 +51,11 @@ def ids(high: int, *shape: int) -> Callable[[], torch.Tensor]:
 def ones(*shape: int) -> Callable[[], torch.Tensor]:
     """A mask that lets everything through."""
     return lambda: torch.ones(*shape, dtype=torch.int64)
+
+
+def varied(network: Network) -> Network:
+    """The network with `scattered` parameters."""
+    return replace(network, build=lambda: scattered(network.build()))
 
 
 def scattered(model: nn.Module) -> nn.Module:
