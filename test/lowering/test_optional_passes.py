@@ -184,6 +184,12 @@ def opened(x: SSAValue, y: SSAValue) -> list[SSAValue]:
     return [e.AddOp(x, y).result]
 
 
+def filtered(x: SSAValue, w: SSAValue) -> list[SSAValue]:
+    """A convolution whose weights have open sizes."""
+    steps: dict[str, Any] = {"strides": [1], "dilations": [1]}
+    return [ConvOp(x, w, pads_begin=[1], pads_end=[1], **steps).result]
+
+
 def options(disable: Sequence[str]) -> CompileOptions:
     return CompileOptions(target="x86-64", disable=disable, strategy=["bands"])
 
@@ -242,11 +248,13 @@ def add(suite: Suite) -> None:
     """All programs."""
     rng = np.random.default_rng(0)
     sizes = [[3, symbol("m")], [symbol("n"), symbol("k")]]
+    weights = [list(map(symbol, names)) for names in ("ncs", "oct")]
     image, rows = ([[1, 8, 9, 9]], [(1, 8, 9, 9)]), ([[16, 2304]], [(16, 2304)])
     forms: list[tuple[Body, list[Any], list[tuple[int, ...]]]] = [
         *((body, *image) for body in (network, narrow, filters, windows)),
         *((body, *rows) for body in (products, columns)),
         (opened, sizes, [(3, 37), (3, 37)]),
+        (filtered, weights, [(1, 5, 9), (4, 5, 3)]),
     ]
     for number, (body, types, shapes) in enumerate(forms):
         arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
@@ -334,7 +342,7 @@ def test_decisions_are_written_down() -> None:
     assert missing == [], "\n".join(log)
     limited = log_of(limit=1)
     assert limited == [line for line in log if line.startswith("1 ")]
-    assert len(limited) == 6
+    assert len(limited) == 7
 
 
 def test_source_nodes_are_left_alone() -> None:
