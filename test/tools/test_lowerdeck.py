@@ -291,7 +291,7 @@ def test_wrong_inputs_leave_nothing(
     ("options", "text"),
     [
         (["--disable", "fuze"], "fuze"),
-        (["--disable-strategy", "winnograd"], "did you mean winograd?"),
+        (["--disable-strategy", "winnograd"], "did you mean winograd or exact_winograd?"),
         (["--strategy", "rows", "--disable-strategy", "rows"], "'rows' is disabled, too"),
         (["--skip-nodes", "("], "--skip-nodes"),
         (["--threads", "0"], "threads"),

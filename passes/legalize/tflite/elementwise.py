@@ -171,8 +171,8 @@ def legalize_quantize(builder: TfliteLegalizer) -> Results:
         zero = TensorValue(builder, _along(builder, q.zeros, x, q.axis))
         if to == i32:
             builder.refuse("a result of i32", "at most 16 bits")
-        limited = (scaled + zero).clip(low, high)
-        return [limited.cast(to).value]
+        total = scaled + zero  # if it is no number, the least one
+        return [total.gt(low).where(total, low).minimum(high).cast(to).value]
     own = builder.quantization(0)
     if own.is_per_channel or q.is_per_channel:
         builder.refuse("scales of channels", "one scale")

@@ -184,6 +184,17 @@ func.func @main(%x : tensor<2xi16> {core.name = "x"}) -> tensor<*xi16> {
         np.array([19008, -2497], np.int16),
     ),
     Answer(
+        "what_is_no_number_is_the_least_integer",
+        """
+func.func @main(%x : tensor<4xf32> {core.name = "x"}) -> tensor<*xi8> {
+  %y = "tflite.QUANTIZE"(%x) <{quantization = [unit, #tflite.q<0.5 : 56>]}>
+    : (tensor<4xf32>) -> tensor<*xi8>
+  func.return %y : tensor<*xi8>
+}""",
+        np.array([np.nan, 1.25, -1e9, 1e4], np.float32),
+        np.array([-128, 59, -128, 127], np.int8),
+    ),
+    Answer(
         "a_product_of_many_bytes",
         """
 func.func @main(%x : tensor<2x300xi8> {core.name = "x"}) -> tensor<*xi8> {
