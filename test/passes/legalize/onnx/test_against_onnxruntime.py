@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, helper
 from xdsl.context import Context
 
-from lowerdeck.dialects.interpret import run_module
+from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 
@@ -183,6 +183,20 @@ def test_einsum(equation: str, shapes: Sequence[tuple[int, ...]]) -> None:
 @pytest.mark.parametrize(("equation", "shape"), [("ii->i", (3, 3)), ("ijki->jik", (2, 3, 4, 2))])
 def test_einsum_of_an_open_diagonal(equation: str, shape: tuple[int, ...]) -> None:
     check("Einsum", {"x": random(*shape)}, dynamic=True, equation=equation)
+
+
+def test_an_open_diagonal_of_no_square() -> None:
+    """onnxruntime refuses it, too."""
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", "m"])
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["k"])
+    node = helper.make_node("Einsum", ["x"], ["y"], equation="ii->i")
+    opsets = [helper.make_opsetid("", 17)]
+    graph = helper.make_graph([node], "g", [x], [y])
+    module = import_model(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    LegalizeOnnxPass().apply(Context(), module)
+    for shape in ((3, 4), (4, 3)):
+        with pytest.raises(InterpretError, match="reshape"):
+            run_module(module, {"x": np.ones(shape, np.float32)})
 
 
 @pytest.mark.parametrize("c", [None, (), (5,), (4, 1), (1, 5), (4, 5)])
