@@ -125,9 +125,8 @@ class _Cell:
         cell_ = _limited(kept + more)
         if self.cell_clip > 0:
             cell_ = cell_.clip(-self.cell_clip, self.cell_clip)
-        opened = self._gate(inner, 3, cell_)
-        shown = _entry(self.tanh_of_cell, cell_)
-        return self._output(inner, opened * shown), cell_.cast(i16)
+        shown = self._gate(inner, 3, cell_) * _entry(self.tanh_of_cell, cell_)
+        return self._output(inner, shown), cell_.cast(i16)
 
     def _gate(self, inner: TfliteLegalizer, gate: int, cell: TensorValue | None) -> TensorValue:
         total = self._gates[gate]
@@ -215,11 +214,12 @@ def run(builder: TfliteLegalizer, x: SSAValue) -> list[SSAValue]:
     total, steps = cell.sums(x), dims_of(x)[0]
 
     def step(inner: TfliteLegalizer, index: Expr, states: State) -> tuple[State, State]:
-        now = TensorValue(inner, total).pick(0, index)
-        output, state = cell.step(inner, now, *states)
+        output, state = cell.step(inner, TensorValue(inner, total).pick(0, index), *states)
         return (output, state), (output,)
 
     states = [builder.input(18), builder.input(19)]
+    for state in states:
+        builder.require_rank(state, 2, "what is remembered")
     last, (outputs,) = run_steps(builder, steps, states, step)
     return [outputs, *last]
 

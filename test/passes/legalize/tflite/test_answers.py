@@ -15,6 +15,7 @@ from fuzz.tflite_graphs import Graph, Scale, Value
 from lowerdeck.compiler import import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.dialects.interpret.calls import Calls
+from lowerdeck.passes.legalize.walk import LegalizationError
 from lowerdeck.passes.machinery.options import CompileOptions
 
 
@@ -312,6 +313,27 @@ def test_a_hidden_state_whose_zero_point_has_no_negative(tmp_path: Path) -> None
     calls = Calls(module)
     found = [next(iter(calls({"t0": np.full((1, 1, 1), v, np.int8)}).values())) for v in (100, -60)]
     assert [np.asarray(value).item() for value in found] == [-29, 4]
+
+
+def test_a_state_that_is_no_matrix(tmp_path: Path) -> None:
+    g = Graph(Random(0), np.random.default_rng(0))
+    q = Scale((0.25,), (0,))
+    byte = g.constant(np.array([[1]], np.int8), "INT8", q)
+    bias = g.integers([0])
+    states = [g.state([1, 1], "INT8", q), g.state([1], "INT16", Scale((2.0**-11,), (0,)))]
+    inner = [g.inner("INT16", Scale((2.0**-12,), (0,))) for _ in range(4)]
+    empty: list[Value | None] = [None] * 3
+    given = [g.input([1, 1, 1], "INT8", q), *([byte] * 8), *empty, *([bias] * 4), None, None]
+    g.op(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [*given, *states],
+        ([1, 1, 1], "INT8", q),
+        intermediates=[*inner, g.inner("INT8", q)],
+    )
+    path = tmp_path / "model.tflite"
+    path.write_bytes(g.program().data)
+    with pytest.raises(LegalizationError, match="what is remembered"):
+        import_and_lower(str(path), "legal", CompileOptions())
 
 
 def test_features_of_bytes_that_have_a_zero_point(tmp_path: Path) -> None:
