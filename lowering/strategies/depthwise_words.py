@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.loops.parameters import parts_of
+from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.contraction import added_to
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import KernelLowering
@@ -216,7 +217,6 @@ class _Channels:
         self._shape = [dim.value or 0 for dim in dims_of(op.result)]
         self._taps = [dim.value or 0 for dim in dims_of(op.weight)[2:]]
         self._words = -(-self._taps[1] // WORD_BYTES)
-        self._is_signed = not is_unsigned(element_type(op.input))
         self._last: Operation = op
         self._added: SSAValue | None = None
         if (found := added_to(op)) is not None and _is_of_channels(found[1], op):
@@ -228,7 +228,7 @@ class _Channels:
 
     def build(self) -> None:
         """All of them."""
-        padding = self._padding()
+        padding = zero_byte(self._k, self._op, self._image)
         with self._b.nest([self._height, self._pitch // LINE]) as (row, line):
             with self._b.loop(LINE, mode="lanes") as lane:
                 self._b.store(padding, self._lines, [row, line * LINE + lane])
@@ -241,20 +241,6 @@ class _Channels:
             self._multiply(channel, found)
             if found is not None:
                 self._move(found, self._first + channel)
-
-    def _as_unsigned(self, byte: SSAValue) -> SSAValue:
-        """A byte with a sign as one without, by as much more."""
-        if not self._is_signed:
-            return byte
-        return self._b.add(arith.XOrIOp(byte, self._b.integer(-SIGN, i8)))
-
-    def _padding(self) -> SSAValue:
-        """What lies beside the image: its zero point."""
-        if not self._op.zero_points:
-            return self._as_unsigned(self._b.integer(0, i8))
-        zero, none = self._op.zero_points[0], Expr.const(0)
-        at = [self._image, none, none, none]
-        return self._as_unsigned(self._k.operand(zero, at, dims_of(self._op.input)))
 
     def _store_starts(self, padding: SSAValue) -> None:
         """What the sums of each channel begin with: all channels lie in lanes."""
@@ -296,7 +282,7 @@ class _Channels:
             with b.loop(lanes, mode="lanes" if lanes > 1 else None) as lane:
                 value = self._k.element(op.input, [self._image, channel, row, column + lane])
                 at = [row + above, column + lane + before]
-                b.store(self._as_unsigned(value), self._lines, at)
+                b.store(as_unsigned(self._b, self._op, value), self._lines, at)
 
     def _multiply(self, channel: Expr, found: SSAValue | None) -> None:
         """The results of a channel, into a buffer if vectors reach beyond rows."""
@@ -365,3 +351,19 @@ def _taps_on(line: int, rows: int, height: int, steps: Sequence[int]) -> Sequenc
 def vector_of_bytes(size: int) -> int:
     """Lanes of vectors that so many bytes are moved by, the last of which overlaps."""
     return min(1 << (size.bit_length() - 1), 2 * LINE)
+
+
+def as_unsigned(b: KernelBuilder, op: ConvOp, byte: SSAValue) -> SSAValue:
+    """A byte of the input without a sign: one with a sign as one that is larger by 128."""
+    if is_unsigned(element_type(op.input)):
+        return byte
+    return b.add(arith.XOrIOp(byte, b.integer(-SIGN, i8)))
+
+
+def zero_byte(k: KernelLowering, op: ConvOp, image: Expr) -> SSAValue:
+    """What lies beside an image, without a sign: its zero point."""
+    if not op.zero_points:
+        return as_unsigned(k.builder, op, k.builder.integer(0, i8))
+    none = Expr.const(0)
+    zero = k.operand(op.zero_points[0], [image, none, none, none], dims_of(op.input))
+    return as_unsigned(k.builder, op, zero)

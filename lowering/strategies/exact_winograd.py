@@ -49,9 +49,10 @@ from lowerdeck.lowering.strategies.costs import least
 from lowerdeck.lowering.strategies.depthwise_words import (
     COLUMNS,
     LINE,
-    SIGN,
+    as_unsigned,
     lanes_of_rows,
     vector_of_bytes,
+    zero_byte,
 )
 from lowerdeck.lowering.strategies.facts import layout_in, layout_out, position_of, the
 from lowerdeck.lowering.strategies.line_sums import is_finished_alike
@@ -346,7 +347,7 @@ class _Tiles:
         reach = max((last + self._lanes) * SIZE + WORD_BYTES, before + width)
         pitch = -(-reach // LINE) * LINE
         copy = b.scratch(i8, [2, lines, pitch])
-        zero = self._zero()
+        zero = zero_byte(self._k, op, image)
         with b.nest([2, lines, pitch // LINE]) as (half, line, number):
             with b.loop(LINE, mode="lanes") as lane:
                 b.store(zero, copy, [half, line, number * LINE + lane])
@@ -361,7 +362,7 @@ class _Tiles:
                     column = minimum(number * lanes, width - lanes)
                     with b.loop(lanes, mode="lanes" if lanes > 1 else None) as lane:
                         at = [image, channel, top * SIZE + line - above, column + lane]
-                        value = self._as_unsigned(self._k.element(op.input, at))
+                        value = as_unsigned(b, op, self._k.element(op.input, at))
                         b.store(value, copy, [half, line, column + lane + before])
             with b.nest([self._group, self._vectors]) as (row, vector):
                 column = minimum(vector * self._lanes, last)
@@ -394,20 +395,6 @@ class _Tiles:
             for first in range(0, VALUES, WORD_BYTES)
         ]
         return [(self._b.load_word(copy, low), self._b.load_word(copy, high)) for low, high in at]
-
-    def _as_unsigned(self, byte: SSAValue) -> SSAValue:
-        """A byte with a sign as one without, by as much more."""
-        if not self._is_signed:
-            return byte
-        return self._b.add(arith.XOrIOp(byte, self._b.integer(-SIGN, i8)))
-
-    def _zero(self) -> SSAValue:
-        """What lies beside the image: its zero point."""
-        if not self._op.zero_points:
-            return self._as_unsigned(self._b.integer(0, i8))
-        zero, none = self._op.zero_points[0], Expr.const(0)
-        at = [none] * rank_of(self._op.input)
-        return self._as_unsigned(self._k.operand(zero, at, dims_of(self._op.input)))
 
     def _shift(self, zero: SSAValue) -> SSAValue | None:
         """A pair of zero points; None if they are 0."""
