@@ -124,6 +124,25 @@ static void near_loads(const work *w) {
   }
 }
 
+/* Runs of `lines` lines, `step` bytes apart, column after column of these. */
+static inline void columns(const work *w, int64_t lines) {
+  const char *const end = w->data + w->bytes;
+  for (int64_t i = 0; i < w->count; ++i) {
+    for (int64_t column = 0; column + lines * 64 <= w->step; column += lines * 64) {
+      for (const char *p = w->data + column; p + lines * 64 <= end; p += w->step) {
+        for (int64_t k = 0; k < lines; ++k) {
+          const vector_at one = *(const vector_at *)(p + k * 64);
+          USE(one);
+        }
+      }
+    }
+  }
+}
+
+static void pages(const work *w) { columns(w, 1); }
+
+static void runs(const work *w) { columns(w, 16); }
+
 static void stores(const work *w) {
   vector a = {0};
   HIDE(a);
@@ -234,7 +253,7 @@ static void meetings(const work *w) {
 
 static void (*const kinds[])(const work *) = {
     add_chain, multiply_add_chain, multiply_adds, divisions, loops, loads,     near_loads,
-    stores,    copies,             updates,       far_lines, meetings,
+    stores,    copies,             updates,       pages,     runs,      far_lines, meetings,
 };
 
 double timed(int kind, int64_t count, char *data, int64_t bytes, int64_t step) {

@@ -43,8 +43,12 @@ _ADDS, _SUMS, _MEETINGS = 16, 10, 4096
 
 _KINDS = (
     *("add_chain", "multiply_add_chain", "multiply_adds", "divisions", "loops", "loads"),
-    *("near_loads", "stores", "copies", "updates", "far_lines", "meetings"),
+    *("near_loads", "stores", "copies", "updates", "pages", "runs"),
+    *("far_lines", "meetings"),
 )
+
+_FEW_PAGES = 512
+"""Of which a TLB has all, and which are more than the streams that a prefetcher knows."""
 
 _FAR_BYTES = 1 << 29
 """More than one core finds in its caches."""
@@ -226,8 +230,23 @@ class Calibration:
                 "memory_bytes_per_cycle", Measured(_FAR_BYTES / found.value, found.spread)
             )
             self._shared_size(data)
+            self._jumps(data)
             found = loops.cycles("far_lines", data, _FAR_BYTES)
             self.keep_measured("wait_cycles", Measured(found.value / (_ADDS * _SUMS), found.spread))
+
+    def _jumps(self, data: int) -> None:
+        """Of runs of 16 lines on few pages, and of single lines on more than the TLB has."""
+        line = self.so_far.line_bytes
+        step = _FAR_BYTES // _FEW_PAGES - line
+        found = self._loops.cycles("runs", data, step * _FEW_PAGES, step)
+        number = _FEW_PAGES * (step // 1024) * 16
+        self.keep_measured("jump_line_cycles", Measured(found.value / number, found.spread))
+        # Pages that are neighbors in memory, too, may share one entry.
+        step = 4 * self.so_far.page_bytes + line
+        rows = min(2 * self.so_far.far_pages, _FAR_BYTES // step)
+        found = self._loops.cycles("pages", data, step * rows, step)
+        each = found.value / (rows * (step // 64)) - line / self.so_far.memory_bytes_per_cycle
+        self.keep_measured("walk_cycles", Measured(max(each, 1.0), found.spread))
 
     def _shared_size(self, data: int) -> None:
         """The largest of twofold sizes that is not read as slowly as memory is."""

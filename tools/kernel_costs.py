@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lowerdeck.lowering.cost.cycles import Cost
     from lowerdeck.passes.machinery.options import CompileOptions
 
-TERMS = ("units", "L2", "shared", "memory", "starts")
+TERMS = ("units", "L2", "shared", "memory", "jumps", "starts")
 """As `lowering/cost` names them."""
 
 _NOTE = (

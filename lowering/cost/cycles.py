@@ -28,13 +28,16 @@ class Cost:
     """Of lines that come from the cache shared by the cores."""
     memory: float
     """Of lines that come from memory."""
+    jumps: float
+    """What else lines take that lie on other pages than the ones before them."""
     starts: float
     """Of loops that begin and end."""
 
     @property
     def total(self) -> float:
         """The time of the slowest, and the starts."""
-        return max(self.units, self.l2 + self.shared + self.memory) + self.starts
+        lines = self.l2 + self.shared + self.memory + self.jumps
+        return max(self.units, lines) + self.starts
 
     def terms(self) -> dict[str, float]:
         """The cycles by name, for people."""
@@ -43,6 +46,7 @@ class Cost:
             "L2": self.l2,
             "shared": self.shared,
             "memory": self.memory,
+            "jumps": self.jumps,
             "starts": self.starts,
         }
 
@@ -53,9 +57,12 @@ def cycles(function: FuncOp, target: Target) -> Cost:
     work = busy_cycles(function, target)
     line = machine.line_bytes
     near, far, farthest = (
-        lines_from_beyond(function, line, size)
+        lines_from_beyond(function, machine, size)
         for size in (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes or machine.l2_bytes)
     )
+    # Pages are looked up while lines are on their way.
+    late = max(machine.jump_line_cycles - line / machine.memory_bytes_per_cycle, 0.0)
+    jumps = max(farthest.apart * late, far.walks * machine.walk_cycles)
     near, far = near.without(far), far.without(farthest)
     copied = 2 * line / machine.l2_copy_bytes_per_cycle
     return Cost(
@@ -66,5 +73,6 @@ def cycles(function: FuncOp, target: Target) -> Cost:
         + far.written * line / machine.l2_return_bytes_per_cycle,
         # What is written comes first, and goes afterwards.
         memory=(farthest.read + 2 * farthest.written) * line / machine.memory_bytes_per_cycle,
+        jumps=jumps,
         starts=work.starts * machine.loop_cycles,
     )

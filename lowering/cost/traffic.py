@@ -4,6 +4,9 @@ How many lines a kernel brings from beyond a cache.
 Of a loop whose iterations touch no more than the cache holds, each line comes once. Of any other,
 each iteration brings its own again. A run whose data all fit finds them where the last run left
 them.
+
+Lines that lie side by side are asked for ahead. Where the order of loops jumps from one page to
+another before it goes on, no stream is there yet, and each page may have to be looked up in tables.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ from lowerdeck.lowering.loops.estimate import (
     estimated_range,
     middle_values,
 )
+from lowerdeck.lowering.targets.machine import Machine
+
+_PAGES_OF_STREAM = 2
+"""Of a run in memory, before lines come as fast as they can."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,10 @@ class Lines:
 
     read: float
     written: float
+    apart: float = 0.0
+    """Of all, those of runs so short that no stream brings them."""
+    walks: float = 0.0
+    """Pages that are looked up in tables for them."""
 
     def without(self, others: Lines) -> Lines:
         """Those that are not among others."""
@@ -73,17 +84,18 @@ class _Loop:
         return max(-(-(end - first) // step), 0)
 
 
-def lines_from_beyond(function: kernel.FuncOp, line_bytes: int, cache_bytes: int) -> Lines:
+def lines_from_beyond(function: kernel.FuncOp, machine: Machine, cache_bytes: int) -> Lines:
     """The lines that a cache of so many bytes does not hold when they are needed."""
     values = middle_values(function.body.block)
     top = _Loop((0, 1, 1), None)
     _build(function.body.block, values, top)
-    counter = _Counter(line_bytes, cache_bytes, values)
+    counter = _Counter(machine, cache_bytes, values)
     if counter.bytes_of(top, {}) <= cache_bytes:
         return Lines(0.0, 0.0)
     found = counter.lines(top, {})
-    written = sum(number for (_, writes), number in found.items() if writes)
-    return Lines(sum(found.values()) - written, written)
+    written = sum(own.number for (_, writes), own in found.items() if writes)
+    total = sum(found.values(), _Found())
+    return Lines(total.number - written, written, total.apart, total.walks)
 
 
 def _build(block: Block, values: Values, into: _Loop) -> None:
@@ -126,7 +138,25 @@ def _constant(expr: Expr) -> int:
 _Ranges = Mapping[SSAValue, tuple[int, int, int]]
 """Of the variables of loops that run: first, last and how many."""
 
-_Lines = dict[tuple[SSAValue, bool], float]
+
+@dataclass(frozen=True)
+class _Found:
+    """Lines; how many of them are apart from others; and walks for them."""
+
+    number: float = 0.0
+    apart: float = 0.0
+    walks: float = 0.0
+
+    def __add__(self, other: _Found) -> _Found:
+        return _Found(
+            self.number + other.number, self.apart + other.apart, self.walks + other.walks
+        )
+
+    def __mul__(self, times: float) -> _Found:
+        return _Found(self.number * times, self.apart * times, self.walks * times)
+
+
+_Lines = dict[tuple[SSAValue, bool], _Found]
 """By buffer, and whether they are written."""
 
 
@@ -138,13 +168,21 @@ class _Box:
     """By dimension: the first and the last value of an index, and how many there are."""
     most: float
     """Lines: no more than those of all accesses, each by itself."""
+    apart: float
+    """The share of lines that no stream brings."""
+    walks: float
+    """By line."""
 
 
 @dataclass
 class _Counter:
-    line_bytes: int
+    machine: Machine
     cache_bytes: int
     values: Values
+
+    @property
+    def line_bytes(self) -> int:
+        return self.machine.line_bytes
 
     def lines(self, loop: _Loop, running: _Ranges) -> _Lines:
         """The lines that all iterations of a loop bring."""
@@ -156,7 +194,7 @@ class _Counter:
             self.lines(inner, running) for inner in loop.loops
         ]:
             for key, number in part.items():
-                total[key] = total.get(key, 0.0) + number * loop.trips
+                total[key] = total.get(key, _Found()) + number * loop.trips
         return total
 
     def bytes_of(self, loop: _Loop, running: _Ranges, *, inside: bool = False) -> float:
@@ -164,7 +202,7 @@ class _Counter:
         found = self._distinct(loop, running, inside=inside)
         refs: dict[SSAValue, float] = {}
         for (ref, _), number in found.items():
-            refs[ref] = max(refs.get(ref, 0.0), number)
+            refs[ref] = max(refs.get(ref, 0.0), number.number)
         return sum(refs.values()) * self.line_bytes
 
     def _distinct(self, loop: _Loop, running: _Ranges, *, inside: bool = False) -> _Lines:
@@ -217,17 +255,82 @@ class _Counter:
         times = prod(number for _, _, number in ranges.values())
         times *= prod(len(numbers) for numbers in access.constants)
         elements = max(self.line_bytes // ref_type(access.ref).item_size, 1)
-        return _Box(tuple(sides), times * max(access.lanes / elements, 1.0))
+        return _Box(
+            tuple(sides), times * max(access.lanes / elements, 1.0), *self._jumps(access, ranges)
+        )
 
-    def _of_boxes(self, ref: SSAValue, boxes: Sequence[_Box]) -> float:
+    def _jumps(self, access: _Access, ranges: _Ranges) -> tuple[float, float]:
+        """
+        What share of the lines of an access no stream brings, and walks by line: where loops jump
+        to another page, from the innermost one outward.
+        """
+        page, run = self.machine.page_bytes, access.lanes * ref_type(access.ref).item_size
+        copies = self._copies(access)
+        places = {
+            f"d{k}": ranges[index][0] if index in ranges else self.values.get(index, ASSUMED_SIZE)
+            for k, index in enumerate(access.indices)
+        }
+        pages = 0.0
+        for variable, (first, last, count) in reversed([*ranges.items()]):
+            # Streams side by side are one as soon as each reaches the next.
+            while copies and copies[0][0] <= run:
+                step, number = copies.pop(0)
+                run += step * (number - 1)
+            if count < 2:
+                continue
+            there = {
+                f"d{k}": places[f"d{k}"] + (last - first) // (count - 1)
+                for k, index in enumerate(access.indices)
+                if index is variable
+            }
+            step = abs(self._byte(access, {**places, **there}) - self._byte(access, places))
+            if pages and step < page:
+                break  # what is on these pages comes next
+            if step >= max(page, run + 1):
+                pages = max(pages, run / page, 1.0) * count
+            elif not pages:
+                run += step * (count - 1)
+        if not pages:
+            return 0.0, 0.0
+        apart = min(_PAGES_OF_STREAM * page / run, 1.0)
+        walks = 1 / max(min(run, page) / self.line_bytes, 1.0)
+        return apart, walks if pages > self.machine.far_pages else 0.0
+
+    @staticmethod
+    def _copies(access: _Access) -> list[tuple[int, int]]:
+        """How many bytes copies of an access lie apart, and how many there are, nearest first."""
+        type_ = ref_type(access.ref)
+        return sorted(
+            ((max(numbers) - min(numbers)) // (len(numbers) - 1) * stride, len(numbers))
+            for numbers, stride in zip(
+                access.constants,
+                (type_.item_size * (s.value or ASSUMED_SIZE) for s in type_.strides.data),
+                strict=True,
+            )
+            if len(numbers) > 1
+        )
+
+    @staticmethod
+    def _byte(access: _Access, places: Mapping[str, int]) -> int:
+        """Where an access is, without what is constant."""
+        type_ = ref_type(access.ref)
+        return type_.item_size * sum(
+            expr.evaluate(places) * (stride.value or ASSUMED_SIZE)
+            for expr, stride in zip(access.map, type_.strides.data, strict=True)
+        )
+
+    def _of_boxes(self, ref: SSAValue, boxes: Sequence[_Box]) -> _Found:
         """Those of all boxes together: no more than those of what is around them."""
-        type_ = ref_type(ref)
+        type_, separate = ref_type(ref), _Found()
         distinct = set(boxes)
-        separate = sum(min(_lines(box.sides, type_, self.line_bytes), box.most) for box in distinct)
+        for box in distinct:
+            number = min(_lines(box.sides, type_, self.line_bytes), box.most)
+            separate += _Found(1.0, box.apart, box.walks) * number
         if len(distinct) == 1:
             return separate
         around = [_around(sides) for sides in zip(*(box.sides for box in distinct), strict=True)]
-        return min(separate, _lines(around, type_, self.line_bytes))
+        most = _lines(around, type_, self.line_bytes)
+        return separate * min(most / separate.number, 1.0) if separate.number else separate
 
 
 def _around(sides: Iterable[tuple[int, int, int]]) -> tuple[int, int, int]:

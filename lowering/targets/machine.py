@@ -98,6 +98,12 @@ class Machine:
     """From the cache shared by the cores."""
     memory_bytes_per_cycle: float = _number("bytes per cycle")
     """From memory."""
+    jump_line_cycles: float = _number("cycles per line")
+    """Between two lines from memory of short runs, for which no stream is there yet."""
+    far_pages: int = _number("pages")
+    """Those that are found without a walk through tables: the entries of the whole TLB."""
+    walk_cycles: float = _number("cycles per page")
+    """Between two pages that are not among these."""
     wait_cycles: float = _number("cycles per operation")
     """
     Between two lines from far that nothing has asked for ahead, for each operation from one to the

@@ -39,6 +39,9 @@ MACHINE = target_named("x86-64-v4").machine.but(
     l2_return_bytes_per_cycle=6.4,
     shared_bytes_per_cycle=8.0,
     memory_bytes_per_cycle=4.0,
+    jump_line_cycles=20.0,
+    far_pages=1000,
+    walk_cycles=50.0,
     loop_cycles=10.0,
 )
 """A written line from the L2 cache takes 3 cycles, one from the shared cache 8 or 10, from memory
@@ -118,6 +121,39 @@ def test_lines_come_from_where_they_were_left() -> None:
     assert (far.l2, far.shared, far.memory) == pytest.approx((0, 20_000 * (8 + 10), 0))
     assert (farthest.l2, farthest.shared) == (0, 0)
     assert farthest.memory == 400_000 * (16 + 32)
+
+
+@pytest.mark.parametrize(
+    ("rows", "vectors", "jumps"),
+    [
+        # Fewer pages than are known: lines without a stream take 20 cycles rather than 16.
+        (800, 1, 800 * 1024 * 4),
+        (800, 4, 800 * 1024 * 4),
+        # More: each column walks to every page again; wide ones wait for lines all the same.
+        (2000, 1, 2000 * 1024 * 50),
+        (2000, 4, 2000 * 256 * 50),
+        (2000, 64, 2000 * 1024 * 4),
+        # Rows of four pages: a stream has begun after two of them.
+        (800, 256, 800 * 512 * 4),
+    ],
+)
+def test_columns_of_memory_have_no_stream(rows: int, vectors: int, jumps: int) -> None:
+    """So many vectors of each row, then those of the next row; whole rows are one stream."""
+    ref, count = f"[{rows}, 16384] x f32", 1024 // vectors
+    inner = loop(vectors, load("%v", f"0 {ref}", "d0, d1 * 16 + d2 * WIDTH", "(%k, %i, %j)"))
+    column = loop(rows, inner.replace("WIDTH", str(16 * vectors)), "%k")
+    assert cost(loop(count, column, "%j"), ref).jumps == pytest.approx(jumps)
+    row = loop(count, inner.replace("WIDTH", str(16 * vectors)), "%j")
+    assert cost(loop(rows, row, "%k"), ref).jumps == 0
+
+
+def test_rows_side_by_side_are_one_stream() -> None:
+    """Copies of a loop's body may read the rows between one iteration and the next."""
+    ref = "[2000, 16384] x f32"
+    lines = [load(f"%v{k}", f"0 {ref}", f"d1 * 4 + {k}, d0 * 16", "(%i, %j)") for k in range(4)]
+    assert cost(loop(500, loop(1024, "\n".join(lines)), "%j"), ref).jumps == 0
+    apart = [line.replace("d1 * 4 + ", "d1 + 500 * ") for line in lines]
+    assert cost(loop(1024, loop(500, "\n".join(apart), "%j")), ref).jumps > 0
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ MEASURED = [
     *("multiply_adds_per_cycle", "latency_cycles", "division_cycles", "loop_cycles"),
     *("loads_per_cycle", "stores_per_cycle", "l2_line_cycles"),
     *("l2_copy_bytes_per_cycle", "l2_return_bytes_per_cycle", "shared_bytes_per_cycle"),
-    *("memory_bytes_per_cycle", "wait_cycles", "l3_bytes"),
+    *("memory_bytes_per_cycle", "wait_cycles", "l3_bytes", "jump_line_cycles", "walk_cycles"),
 ]
 
 

@@ -137,7 +137,7 @@ def test_cycles_of_kernels(
     assert kernels
     for each in kernels:
         terms = each["terms"]
-        assert list(terms) == ["units", "L2", "shared", "memory", "starts"]
+        assert list(terms) == ["units", "L2", "shared", "memory", "jumps", "starts"]
         starts = terms.pop("starts")
         assert each["total"] == max(terms.values()) + starts > 0
         assert (each["measured"] or 0) > 0 or options
