@@ -59,6 +59,7 @@ def examples() -> dict[str, Example]:
     boxes[:, 2:] += boxes[:, :2]
     padding = torch.zeros(2, 5, dtype=torch.bool)
     padding[1, 3:] = True
+    shorter = torch.tensor([[False] * 5, [False] * 3 + [True] * 2, [False] + [True] * 4])
     script, trace = ("script",), ("trace",)
     return {
         "convolutional": Example(
@@ -125,12 +126,27 @@ def examples() -> dict[str, Example]:
             [{"x": r(4, 5), "n": torch.tensor([3, 1, 2, 1])}],
             trace,
         ),
+        "margins": Example(
+            nets.Margins,
+            [{"x": r(4, 5), "y": r(4, 5), "side": r(4).sign(), "n": torch.tensor([3, 1, 0, 4])}],
+            trace,
+        ),
+        "fractions": Example(nets.Fractions, [{"x": r(2, 3, 7, 8)}], trace),
+        "nested": Example(nets.Nested, [{"x": r(3, 5, 8), "padding": shorter}], trace),
         "frozen": Example(nets.Residual, [{"x": r(1, 3, 32, 32)}], ("freeze",)),
         "counter_traced": Example(nets.Memory, [{"x": r(1, 4)} for _ in range(2)], trace),
         "bytes": Example(
             script_quantized.static, [{"x": r(2, 4, 8, 8)}], ("trace", "script", "freeze")
         ),
         "dynamic_bytes": Example(script_quantized.dynamic, [{"input": r(3, 8)}]),
+        "remembering": Example(
+            script_quantized.remembering,
+            [{"x": r(5, 3, 3), "lengths": torch.tensor([5, 3, 1])}],
+            trace,
+        ),
+        "remembering_half": Example(
+            script_quantized.half, [{"x": r(5, 3, 3), "lengths": torch.tensor([5, 3, 1])}], trace
+        ),
     }
 
 

@@ -791,3 +791,63 @@ class Scores(nn.Module):
             x if torch.equal(n, n) else x * 0,
             torch.where(x > 0, float("nan"), x.round()).unique(),
         ]
+
+
+class Margins(nn.Module):
+    """Losses of pairs, of classes and of what lies somewhere in time."""
+
+    def forward(self, x: Tensor, y: Tensor, side: Tensor, n: Tensor) -> list[Tensor]:
+        weight = torch.tensor([0.5, 2.0, 1.0, 0.25, 3.0])
+        several = torch.tensor(
+            [[1, 2, -1, 0, 0], [3, 3, 1, -1, 2], [-1, 0, 1, 2, 3], [4, 3, 2, 1, 0]]
+        )
+        gaps = x.masked_fill(x > 1, float("nan"))
+        times = torch.stack([x, y, x * 2, y * 2, x - y, x + y]).log_softmax(2)
+        labels = torch.tensor([[1, 1, 2], [3, 1, -9], [2, 2, 2], [0, 0, 0]])
+        counts, spans = torch.tensor([3, 2, 3, 0]), torch.tensor([6, 4, 4, 5])
+        return [
+            F.cosine_embedding_loss(x, y, side, margin=0.2),
+            F.cosine_embedding_loss(x[0], y[0], side[0], reduction="none"),
+            F.hinge_embedding_loss(gaps, side[:, None], 0.7, reduction="none"),
+            F.margin_ranking_loss(x, y, side[:, None], 0.1, reduction="sum"),
+            F.triplet_margin_loss(x, y, x * y, swap=True, p=1.5),
+            F.poisson_nll_loss(x, y.abs() * 3),
+            F.poisson_nll_loss(x.abs(), y.abs() * 3, False, True, reduction="none"),
+            F.multi_margin_loss(gaps, n, reduction="none"),
+            F.multi_margin_loss(x, n, 2, 0.5, weight),
+            F.multilabel_margin_loss(x, several, reduction="none"),
+            F.ctc_loss(times, labels, spans, counts, blank=4, reduction="none"),
+            F.ctc_loss(times, labels, spans, counts, blank=4, zero_infinity=True),
+            F.ctc_loss(times, labels.clamp(0).flatten()[:8], (6, 4, 4, 5), (3, 2, 3, 0), 4, "sum"),
+            F.ctc_loss(times[:, 0], labels[0], (6,), (3,), 4, "none"),
+        ]
+
+
+class Fractions(nn.Module):
+    """Pools whose windows begin where numbers say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        given = {"return_indices": True, "_random_samples": torch.rand(2, 3, 2)}
+        self.plane = nn.FractionalMaxPool2d((3, 2), (4, 5), **given)
+        given["_random_samples"] = torch.rand(2, 1, 3)
+        self.space = nn.FractionalMaxPool3d((2, 1, 3), (1, 3, 2), **given)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        x = x.masked_fill(x > 1.5, float("nan"))
+        return [*self.plane(x), *self.space(x[:, None])]
+
+
+class Nested(nn.Module):
+    """An encoder of sequences of different lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 6, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2)
+
+    def forward(self, x: Tensor, padding: Tensor) -> list[Tensor]:
+        nested = torch._nested_tensor_from_mask(x, ~padding, False)
+        wide = torch.nested.to_padded_tensor(nested, 2.0, (3, 6, 8))
+        whole = self.encoder(x, src_key_padding_mask=padding)
+        return [whole, wide, torch.nested.to_padded_tensor(nested, 0.0)]

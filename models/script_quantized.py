@@ -51,3 +51,38 @@ def dynamic() -> nn.Module:
     torch.backends.quantized.engine = "fbgemm"
     layers = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
     return quantization.quantize_dynamic(layers.eval(), {nn.Linear})
+
+
+class Remembering(nn.Module):
+    """Layers and cells that remember, with weights of bytes or of half precision."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        layers = nn.ModuleList(
+            [nn.LSTM(3, 4, 2, bidirectional=True), nn.GRU(3, 4, batch_first=True), nn.LSTM(3, 4)]
+        )
+        cells = nn.ModuleList([nn.LSTMCell(3, 4), nn.GRUCell(3, 4), nn.RNNCell(3, 4)])
+        kinds = {nn.LSTM, nn.GRU}
+        self.layers = quantization.quantize_dynamic(layers.eval(), kinds, dtype)
+        self.cells = quantization.quantize_dynamic(cells.eval(), {type(one) for one in cells})
+
+    def forward(self, x: Tensor, lengths: Tensor) -> list[Tensor]:
+        y, (h, c) = self.layers[0](x)
+        z, last = self.layers[1](x)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+        rows, (end, _) = self.layers[2](packed)
+        padded, _ = nn.utils.rnn.pad_packed_sequence(rows)
+        cells = [part for cell in self.cells for part in cell(x[0])]
+        return [y, h, c, z, last, padded, end, *cells]
+
+
+def remembering() -> nn.Module:
+    """Of bytes."""
+    torch.backends.quantized.engine = "fbgemm"
+    return Remembering(torch.qint8)
+
+
+def half() -> nn.Module:
+    """Of half precision."""
+    torch.backends.quantized.engine = "fbgemm"
+    return Remembering(torch.float16)

@@ -20,6 +20,7 @@ from lowerdeck.frontends.torchscript.functions import (
     counts_in_a_run,
     joined_rows,
 )
+from lowerdeck.frontends.torchscript.nested import NESTED
 from lowerdeck.frontends.torchscript.operators import describe
 from lowerdeck.frontends.torchscript.quantized import called
 from lowerdeck.frontends.torchscript.values import (
@@ -143,6 +144,9 @@ _UNARY: Mapping[str, tuple[Call, str]] = {
         ).split()
     },
 }
+
+
+FUNCTIONS.update(NESTED)
 
 
 class Builtins(Caller):

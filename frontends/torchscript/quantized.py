@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.pt2.ops import Pt2Op
@@ -146,6 +146,8 @@ def packed(caller: Caller, kind: str, state: Any) -> Instance:
             op = caller.read(form).owner
             numbers = [int(n) for n in op.array] if isinstance(op, ConstantOp) else []
             return _packed(weight, bias, **_window(numbers))
+        case "CellParamsBase", [form, _, _, numbers, layers]:
+            return _cell(layers, form == "quantized_dynamic", any(numbers))
         case _:
             return Instance(kind, {})  # what takes it is refused
 
@@ -223,6 +225,74 @@ def _dynamic(name: str, *, relu: bool = False) -> Callable[..., Any]:
         y = caller.call("quantized_decomposed.dequantize_per_tensor", [y, *rest], {})
         y = caller.call(f"aten.{name}", [y, weight, bias], window)
         return caller.call("aten.relu", [y], {}) if relu else y
+
+    return call
+
+
+def _cell(layers: Sequence[Any], has_steps: bool, reduces_range: bool) -> Instance:
+    """Layers that the input and the state go through, and the largest byte of both."""
+    most = (127 if reduces_range else 255) if has_steps else None
+    return Instance("packed weights of a cell", {"layers": list(layers), "most": most})
+
+
+def _make_cell(
+    _: Caller, before: Any, behind: Any, bias: Any, other: Any, reduces_range: bool = False
+) -> Instance:
+    """The biases are those of the layers."""
+    del bias, other
+    return _cell([before, behind], True, reduces_range)
+
+
+def _make_half_cell(_: Caller, before: Any, behind: Any) -> Instance:
+    return _cell([before, behind], False, False)
+
+
+def _recurrent(name: str) -> Callable[..., Any]:
+    """A layer that remembers, whose inputs and states are quantized by their own extrema."""
+
+    def call(caller: Caller, *args: Any, **_: Any) -> Any:
+        caller.located(f"quantized_{name}")
+        form = "data" if isinstance(args[3], list) else "input"
+        place = 3 if form == "data" else 2
+        weights, limits = list[Any](), set[int | None]()
+        for cell in args[place]:
+            limits.add(cell.attributes["most"])
+            found = [_weights(layer)[:2] for layer in cell.attributes["layers"]]
+            weights += [weight for weight, _ in found]
+            weights += [bias for _, bias in found if bias is not None]
+        (most,) = limits
+        target = f"aten.{name}"
+        if most is not None:
+            target = f"aten.quantized_{name}"
+            weights.append(caller.call("aten.scalar_tensor", [most], {"dtype": 4}))
+        return caller.call(target, [*args[:place], weights, *args[place + 1 :]], {})
+
+    return call
+
+
+def _step(name: str) -> Callable[..., Any]:
+    """One step of such a layer: x, the states, the layers of both, and their biases."""
+
+    def call(caller: Caller, x: Any, states: Any, before: Any, behind: Any, *biases: Any) -> Any:
+        several = isinstance(states, list)
+        given = cast("list[Any]", states) if several else [states]
+        x, *rows = (caller.call("aten.unsqueeze", [one, 0], {}) for one in (x, *given))
+        cell = _make_cell(caller, before, behind, *biases, reduces_range=True)
+        rest = [[cell], True, 1, 0.0, False, False, False]
+        _, *after = _recurrent(name)(caller, x, rows if several else rows[0], *rest)
+        found = [caller.call("aten.squeeze", [one, 0], {}) for one in after]
+        return tuple(found) if several else found[0]
+
+    return call
+
+
+def _plain_step(name: str) -> Callable[..., Any]:
+    """One step of a layer without gates."""
+
+    def call(caller: Caller, x: Any, state: Any, before: Any, behind: Any, *_: Any) -> Any:
+        caller.located(name)
+        parts = [_dynamic("linear")(caller, *pair, True) for pair in ((x, before), (state, behind))]
+        return caller.call(f"aten.{name}", [caller.call("aten.add", parts, {})], {})
 
     return call
 
@@ -353,6 +423,12 @@ def _registered() -> Mapping[str, Callable[..., Any]]:
         "linear_relu": _layer("linear", relu=True),
         "linear_dynamic": _dynamic("linear"),
         "linear_relu_dynamic": _dynamic("linear", relu=True),
+        "make_quantized_cell_params_dynamic": _make_cell,
+        "make_quantized_cell_params_fp16": _make_half_cell,
+        "quantized_lstm_cell_dynamic": _step("lstm"),
+        "quantized_gru_cell_dynamic": _step("gru"),
+        "quantized_rnn_tanh_cell_dynamic": _plain_step("tanh"),
+        "quantized_rnn_relu_cell_dynamic": _plain_step("relu"),
     }
     return {f"quantized.{name}": call for name, call in found.items()}
 
@@ -365,5 +441,7 @@ FUNCTIONS.update(
         "is_quantized": _is_quantized,
         "q_scale": _scale,
         "q_zero_point": _zero_point,
+        "quantized_lstm": _recurrent("lstm"),
+        "quantized_gru": _recurrent("gru"),
     }
 )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp, PadOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, i64, rank_of
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
 from lowerdeck.passes.legalize.sizes import size_of
@@ -187,3 +188,27 @@ def interpolated_integers(
         for index in (low.minimum(own - 1), high)
     ]
     return parts[0] * (after * -1 + 1024) + parts[1] * after
+
+
+def affine_grid(
+    builder: CoreBuilder, theta: TensorValue, size: Sequence[Expr], corners: bool
+) -> TensorValue:
+    """
+    Matrices theta [batch, r, r + 1] times the places of an image of `size` [batch, channels, r...],
+    from -1 to 1 at its corners or at its edges; the only place of a dimension is 0.
+    """
+    batch, _, *space = size
+    element, rank = theta.element, len(space)
+    rows: list[TensorValue] = []
+    for axis in reversed(range(rank)):
+        number = TensorValue.iota(builder, space[axis]).cast(element)
+        total = TensorValue.dim(builder, space[axis]).cast(element)
+        place = (number * 2 + 1) / total - 1.0
+        if corners:
+            place = total.eq(1).where(number * 0, number * (2 / (total - 1.0).maximum(1.0)) - 1.0)
+        rows.append(place.column(rank, axis).broadcast(space))
+    rows.append(TensorValue.number(builder, 1, element).broadcast(space))
+    grid = stack(rows, rank).reshape([1, product(space), rank + 1])
+    grid = grid.broadcast([batch, product(space), rank + 1])
+    found = builder.add(MatmulOp(grid.value, theta.transpose([0, 2, 1]).value))
+    return TensorValue(builder, found).reshape([batch, *space, rank])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from lowerdeck.dialects.core.elementwise import SqrtOp
-from lowerdeck.dialects.core.types import i64
+from lowerdeck.dialects.core.reduce import CumulativeOp
+from lowerdeck.dialects.core.types import i1, i64
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.selection import one_hot
 from lowerdeck.passes.legalize.common.special import apply, log1p
@@ -101,3 +104,76 @@ def loss_of_classes(
     if smoothing:
         loss = loss * (1 - smoothing) + spread.reduce("sum", [axis])
     return kept.where(loss, zero), weights
+
+
+# Margins
+
+
+def _above(x: TensorValue) -> TensorValue:
+    """x where it is more than zero, else zero, also for NaN."""
+    return x.gt(0).where(x, 0)
+
+
+def hinge(x: TensorValue, target: TensorValue, margin: float) -> TensorValue:
+    """x, unless the target is -1, and how far it stays below a margin, unless that is 1."""
+    below = (margin - x).maximum(0)
+    return target.ne(1).where(below, 0) + target.ne(-1).where(x, 0)
+
+
+def ranking(a: TensorValue, b: TensorValue, target: TensorValue, margin: float) -> TensorValue:
+    """How far `a` stays below what is a margin above `b`, for a target of 1."""
+    return (-target * (a - b) + margin).maximum(0)
+
+
+def angles(
+    a: TensorValue, b: TensorValue, target: TensorValue, axis: int, margin: float
+) -> TensorValue:
+    """1 less the cosine for a target of 1, and what is above a margin of it for one of -1."""
+    sizes = [(x * x).reduce("sum", [axis]) + 1e-12 for x in (a, b)]
+    cosine = (a * b).reduce("sum", [axis]) / apply(SqrtOp, sizes[0] * sizes[1])
+    unlike = (cosine - margin).maximum(0)
+    return target.eq(1).where(1 - cosine, 0) + target.eq(-1).where(unlike, 0)
+
+
+def margin_of_class(
+    x: TensorValue, target: TensorValue, weight: TensorValue | None, margin: float, power: float
+) -> TensorValue:
+    """
+    The mean over the last dimension of how far other elements are above the class's, less a
+    margin, by the weight of the class.
+    """
+    axis = len(x.dims) - 1
+    chosen = one_hot(target.reshape(x.dims[:-1]).cast(i64), x.dims[axis], axis)
+    zero = TensorValue.number(x.builder, 0, x.element)
+    gap = _above(margin - chosen.where(x, zero).reduce("sum", [axis], True) + x)
+    gap = gap * gap if power == 2 else gap
+    if weight is not None:
+        gap = gap * chosen.where(weight, zero).reduce("sum", [axis], True)
+    total = chosen.where(zero, gap).reduce("sum", [axis])
+    return total / TensorValue.dim(x.builder, x.dims[axis]).cast(x.element)
+
+
+def margin_of_classes(x: TensorValue, target: TensorValue) -> TensorValue:
+    """The same of all classes of a row of `target` before its first negative number."""
+    axis, count = len(x.dims), TensorValue.dim(x.builder, x.dims[-1])
+    ends = CumulativeOp("sum", target.lt(0).cast(i64).value, axis - 1)
+    is_class = TensorValue(x.builder, x.builder.add(ends)).eq(0)
+    column = [*target.dims, 1]
+    chosen = one_hot(target.cast(i64), x.dims[-1], axis) & is_class.reshape(column)
+    zero = TensorValue.number(x.builder, 0, x.element)
+    wide = x.reshape([*x.dims[:-1], 1, x.dims[-1]])
+    own = chosen.where(wide, zero).reduce("sum", [axis], True)
+    is_other = ~chosen.cast(i64).reduce("max", [axis - 1], True).cast(i1)
+    gap = (is_other & is_class.reshape(column)).where(_above(1 - own + wide), zero)
+    return gap.reduce("sum", [axis - 1, axis]) / count.cast(x.element)
+
+
+def poisson(
+    x: TensorValue, target: TensorValue, epsilon: float, *, is_log: bool, is_full: bool
+) -> TensorValue:
+    """The opposite of the logarithm of a probability, without what depends on the target alone."""
+    loss = x.exp() - target * x if is_log else x - target * (x + epsilon).log()
+    if not is_full:
+        return loss
+    rest = target * target.log() - target + (target * (2 * math.pi)).log() * 0.5
+    return loss + target.le(1).where(TensorValue.number(x.builder, 0, x.element), rest)

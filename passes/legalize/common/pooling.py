@@ -209,6 +209,60 @@ def adaptive_places(
 # Other pools
 
 
+def fractional_pool(
+    builder: Legalizer,
+    x: SSAValue,
+    samples: Sequence[TensorValue],
+    kernel: Sequence[int],
+    sizes: Sequence[int],
+) -> tuple[SSAValue, SSAValue]:
+    """
+    The largest of each window of [N, C, spatial...], and where in the plane it is. Windows of each
+    plane begin where its `samples` say, numbers [N, C] below 1 for each dimension. The last NaN is
+    more than all.
+    """
+    lead, space = dims_of(x)[:2], dims_of(x)[2:]
+    rank = len(space)
+    if prod(kernel) > MAX_TAPS:
+        refuse(f"places in windows of {list(kernel)}", "small windows")
+    flat = builder.reshape(x, [*lead, product(space)])
+    first = TensorValue.number(builder, 0, i64)
+    for axis, (dim, size, width) in enumerate(zip(space, sizes, kernel, strict=True)):
+        start = _fractional_starts(samples[axis], dim - width, size)
+        dims = [*lead, *(size if k == axis else 1 for k in range(rank))]
+        first = first * TensorValue.dim(builder, dim) + start.reshape(dims)
+    best = where = None
+    for offset in cartesian(*map(range, kernel)):
+        step = TensorValue.number(builder, 0, i64)
+        for dim, number in zip(space, offset, strict=True):
+            step = step * TensorValue.dim(builder, dim) + number
+        place = (first + step).broadcast([*lead, *sizes])
+        index = place.reshape([*lead, prod(sizes)]).value
+        found = builder.add(GatherElementsOp(flat, index, 2))
+        here = TensorValue(builder, found).reshape([*lead, *sizes])
+        if best is None or where is None:
+            best, where = here, place
+            continue
+        better = here.gt(best) | here.ne(here)
+        best, where = better.where(here, best), better.where(place, where)
+    assert best is not None
+    assert where is not None
+    return best.value, where.value
+
+
+def _fractional_starts(sample: TensorValue, most: Expr, size: int) -> TensorValue:
+    """Where `size` windows begin [N, C, size], the last one at `most`."""
+    builder = sample.builder
+    last = TensorValue.dim(builder, most)
+    number = TensorValue.iota(builder, size)
+    if size == 1:
+        return (number + last).broadcast([*sample.dims, 1])
+    step = last.cast(sample.element) / float(size - 1)
+    sample = sample.reshape([*sample.dims, 1])
+    place = ((number.cast(sample.element) + sample) * step).cast(i64) - (sample * step).cast(i64)
+    return number.eq(size - 1).where(last, place)
+
+
 def pyramid(builder: Legalizer, x: SSAValue, height: int, is_max: bool) -> SSAValue:
     """Pools of [N, C, spatial...] to 1, 2, 4, ... windows in each direction, in rows."""
     batch, channels, *space = dims_of(x)

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import CastOp
-from lowerdeck.dialects.core.types import bit_width, element_type, f32, f64, i8, is_integer, rank_of
+from lowerdeck.dialects.core.types import (
+    bit_width,
+    element_type,
+    f32,
+    f64,
+    i8,
+    i64,
+    is_integer,
+    rank_of,
+)
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.requantize import round_away
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -48,6 +57,34 @@ def of_bytes(builder: CoreBuilder, x: SSAValue, element: Attribute) -> TensorVal
         (value,) = builder.insert(CastOp(x, element))
         return TensorValue(builder, value)
     return TensorValue.of(builder, builder.cast(x, element))
+
+
+def to_steps(
+    x: TensorValue, scale: TensorValue, zero: TensorValue | None, low: float, high: float
+) -> TensorValue:
+    """Whole numbers, as floats: clamp(round(x / scale) + zero), by the reciprocal of the scale."""
+    total = (x * (1 / scale).cast(x.element)).round()
+    total = total if zero is None else total + zero.cast(x.element)
+    return total.maximum(low).minimum(high)
+
+
+def steps_between(
+    x: TensorValue, least: int, most: int, epsilon: float, *, is_symmetric: bool = False
+) -> tuple[TensorValue, TensorValue]:
+    """The scale, and the zero point (i64), with which all elements and zero can be quantized."""
+    axes = list(range(len(x.dims)))
+    low, high = x.reduce("min", axes).minimum(0), x.reduce("max", axes).maximum(0)
+    steps = (most - least) / 2 if is_symmetric else float(most - least)
+    span = (-low).maximum(high) if is_symmetric else high - low
+    scale = (span / steps).maximum(TensorValue.number(x.builder, epsilon, x.element))
+    zero = (-(low / scale).round()).cast(i64) + least
+    return scale, zero.maximum(least).minimum(most)
+
+
+def in_own_steps(x: TensorValue, most: int) -> TensorValue:
+    """What the numbers 0 to `most` stand for that elements become by their own extrema."""
+    scale, zero = steps_between(x, 0, most, 1e-30)
+    return (to_steps(x, scale, zero, 0, most) - zero.cast(x.element)) * scale
 
 
 def by_channel(x: TensorValue, scale: TensorValue, axis: int) -> TensorValue:

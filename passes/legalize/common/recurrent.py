@@ -23,6 +23,7 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 L = TypeVar("L", bound=CoreBuilder)
 State: TypeAlias = "tuple[TensorValue, ...]"
+Factor: TypeAlias = "Callable[[TensorValue], TensorValue]"
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 """The cells that are known, and into how many parts their weights fall."""
@@ -107,18 +108,21 @@ def direction_of(
     *,
     is_back: bool,
     lengths: TensorValue | None = None,
+    factor: Factor | None = None,
 ) -> tuple[list[SSAValue], SSAValue]:
     """
     The last states, and the outputs of all steps, of one direction of a layer over x [time, batch,
     size]. `weights` are those of the input and of the state, [gates * hidden, ...], maybe their
     biases, and maybe what the output is multiplied by, [outputs, hidden]. Beyond the `lengths` of
-    sequences (i64 [batch]) nothing changes, and outputs are zero.
+    sequences (i64 [batch]) nothing changes, and outputs are zero. `factor` is what weights are
+    multiplied by in place of all inputs, and of the state at a step, zero beyond the end.
     """
     w, r = (builder.transpose(weight, [1, 0]) for weight in weights[:2])
     biases = [TensorValue.of(builder, bias) for bias in weights[2:4]] if len(weights) > 3 else []
     project = builder.transpose(weights[-1], [1, 0]) if len(weights) % 2 else None
     hidden = dims_of(r)[1] // GATES[kind]
-    inputs = times(TensorValue(builder, x), w)
+    source = TensorValue(builder, x)
+    inputs = times(source if factor is None else factor(source), w)
     inputs = inputs + biases[0] if biases else inputs
     length = dims_of(x)[0]
     column = None if lengths is None else lengths.reshape([dims_of(x)[1], 1])
@@ -126,14 +130,18 @@ def direction_of(
     def step(inner: CoreBuilder, number: Expr, state: State) -> tuple[State, State]:
         place = length - 1 - number if is_back else number
         row = inner.add(GatherOp(inputs.value, inner.dims([place], []), 0, inside=True))
-        ahead = times(TensorValue(inner, state[0].value), r)
+        before, is_on = TensorValue(inner, state[0].value), None
+        if column is not None:
+            is_on = TensorValue(inner, column.value).gt(TensorValue.dim(inner, place))
+        if factor is not None:
+            before = factor(before if is_on is None else is_on.where(before, 0))
+        ahead = times(before, r)
         ahead = ahead + biases[1] if biases else ahead
         following = cell(kind, TensorValue(inner, row), ahead, state, hidden)
         if project is not None:
             following = (times(following[0], project), *following[1:])
-        if column is None:
+        if is_on is None:
             return following, (following[0],)
-        is_on = TensorValue(inner, column.value).gt(TensorValue.dim(inner, place))
         kept = tuple(is_on.where(new, old) for new, old in zip(following, state, strict=True))
         return kept, (is_on.where(following[0], 0),)
 
@@ -176,6 +184,7 @@ def recurrent(
     weights: Sequence[Sequence[SSAValue]],
     directions: int,
     lengths: TensorValue | None = None,
+    factor: Factor | None = None,
 ) -> tuple[SSAValue, list[SSAValue]]:
     """As `layers_of`, of cells that are known, by the weights of each layer and direction."""
     expected = [(x, 3), *((state, 3) for state in states)]
@@ -193,9 +202,10 @@ def recurrent(
     def run(
         place: int, source: SSAValue, first: Sequence[SSAValue]
     ) -> tuple[list[SSAValue], SSAValue]:
-        is_back = place % directions == 1
-        own = weights[place]
-        return direction_of(builder, kind, source, first, own, is_back=is_back, lengths=lengths)
+        return direction_of(
+            builder, kind, source, first, weights[place],
+            is_back=place % directions == 1, lengths=lengths, factor=factor,
+        )  # fmt: skip
 
     return layers_of(builder, x, states, len(weights) // directions, directions, run)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.types import dims_of, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 Kernel = Callable[[TensorValue], TensorValue]
@@ -91,3 +92,31 @@ def weighted(builder: CoreBuilder, x: SSAValue, axis: int, weights: TensorValue)
     rows = builder.reshape(x, [product(before), dims[axis], product(behind)])
     found = builder.add(MatmulOp(builder.unsqueeze(weights.value, [0]), rows))
     return builder.reshape(found, [*before, weights.dims[0], *behind])
+
+
+def stretched_image(
+    builder: CoreBuilder,
+    x: SSAValue,
+    sizes: Sequence[Expr],
+    scales: Sequence[float | None],
+    kernel: Kernel,
+    *,
+    by_corners: bool,
+) -> SSAValue:
+    """
+    Of other sizes along dimensions from the third on, by weights of all elements, with steps that
+    are not those between sizes. Where corners lie on
+    each other, only the steps are those from corner to corner: the first place is that of halves.
+    """
+    element = element_type(x)
+    x = builder.cast(x, wide_element(x))
+    for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), 2):
+        old, new = (TensorValue.dim(builder, d).cast(f32) for d in (dims_of(x)[axis], size))
+        step = old / new if scale is None else TensorValue.number(builder, 1 / scale, f32)
+        if by_corners:  # without a step, all places are the first one
+            step = new.eq(1.0).where(old * 0, (old - 1.0) / (new - 1.0))
+        middle = (TensorValue.iota(builder, size).cast(f32) + 0.5) * step
+        stretch = step.maximum(1.0)
+        weights = stretched_weights(middle, dims_of(x)[axis], stretch, kernel)
+        x = weighted(builder, x, axis, weights.cast(element_type(x)))
+    return builder.cast(x, element)

@@ -17,7 +17,6 @@ from lowerdeck.dialects.core.types import (
     element_type,
     i1,
     i64,
-    is_float,
     numpy_dtype,
     rank_of,
 )
@@ -25,20 +24,12 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
 from lowerdeck.passes.legalize.common.fourier import WINDOWS, bell
 from lowerdeck.passes.legalize.common.functions import close_to
+from lowerdeck.passes.legalize.common.interpolation import affine_grid
 from lowerdeck.passes.legalize.common.linear import correlations, covariance, matmul
-from lowerdeck.passes.legalize.common.losses import (
-    binary_entropy,
-    binary_entropy_of_logits,
-    divergence,
-    huber,
-    loss_of_classes,
-    loss_of_shares,
-)
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.order import counted, histogram
 from lowerdeck.passes.legalize.common.reduction import mean, norm
 from lowerdeck.passes.legalize.common.selection import one_hot
-from lowerdeck.passes.legalize.common.special import log1p
 from lowerdeck.passes.legalize.common.unique import runs, unique
 from lowerdeck.passes.legalize.pt2.applied import aten, torch_value
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -98,90 +89,6 @@ def legalize_activated(builder: Pt2Legalizer) -> Results:
     if builder.has("use_gelu") and builder.flag("use_gelu"):
         return _torch(builder, "gelu.default", self=found.value)
     return found.maximum(0)
-
-
-# Losses
-
-
-def _reduction(builder: Pt2Legalizer) -> int:
-    """0 for no reduction, 1 for the mean, which is the default, 2 for the sum."""
-    return 1 if builder.get("reduction") == "Mean" else builder.integer("reduction")
-
-
-def _reduced(builder: Pt2Legalizer, loss: TensorValue) -> Results:
-    """All of them, their mean, or their sum."""
-    kind = _reduction(builder)
-    axes = list(range(len(loss.dims)))
-    if kind == 0:
-        return loss
-    if kind == 1:
-        return mean(builder, loss.value, axes, False)
-    return loss.cast(builder.element()).reduce("sum", axes).value
-
-
-@legalizes("l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "kl_div")
-def legalize_loss(builder: Pt2Legalizer) -> Results:
-    """Distances from a target."""
-    element = builder.promoted("self", "target")
-    x, target = builder.operand("self", element), builder.operand("target", element)
-    gap = (x - target).abs()
-    match builder.name:
-        case "l1_loss":
-            loss = gap
-        case "mse_loss":
-            loss = gap * gap
-        case "smooth_l1_loss":
-            beta = float(builder.number("beta"))
-            loss = huber(gap, beta) / beta if beta else gap
-        case "huber_loss":
-            loss = huber(gap, float(builder.number("delta")))
-        case "soft_margin_loss":
-            loss = log1p((-(x * target)).exp())
-        case _:
-            loss = divergence(x, target, is_log=builder.flag("log_target"))
-    return _reduced(builder, loss)
-
-
-@legalizes("binary_cross_entropy", "binary_cross_entropy_with_logits")
-def legalize_binary_loss(builder: Pt2Legalizer) -> Results:
-    """Of probabilities, or of what a sigmoid makes of numbers."""
-    x, target = builder.stated(), builder.stated("target")
-    if builder.name == "binary_cross_entropy":
-        loss = binary_entropy(x, target)
-    else:
-        is_weighted = builder.optional("pos_weight") is not None
-        weight = builder.stated("pos_weight") if is_weighted else None
-        loss = binary_entropy_of_logits(x, target, weight)
-    if builder.optional("weight") is not None:
-        loss = loss * builder.stated("weight")
-    return _reduced(builder, loss)
-
-
-@legalizes(
-    "cross_entropy_loss", "nll_loss", "nll_loss_nd", "nll_loss2d", "nll_loss_forward",
-    "nll_loss2d_forward",
-)  # fmt: skip
-def legalize_class_loss(builder: Pt2Legalizer) -> Results:
-    """The opposite of what the target's class has, by weights of classes."""
-    x, target = builder.stated(), builder.value("target")
-    axis = 1 if len(x.dims) > 1 else 0
-    is_entropy = builder.name == "cross_entropy_loss"
-    if is_entropy:
-        x = _torch(builder, "log_softmax.int", self=x.value, dim=axis)
-    smoothing = float(builder.number("label_smoothing", 0.0)) if is_entropy else 0.0
-    weight = None
-    if builder.optional("weight") is not None:
-        weight = builder.stated("weight").column(len(x.dims), axis)
-    if is_float(target.element):
-        return _reduced(builder, loss_of_shares(x, target, axis, weight, smoothing))
-    ignored = builder.integer("ignore_index")
-    loss, weights = loss_of_classes(x, target, axis, weight, smoothing, ignored)
-    axes = list(range(len(loss.dims)))
-    total = weights.reduce("sum", axes)
-    if kind := _reduction(builder):
-        loss = loss.reduce("sum", axes)
-        loss = loss / total if kind == 1 else loss
-    return [loss.value, total.value][: len(builder.op.results)]
 
 
 # Windows
@@ -478,25 +385,8 @@ def legalize_covariance(builder: Pt2Legalizer) -> Results:
 @legalizes("affine_grid_generator")
 def legalize_affine_grid(builder: Pt2Legalizer) -> Results:
     """The places of a grid of -1 to 1, moved by matrices."""
-    theta = builder.input("theta")
-    batch, *_ = sizes = builder.exprs_of("size")
-    corners, space = builder.flag("align_corners"), sizes[2:]
-    element, rank = element_type(theta), len(space)
-    rows: list[SSAValue] = []
-    for axis in reversed(range(rank)):
-        number = TensorValue.iota(builder, space[axis]).cast(element)
-        total = TensorValue.dim(builder, space[axis]).cast(element)
-        place = (number * 2 + 1) / total - 1.0
-        if corners:
-            place = total.eq(1).where(number * 0, number * (2 / (total - 1.0).maximum(1.0)) - 1.0)
-        wide = place.column(rank + 1, axis).broadcast([*space, 1])
-        rows.append(wide.value)
-    rows.append(builder.broadcast(builder.scalar(1, element), [*space, 1]))
-    grid = builder.reshape(concat(builder, rows, rank), [1, product(space), rank + 1])
-    grid = builder.broadcast(grid, [batch, product(space), rank + 1])
-    turned = builder.transpose(theta, [0, 2, 1])
-    found = _torch(builder, "bmm.default", self=grid, mat2=turned)
-    return builder.reshape(found.value, [batch, *space, rank])
+    corners = builder.flag("align_corners")
+    return affine_grid(builder, builder.value("theta"), builder.exprs_of("size"), corners)
 
 
 # Counting

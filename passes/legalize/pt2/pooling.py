@@ -10,10 +10,15 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, sampled_places, scaled_size
-from lowerdeck.passes.legalize.common.pooling import adaptive_places, adaptive_pool, largest, pool
-from lowerdeck.passes.legalize.common.promotion import wide_element
+from lowerdeck.passes.legalize.common.pooling import (
+    adaptive_places,
+    adaptive_pool,
+    fractional_pool,
+    largest,
+    pool,
+)
 from lowerdeck.passes.legalize.common.regions import largest_of_bins
-from lowerdeck.passes.legalize.common.stretching import KERNELS, stretched_weights, weighted
+from lowerdeck.passes.legalize.common.stretching import KERNELS, stretched_image
 from lowerdeck.passes.legalize.common.windows import Window, round_up
 from lowerdeck.passes.legalize.onnx.applied import applied, deformable, roi_align
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
@@ -73,6 +78,17 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
     if is_max and len(builder.op.results) > 1 and builder.wants(1):
         return back(*adaptive_places(builder, x, sizes))
     return back(adaptive_pool(builder, x, sizes, "max" if is_max else "mean"))
+
+
+@legalizes("fractional_max_pool2d", "fractional_max_pool3d")
+def legalize_fractional_pool(builder: Pt2Legalizer) -> Results:
+    """Windows that begin where given numbers say, in a plane those of its width first."""
+    rank = int(builder.name[-2])
+    x, back = builder.batched(builder.input(), rank + 2)
+    sizes = builder.ints_of("kernel_size", rank), builder.ints_of("output_size", rank)
+    numbers = builder.stated("random_samples")
+    samples = [numbers.pick(2, k) for k in ((1, 0) if rank == 2 else (0, 1, 2))]
+    return back(*fractional_pool(builder, x, samples, *sizes))
 
 
 # Sizes
@@ -151,9 +167,10 @@ def legalize_antialiased(builder: Pt2Legalizer) -> Results:
     scales = _scales(builder, 2)
     space = dims_of(x)[2:]
     sizes = _sizes(builder, space, scales)
-    cubic = "bicubic" in builder.name
-    if builder.flag("align_corners") or any(scales):
-        return _stretched(builder, x, sizes, scales, "keyscubic" if cubic else "triangle")
+    cubic, corners = "bicubic" in builder.name, builder.flag("align_corners")
+    if corners or any(scales):
+        kernel = KERNELS["keyscubic" if cubic else "triangle"]
+        return stretched_image(builder, x, sizes, scales, kernel, by_corners=corners)
     given = builder.cast(builder.dims([*dims_of(x)[:2], *sizes]), i64)
     attributes: dict[str, Any] = {"cubic_coeff_a": -0.5} if cubic else {}
     return applied(
@@ -169,31 +186,6 @@ def legalize_antialiased(builder: Pt2Legalizer) -> Results:
         exclude_outside=1,
         **attributes,
     )
-
-
-def _stretched(
-    builder: Pt2Legalizer,
-    x: SSAValue,
-    sizes: Sequence[Expr],
-    scales: Sequence[float | None],
-    kernel: str,
-) -> SSAValue:
-    """
-    By weights of all elements, with other steps than those between sizes. Where corners lie on
-    each other, only the steps are those from corner to corner: the first place is that of halves.
-    """
-    element = element_type(x)
-    x = builder.cast(x, wide_element(x))
-    for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), 2):
-        old, new = (TensorValue.dim(builder, d).cast(f32) for d in (dims_of(x)[axis], size))
-        step = old / new if scale is None else builder.known(1 / scale, f32)
-        if builder.flag("align_corners"):  # without a step, all places are the first one
-            step = new.eq(1.0).where(old * 0, (old - 1.0) / (new - 1.0))
-        middle = (TensorValue.iota(builder, size).cast(f32) + 0.5) * step
-        stretch = step.maximum(1.0)
-        weights = stretched_weights(middle, dims_of(x)[axis], stretch, KERNELS[kernel])
-        x = weighted(builder, x, axis, weights.cast(element_type(x)))
-    return builder.cast(x, element)
 
 
 @legalizes("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")

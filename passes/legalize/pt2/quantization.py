@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.types import f32, f64, i64, ui8
-from lowerdeck.passes.legalize.common.quantization import of_bytes
+from lowerdeck.passes.legalize.common.quantization import of_bytes, steps_between, to_steps
 from lowerdeck.passes.legalize.pt2.legalizer import Pt2Legalizer
 from lowerdeck.passes.legalize.pt2.registry import Results, legalizes
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -28,12 +28,8 @@ def legalize_quantize(builder: Pt2Legalizer) -> Results:
     """clamp(round(x / scale) + zero), rounded to even, by the reciprocal of the scale in f32."""
     x = builder.value("input")
     scale, zero = _parameters(builder, x)
-    scaled = x * (1 / scale).cast(x.element)
     low, high = (builder.integer(name) for name in ("quant_min", "quant_max"))
-    total = scaled.round()
-    if zero is not None:
-        total = total + zero.cast(x.element)
-    return total.maximum(low).minimum(high).cast(builder.get("dtype"))
+    return to_steps(x, scale, zero, low, high).cast(builder.get("dtype"))
 
 
 @legalizes(
@@ -80,14 +76,8 @@ def legalize_choice(builder: Pt2Legalizer) -> Results:
     """The scale and the zero point [1] with which all elements and zero can be quantized."""
     x = builder.value("input")
     least, most = (builder.integer(name) for name in ("quant_min", "quant_max"))
-    axes = list(range(len(x.dims)))
-    low, high = x.reduce("min", axes).minimum(0), x.reduce("max", axes).maximum(0)
     is_symmetric = "symmetric" in builder.op.op_type
-    steps = (most - least) / 2 if is_symmetric else float(most - least)
-    span = (-low).maximum(high) if is_symmetric else high - low
-    scale = (span / steps).maximum(builder.known(builder.number("eps"), x.element))
-    zero = (-(low / scale).round()).cast(i64) + least
-    zero = zero.maximum(least).minimum(most)
+    scale, zero = steps_between(x, least, most, builder.number("eps"), is_symmetric=is_symmetric)
     if is_symmetric:
         zero = builder.known(128 if builder.get("dtype") == ui8 else 0, i64)
     return [scale.cast(f64).reshape([1]).value, zero.reshape([1]).value]
