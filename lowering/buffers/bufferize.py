@@ -35,10 +35,11 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.names import CLASSES, STATES, unused_inputs, value_names
 from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i1
+from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.dialects.sizes import at_most, is_never_negative, largest
+from lowerdeck.lowering.buffers.named_sizes import name_sizes
 from lowerdeck.lowering.buffers.updates import Update, find_updates
 from lowerdeck.lowering.buffers.work import bytes_of_update, multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
@@ -353,8 +354,10 @@ class Bufferizer:
         for member in op.body.block.ops:
             for assumption in assumptions(member):
                 self._check(op, assumption)
+        work, named = multiply_adds_of_kernel(op), name_sizes(op)
         called = self._called(op)
-        self._call(op, called.name, [Expr.symbol(name) for name in called.symbols])
+        symbols = [named.get(name, Expr.symbol(name)) for name in called.symbols]
+        self._call(op, called.name, symbols, work)
 
     def _called(self, op: KernelOp) -> Called:
         """The first kernel that computes the same."""
@@ -364,7 +367,9 @@ class Bufferizer:
             self._kernels[key] = Called.of(op)
         return self._kernels[key]
 
-    def _call(self, op: KernelOp, name: str, symbols: Sequence[Expr]) -> None:
+    def _call(
+        self, op: KernelOp, name: str, symbols: Sequence[Expr], work: DimsAttr | None = None
+    ) -> None:
         """Call a kernel that computes what `op` does, on the buffers of `op`."""
         changed = None if op.in_place is None else op.in_place.data
         inputs = [self._input(op, k) for k in range(len(op.inputs)) if k != changed]
@@ -372,7 +377,7 @@ class Bufferizer:
             self._buffer_for(result, op.layout_at(len(op.inputs) + number))
             for number, result in enumerate(op.results)
         ]
-        work, moved = multiply_adds_of_kernel(op), bytes_of_update(op)
+        moved = bytes_of_update(op)
         self._add(entry_ops.CallOp(name, [*inputs, *outputs], symbols, work, moved), op)
 
     def _lower_view(self, op: KernelOp) -> None:
