@@ -57,3 +57,46 @@ func.func @main(%x: tensor<1x64x30x30xf32>, %s: tensor<1xf32>) -> tensor<1x64x28
   }
   func.return %y : tensor<1x64x28x28xf32>
 }
+
+// -----
+
+// What a map writes row-major with the border that a convolution needs is copied, too, if that pays.
+// CHECK: %[[MAX:[a-z]+]] = core.kernel @bounded(%x
+// CHECK: %[[COPY:[0-9]+]] = core.kernel @layout_0(%[[MAX]])
+// CHECK: @behind(%[[COPY]]
+func.func @main(%x: tensor<1x64x30x30xf32>) -> tensor<1x64x30x30xf32> {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %k = core.constant dense<1.0> : tensor<64x64x3x3xf32>
+  %m = core.kernel @bounded(%x, %z) : (tensor<1x64x30x30xf32>, tensor<f32>) -> tensor<1x64x30x30xf32> {
+  ^bb0(%a: tensor<1x64x30x30xf32>, %b: tensor<f32>):
+    %c = core.max %a, %b : (tensor<1x64x30x30xf32>, tensor<f32>) -> tensor<1x64x30x30xf32>
+    core.yield %c : tensor<1x64x30x30xf32>
+  }
+  %y = core.kernel @behind(%m, %k) : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x30x30xf32> {
+  ^bb0(%a: tensor<1x64x30x30xf32>, %f: tensor<64x64x3x3xf32>):
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x30x30xf32>
+    core.yield %c : tensor<1x64x30x30xf32>
+  }
+  func.return %y : tensor<1x64x30x30xf32>
+}
+
+// -----
+
+// Where Winograd's algorithm does not apply, it is read as it lies.
+// CHECK-NOT: @layout_0
+// CHECK: @behind(%m
+func.func @main(%x: tensor<1x64x30x30xf32>) -> tensor<1x64x15x15xf32> {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %k = core.constant dense<1.0> : tensor<64x64x3x3xf32>
+  %m = core.kernel @bounded(%x, %z) : (tensor<1x64x30x30xf32>, tensor<f32>) -> tensor<1x64x30x30xf32> {
+  ^bb0(%a: tensor<1x64x30x30xf32>, %b: tensor<f32>):
+    %c = core.max %a, %b : (tensor<1x64x30x30xf32>, tensor<f32>) -> tensor<1x64x30x30xf32>
+    core.yield %c : tensor<1x64x30x30xf32>
+  }
+  %y = core.kernel @behind(%m, %k) : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x15x15xf32> {
+  ^bb0(%a: tensor<1x64x30x30xf32>, %f: tensor<64x64x3x3xf32>):
+    %c = core.conv %a, %f strides [2, 2] dilations [1, 1] pads [1, 1] [0, 0] groups 1 : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x15x15xf32>
+    core.yield %c : tensor<1x64x15x15xf32>
+  }
+  func.return %y : tensor<1x64x15x15xf32>
+}
