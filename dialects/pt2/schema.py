@@ -1,4 +1,7 @@
-"""The table of operators, `ops.txt`: a schema of PyTorch a line, as its own sources write them."""
+"""
+The table of operators, `ops.txt`: a schema of PyTorch a line, as its own sources write them.
+Objects of packed weights, which quantized layers take, are their tensors there.
+"""
 
 from __future__ import annotations
 

@@ -146,8 +146,10 @@ def packed(caller: Caller, kind: str, state: Any) -> Instance:
             op = caller.read(form).owner
             numbers = [int(n) for n in op.array] if isinstance(op, ConstantOp) else []
             return _packed(weight, bias, **_window(numbers))
-        case "CellParamsBase", [form, _, _, numbers, layers]:
-            return _cell(layers, form == "quantized_dynamic", any(numbers))
+        case "CellParamsBase", ["quantized_dynamic", _, _, [reduces_range], [before, behind]]:
+            return _cell([before, behind], 127 if reduces_range else 255)
+        case "CellParamsBase", ["quantized_fp16", _, _, _, [before, behind]]:
+            return _cell([before, behind], None)
         case _:
             return Instance(kind, {})  # what takes it is refused
 
@@ -229,10 +231,11 @@ def _dynamic(name: str, *, relu: bool = False) -> Callable[..., Any]:
     return call
 
 
-def _cell(layers: Sequence[Any], has_steps: bool, reduces_range: bool) -> Instance:
-    """Layers that the input and the state go through, and the largest byte of both."""
-    most = (127 if reduces_range else 255) if has_steps else None
-    return Instance("packed weights of a cell", {"layers": list(layers), "most": most})
+def _cell(layers: Sequence[Any], most: int | None) -> Instance:
+    """
+    Layers that the input and the state go through, and the largest of the bytes that both become.
+    """
+    return Instance("packed weights of a cell", {"layers": layers, "most": most})
 
 
 def _make_cell(
@@ -240,11 +243,11 @@ def _make_cell(
 ) -> Instance:
     """The biases are those of the layers."""
     del bias, other
-    return _cell([before, behind], True, reduces_range)
+    return _cell([before, behind], 127 if reduces_range else 255)
 
 
 def _make_half_cell(_: Caller, before: Any, behind: Any) -> Instance:
-    return _cell([before, behind], False, False)
+    return _cell([before, behind], None)
 
 
 def _recurrent(name: str) -> Callable[..., Any]:
@@ -260,6 +263,8 @@ def _recurrent(name: str) -> Callable[..., Any]:
             found = [_weights(layer)[:2] for layer in cell.attributes["layers"]]
             weights += [weight for weight, _ in found]
             weights += [bias for _, bias in found if bias is not None]
+        if len(limits) != 1:
+            raise ScriptError("layers whose steps are chosen in several ways")
         (most,) = limits
         target = f"aten.{name}"
         if most is not None:

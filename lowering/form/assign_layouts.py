@@ -229,7 +229,8 @@ class LayoutPlan:
             return None
         few = (dims_of(value)[1].value or 0) <= FEWEST_LANES
         if _has_border(made, asked.border):
-            is_slower = not (few or self.is_blocked(value)) and self._pays_to_block(kernel, position)
+            may_be_slower = not few and not self.is_blocked(value)
+            is_slower = may_be_slower and self._pays_to_block(kernel, position)
             return self.blocked(value) if is_slower else None
         return self.padded(plain, value) if few else self.blocked(value)
 
