@@ -142,6 +142,7 @@ def margin_of_class(
     The mean over the last dimension of how far other elements are above the class's, less a
     margin, by the weight of the class.
     """
+    x = x if x.dims else x.reshape([1])
     axis = len(x.dims) - 1
     chosen = one_hot(target.reshape(x.dims[:-1]).cast(i64), x.dims[axis], axis)
     zero = TensorValue.number(x.builder, 0, x.element)
@@ -149,12 +150,13 @@ def margin_of_class(
     gap = gap * gap if power == 2 else gap
     if weight is not None:
         gap = gap * chosen.where(weight, zero).reduce("sum", [axis], True)
-    total = chosen.where(zero, gap).reduce("sum", [axis])
+    total = chosen.where(zero, gap).reduce("sum", [axis]).reshape(target.dims)
     return total / TensorValue.dim(x.builder, x.dims[axis]).cast(x.element)
 
 
 def margin_of_classes(x: TensorValue, target: TensorValue) -> TensorValue:
     """The same of all classes of a row of `target` before its first negative number."""
+    x, target = (value if value.dims else value.reshape([1]) for value in (x, target))
     axis, count = len(x.dims), TensorValue.dim(x.builder, x.dims[-1])
     ends = CumulativeOp("sum", target.lt(0).cast(i64).value, axis - 1)
     is_class = TensorValue(x.builder, x.builder.add(ends)).eq(0)
