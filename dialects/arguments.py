@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr
@@ -13,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.plain import attribute_of, value_of
+from lowerdeck.dialects.records import record
 
 Given: TypeAlias = "SSAValue | Sequence[SSAValue | None] | Attribute"
 """What stands for an argument: a value, several of them, or an attribute."""
@@ -20,7 +20,7 @@ Given: TypeAlias = "SSAValue | Sequence[SSAValue | None] | Attribute"
 PLACES = "places"
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """A formal argument of an operator."""
 
@@ -35,7 +35,7 @@ class Argument:
         return self.type.rstrip("?").endswith("]")
 
 
-@dataclass(frozen=True)
+@record
 class Schema:
     """An operator, as its framework declares it."""
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lowerdeck.dialects.records import record
 
 if TYPE_CHECKING:
     from xdsl.ir import Dialect, Operation
@@ -37,7 +39,7 @@ class FrameworkOp(ABC):
         """What the framework calls the operator, without domain and version."""
 
 
-@dataclass(frozen=True)
+@record
 class ImportOption:
     """What a user may say of a model besides the model itself."""
 
@@ -70,7 +72,7 @@ class ImportOption:
         return os.path.abspath(value) if self.is_path else value
 
 
-@dataclass(frozen=True)
+@record
 class Export:
     """How models are written in the format of a framework."""
 
@@ -94,7 +96,7 @@ class Export:
     """The class of the ops of another dialect that are written as weights, if there is one."""
 
 
-@dataclass(frozen=True)
+@record
 class Framework:
     """
     One framework. Its name is that of its dialect.

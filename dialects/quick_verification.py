@@ -14,7 +14,6 @@ does not fit is verified again as xDSL does it, which says what is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Attribute, Operation
@@ -25,11 +24,13 @@ from xdsl.irdl.constraints import SingleOf, VerificationContext
 from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.records import record
+
 Check = Callable[[Any, VerificationContext], None]
 """Raises VerifyException for a value that does not satisfy a constraint."""
 
 
-@dataclass(frozen=True)
+@record
 class _Values:
     """The types of operands or results: of each before those that there may be several of, ..."""
 
@@ -62,7 +63,7 @@ class _Values:
         return True
 
 
-@dataclass(frozen=True)
+@record
 class _Entries:
     """Properties or attributes by name, and which of them need not be there."""
 

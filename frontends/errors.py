@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lowerdeck.dialects.errors import ModelError
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """What was found, what was expected and the next step; `node` and `op` are empty for a file."""
 

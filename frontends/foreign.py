@@ -12,10 +12,10 @@ import pickletools
 import re
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.wire import LENGTH, Outline, outline
 
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
@@ -27,7 +27,7 @@ _PICKLE_BYTES = 1 << 20
 _PICKLE_OPCODES = 20_000
 
 
-@dataclass(frozen=True)
+@record
 class File:
     """What is looked at: the path, and the first bytes of a file."""
 
@@ -87,7 +87,7 @@ class File:
 _Test: TypeAlias = "Callable[[File], bool]"
 
 
-@dataclass(frozen=True)
+@record
 class Kind:
     """A kind of file."""
 

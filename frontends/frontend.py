@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.frameworks import FRAMEWORKS, Framework, OptionValue
+from lowerdeck.dialects.records import record
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +20,7 @@ def _never(outline: Outline) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@record
 class FileFormat:
     """
     One kind of file. A file has this format if its content says so, or else its suffix.
@@ -43,7 +44,7 @@ class FileFormat:
     folder_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Request:
     """A model, and the user's requests for it."""
 
@@ -58,7 +59,7 @@ class Request:
     """Values of the framework's options, as far as they were given."""
 
 
-@dataclass(frozen=True)
+@record
 class Use:
     """A node of a model, and its operator."""
 
@@ -86,7 +87,7 @@ def _no_advice(path: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
+@record
 class Frontend:
     """The reader of a framework's models."""
 

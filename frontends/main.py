@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from lowerdeck.dialects.core.names import STATES, named
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """What is remembered from call to call."""
 

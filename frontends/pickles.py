@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
+from lowerdeck.dialects.records import record
+
 _MOST = 5_000_000
 """Operations of a pickle."""
 
@@ -23,7 +25,7 @@ class PickleError(ValueError):
     """A pickle that is broken, or says something that data does not."""
 
 
-@dataclass(frozen=True)
+@record
 class Name:
     """Something that a module defines: only its name."""
 

@@ -11,12 +11,14 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import NamedTuple
 
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
+
+from lowerdeck.dialects.records import record
 
 MIN_BYTES = 1024
 """A field of at least this many bytes becomes a reference."""
@@ -31,7 +33,7 @@ class ScanError(ValueError):
     """The bytes are not a protobuf message."""
 
 
-@dataclass(frozen=True)
+@record
 class Holder:
     """
     A kind of message with large fields.
@@ -46,7 +48,7 @@ class Holder:
     dropped: frozenset[int] = field(default=frozenset())
 
 
-@dataclass(frozen=True)
+@record
 class Format:
     """
     The locations of large fields in a kind of file.
@@ -247,7 +249,7 @@ _OUTLINE_FIELDS = 4096
 """The maximum number of fields in an outline."""
 
 
-@dataclass(frozen=True)
+@record
 class Outline:
     """The first fields of a message, as far as they can be read."""
 

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@record
 class Operand:
     """An index operand, by its number."""
 
     number: int
 
 
-@dataclass(frozen=True)
+@record
 class Parameter:
     """A symbol of the kernel, by its number."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -11,7 +12,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
-from lowerdeck.dialects.dims import Expr, ExprLike, parse_exprs, product
+from lowerdeck.dialects.dims import Expr, ExprLike, exprs, parse_exprs, product
 
 
 def row_major(dims: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -35,9 +36,7 @@ class RefType(ParametrizedAttribute, TypeAttribute):
     def of(
         element: Attribute, dims: Iterable[ExprLike], strides: Iterable[ExprLike] | None = None
     ) -> RefType:
-        sizes = DimsAttr.of(dims)
-        steps = DimsAttr(row_major(sizes.data)) if strides is None else DimsAttr.of(strides)
-        return RefType(sizes, element, steps)
+        return _ref(element, exprs(dims), None if strides is None else exprs(strides))
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -97,3 +96,10 @@ def ref_type(value: SSAValue) -> RefType:
     if not isinstance(value.type, RefType):
         raise VerifyException(f"expected a buffer, got {value.type}")
     return value.type
+
+
+@lru_cache(maxsize=1 << 12)
+def _ref(element: Attribute, dims: tuple[Expr, ...], strides: tuple[Expr, ...] | None) -> RefType:
+    """Equal layers have equal buffers."""
+    steps = row_major(dims) if strides is None else strides
+    return RefType(DimsAttr(dims), element, DimsAttr(steps))

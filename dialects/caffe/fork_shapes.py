@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, isfinite, prod, sqrt
 from typing import cast
 
@@ -20,6 +19,7 @@ from lowerdeck.dialects.caffe.shape_base import (
     require_equal,
     require_rank,
 )
+from lowerdeck.dialects.records import record
 
 # Shapes and neurons
 
@@ -165,7 +165,7 @@ def _upsample(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerS
 # Regions and detections
 
 
-@dataclass(frozen=True)
+@record
 class Proposals:
     """What a layer that proposes regions does, whichever layer says it."""
 

@@ -8,15 +8,15 @@ and so on).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter, PoolingParameter
+from lowerdeck.dialects.records import record
 
 _ANY = 1 << 30
 
 
-@dataclass(frozen=True)
+@record
 class Count:
     """How many blobs may occur, from `least` to `most`."""
 
@@ -43,7 +43,7 @@ def _at_least(number: int) -> Count:
 ONE = _exactly(1)
 
 
-@dataclass(frozen=True)
+@record
 class LayerType:
     """A layer type; `parameters` are the fields of LayerParameter that it reads."""
 

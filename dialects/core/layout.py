@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -23,12 +22,13 @@ from lowerdeck.dialects.core.winograd import (
     window_axes,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 
 _WIDE, _BYTES = np.dtype("<i2"), 2
 """How transformed bytes are stored, and their size."""
 
 
-@dataclass(frozen=True)
+@record
 class Piece:
     """
     One dimension of the storage: `index // stride % size` of an axis; without a size, the quotient
@@ -44,7 +44,7 @@ class Piece:
         return f"{self.axis}{stride}" + ("" if self.size is None else f" mod {self.size}")
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """The pieces from the outermost to the innermost dimension, and the padding of each axis."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
@@ -11,11 +10,13 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.records import record
+
 Counts = tuple[tuple[str, int], ...]
 """Numbers by name, in an order that may matter."""
 
 
-@dataclass(frozen=True)
+@record
 class Schedule:
     """
     A strategy, how the labeled loops that it builds run, and its own numbers.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -14,9 +13,10 @@ from xdsl.ir import Attribute
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.names import STATES, value_names
 from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """One state of a function."""
 

@@ -11,7 +11,6 @@ A^T, if each row is taken so many times (`exact_matrices`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm, prod
@@ -19,6 +18,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lowerdeck.dialects.records import record
 
 Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
 
@@ -37,7 +38,7 @@ SMALL_POINTS = (*FEW_POINTS, *map(Fraction, (2, -2)))
 """The smallest integers for m + r - 1 = 6."""
 
 
-@dataclass(frozen=True)
+@record
 class Matrices:
     """A^T of m rows, G of r columns and B^T; they all have m + r - 1 columns or rows."""
 
@@ -55,7 +56,7 @@ def matrices(size: int, taps: int) -> Matrices:
     return _matrices_at(points, size, taps)
 
 
-@dataclass(frozen=True)
+@record
 class ExactMatrices:
     """Matrices of integers, with which the outputs are multiples of what they are to be."""
 

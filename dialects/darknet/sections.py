@@ -8,9 +8,10 @@ DarkNet itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
+
+from lowerdeck.dialects.records import record
 
 Key: TypeAlias = "int | float | str | list[int] | list[float] | None"
 
@@ -102,7 +103,7 @@ IGNORED = frozenset(
 """Keys that training, tracking or the program around a net reads."""
 
 
-@dataclass(frozen=True)
+@record
 class Section:
     """A section that is a layer."""
 

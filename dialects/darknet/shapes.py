@@ -9,11 +9,12 @@ numbers that are no image. The formulas are those of DarkNet's layers (`make_*_l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, TypeAlias
 
 from lowerdeck.dialects.darknet.sections import Key
+from lowerdeck.dialects.records import record
 
 Shape: TypeAlias = "tuple[int, ...]"
 Keys: TypeAlias = "Mapping[str, Key]"
@@ -26,7 +27,7 @@ class ShapeError(Exception):
     """A layer that DarkNet has no result for: what was found and expected."""
 
 
-@dataclass(frozen=True)
+@record
 class Layer:
     """The sizes of a layer; `weights` are those in the weights file, in its order, by name."""
 
@@ -35,7 +36,7 @@ class Layer:
     states: Sequence[Shape] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Convolution:
     """A convolution, or one of those that a layer is made of: square windows."""
 
@@ -183,7 +184,7 @@ def _padding(keys: Keys, size: int) -> int:
     return padding
 
 
-@dataclass(frozen=True)
+@record
 class Pool:
     """Windows of `maxpool` and `local_avgpool`; lists are along height and width."""
 
@@ -383,7 +384,7 @@ def _deconvolutional(keys: Keys, shapes: Sequence[Shape], transposed: bool) -> L
     return Layer((filters, *planes), [*weights, ("weights", (channels, filters, size, size))])
 
 
-@dataclass(frozen=True)
+@record
 class Cells:
     """The convolutions of a layer that goes over images in time, by name and in order."""
 

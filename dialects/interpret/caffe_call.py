@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter
+from lowerdeck.dialects.records import record
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -17,7 +17,7 @@ LARGEST = np.finfo(np.float32).max
 """The largest float; its negative is the maximum of nothing."""
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """One run of a layer, in float64."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.frameworks import framework_of
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class GraphRunner:
     """How a framework's graph is run as a whole."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from lowerdeck.dialects.records import record
 
 _PLAIN = frozenset({"DTypePolicy", "Policy", "FloatDTypePolicy"})
 _QUANTIZED = frozenset({"QuantizedDTypePolicy", "Int4DTypePolicy"})
 
 
-@dataclass(frozen=True)
+@record
 class Policy:
     """What a configuration says under `dtype`."""
 

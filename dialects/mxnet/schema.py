@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lowerdeck.dialects.arguments import Argument, Schema
+from lowerdeck.dialects.records import record
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}\Z")
 _ITEMS = re.compile(r"\s*,\s*")
 
 
-@dataclass(frozen=True)
+@record
 class Operator(Schema):
     """An operator."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections import ChainMap, Counter
 from collections.abc import Callable, Container, Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -33,6 +34,7 @@ from lowerdeck.dialects.onnx.ops import (
 )
 from lowerdeck.dialects.onnx.tensors import TensorAttr, sparse_from_proto, tensor_from_proto
 from lowerdeck.dialects.onnx.types import UNTYPED, ShapeReader, no_dims, type_from_proto
+from lowerdeck.dialects.records import record
 
 Opset: TypeAlias = Mapping[str, int]
 """The version of each operator domain; the default domain is the empty string."""
@@ -46,7 +48,7 @@ MAX_NODES = 1_000_000
 """Functions that expand to more nodes than this are refused."""
 
 
-@dataclass(frozen=True)
+@record
 class NodeProblem:
     """One thing that is wrong with a node (None: with the graph itself)."""
 
@@ -496,9 +498,12 @@ def opset_of(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
     return {domain_of(entry.domain): entry.version for entry in imports}
 
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-$]")
+
+
 def name_hint(name: str) -> str | None:
     """A name for the text form: the tensor's, with other characters replaced."""
-    text = "".join(c if c.isascii() and (c.isalnum() or c in "_.-$") else "_" for c in name)
+    text = _NOT_IN_NAMES.sub("_", name)
     if not text:
         return None
     # A hint loses `_` and digits at its end, and what is left must be a name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, UnrankedTensorType
@@ -53,7 +54,7 @@ def _schema_results(
         return [cast(Attribute, value.type)]
     if cls.schema.name in _CONTAINERS and operands:
         return [_CONTAINERS[cls.schema.name](without_rank(operands[0].type))] * count
-    bound = _bindings(cls, operands)
+    bound = _bindings(cls, tuple([operand.type for operand in operands]))
     chosen = _chosen_element(properties)
     types: list[Attribute] = []
     for index in range(count):
@@ -85,15 +86,16 @@ _CONTAINERS: Mapping[str, Callable[[Attribute], Attribute]] = {
 """Result types of the operators that put their first operand into a container or out of it."""
 
 
-def _bindings(cls: type[OnnxOp], operands: Sequence[SSAValue]) -> dict[str, Attribute]:
+@lru_cache(maxsize=1 << 12)
+def _bindings(cls: type[OnnxOp], operands: tuple[Attribute, ...]) -> Mapping[str, Attribute]:
     """What the operands' types make of the schema's type variables."""
     bound: dict[str, Attribute] = {}
-    for index, operand in enumerate(operands):
+    for index, type_ in enumerate(operands):
         formal = formal_of(cls.schema.inputs, index)
         if formal is None or (is_variadic(formal) and not formal.is_homogeneous):
             continue
-        if type_string(operand.type) is not None:
-            bound.setdefault(formal.type_str, without_rank(operand.type))
+        if type_string(type_) is not None:
+            bound.setdefault(formal.type_str, without_rank(type_))
     return bound
 
 

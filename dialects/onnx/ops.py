@@ -9,7 +9,7 @@ are properties, subgraphs are regions in the order of their attributes' names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -252,16 +252,10 @@ class OnnxOp(Operation, FrameworkOp):
     # Verification
 
     def verify_(self) -> None:
-        schema = self.schema
-        _verify_count("operand", len(self.operands), schema.min_input, schema.max_input)  # C1
-        _verify_count("result", len(self.results), schema.min_output, schema.max_output)
-        _verify_present("operand", self.operands, schema.inputs)  # C2
-        _verify_present("result", self.results, schema.outputs)
+        operands = tuple([operand.type for operand in self.operands])
+        _verify_signature(type(self), operands, tuple(self.result_types))  # C1, C2, C5
         self._verify_properties()  # C3
         self._verify_regions()  # C4
-        bound: dict[str, str] = {}  # C5
-        _verify_types(self.operands, schema.inputs, _allowed_types(type(self)), bound)
-        _verify_types(self.results, schema.outputs, _allowed_types(type(self)), bound)
 
     def _verify_properties(self) -> None:
         kinds = attribute_kinds(type(self))
@@ -370,7 +364,7 @@ def _standard_class(domain: str, op_type: str, version: int) -> type[OnnxOp] | N
     if version < 1 or not defs.has(op_type, version, domain):
         return None
     schema = defs.get_schema(op_type, version, domain)
-    return _classes()[op_name(domain, op_type, schema.since_version)]
+    return _class_of(domain, op_type, schema.since_version)
 
 
 @cache
@@ -383,7 +377,9 @@ def latest_opset(domain: str) -> int | None:
 
 def op_classes() -> Iterator[type[OnnxOp]]:
     """The classes of all operator versions, and those of operators that plugins define."""
-    yield from _classes().values()
+    schemas = defs.get_all_schemas_with_history()
+    classes = (_class_of(one.domain, one.name, one.since_version) for one in schemas)
+    yield from sorted(classes, key=lambda cls: cls.name)
     yield from map(_custom_class, OPERATORS.values())
 
 
@@ -393,9 +389,9 @@ def _custom_class(operator: CustomOperator) -> type[OnnxOp]:
 
 
 @cache
-def _classes() -> dict[str, type[OnnxOp]]:
-    classes = (_make_class(schema) for schema in defs.get_all_schemas_with_history())
-    return {cls.name: cls for cls in sorted(classes, key=lambda cls: cls.name)}
+def _class_of(domain: str, op_type: str, since: int) -> type[OnnxOp]:
+    """That of the version that came with an opset; a model uses few of some hundreds."""
+    return _make_class(defs.get_schema(op_type, since, domain))
 
 
 def _make_class(schema: Schema) -> type[OnnxOp]:
@@ -479,6 +475,21 @@ def is_optional(formal: Formal) -> bool:
 # Verification
 
 
+@lru_cache(maxsize=1 << 12)
+def _verify_signature(
+    cls: type[OnnxOp], operands: tuple[Attribute, ...], results: tuple[Attribute, ...]
+) -> None:
+    """What is there and of which types; equal nodes are looked at once."""
+    schema, allowed = cls.schema, _allowed_types(cls)
+    _verify_count("operand", len(operands), schema.min_input, schema.max_input)  # C1
+    _verify_count("result", len(results), schema.min_output, schema.max_output)
+    _verify_present("operand", operands, schema.inputs)  # C2
+    _verify_present("result", results, schema.outputs)
+    bound: dict[str, str] = {}  # C5
+    _verify_types(operands, schema.inputs, allowed, bound)
+    _verify_types(results, schema.outputs, allowed, bound)
+
+
 def _verify_count(what: str, found: int, least: int, most: int) -> None:
     if not least <= found <= most:
         expected = f"{least}" if least == most else f"{least} to {most}"
@@ -487,21 +498,21 @@ def _verify_count(what: str, found: int, least: int, most: int) -> None:
         raise VerifyException(f"found {found} {what}s, expected {expected}")
 
 
-def _verify_present(what: str, values: Sequence[SSAValue], formals: Sequence[Formal]) -> None:
-    for index, value in enumerate(values):
+def _verify_present(what: str, types: Sequence[Attribute], formals: Sequence[Formal]) -> None:
+    for index, type_ in enumerate(types):
         formal = formal_of(formals, index)
-        if value.type == NONE and formal is not None and not is_optional(formal):
+        if type_ == NONE and formal is not None and not is_optional(formal):
             raise VerifyException(f"{what} '{formal.name}' is absent, but it is not optional")
 
 
 def _verify_types(
-    values: Sequence[SSAValue],
+    types: Sequence[Attribute],
     formals: Sequence[Formal],
     allowed: Mapping[str, frozenset[str]],
     bound: dict[str, str],
 ) -> None:
-    for index, value in enumerate(values):
-        found = type_string(value.type)
+    for index, type_ in enumerate(types):
+        found = type_string(type_)
         formal = formal_of(formals, index)
         if found is None or formal is None:
             continue

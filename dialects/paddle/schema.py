@@ -11,17 +11,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lowerdeck.dialects.arguments import Argument, Schema
+from lowerdeck.dialects.records import record
 
 _COMMA = re.compile(r",\s*(?![^\[]*\])")
 
 
-@dataclass(frozen=True)
+@record
 class Operator(Schema):
     """An operator as PIR has it."""
 
@@ -30,7 +30,7 @@ class Operator(Schema):
     results: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class OldForm:
     """An operator as a ProgramDesc has it."""
 

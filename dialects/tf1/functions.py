@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr, SymbolNameConstraint
@@ -21,6 +20,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.graph_regions import HasGraphRegion
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.attributes import CONTROL, fits
 from lowerdeck.dialects.tf1.ops import attribute_value
 from lowerdeck.dialects.tf1.signatures import Signature
@@ -99,7 +99,7 @@ FUNCTIONAL = CALLS | WHILES | IFS | CASES
 """All operators that run functions in a way that is known."""
 
 
-@dataclass(frozen=True)
+@record
 class Use:
     """A function that a node runs, in a `role`, and the element types that the role asks for."""
 

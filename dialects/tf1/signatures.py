@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from lowerdeck.dialects.records import record
 
-@dataclass(frozen=True)
+
+@record
 class Argument:
     """One formal input or output of an operator; it stands for one value or for several."""
 
@@ -25,7 +26,7 @@ class Argument:
     is_ref: bool
 
 
-@dataclass(frozen=True)
+@record
 class AttributeDef:
     """One formal attribute: its kind (`int`, `list(float)`, ...), and its default if it has one."""
 
@@ -34,7 +35,7 @@ class AttributeDef:
     default: Any
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """An operator as TensorFlow registers it."""
 

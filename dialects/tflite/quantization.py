@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from lowerdeck.dialects.records import record
 
-@dataclass(frozen=True)
+
+@record
 class Quantization:
     """Scales and zero points: one for the tensor, or one for each part along `axis`."""
 

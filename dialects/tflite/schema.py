@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from lowerdeck.dialects.records import record
 
 SCALARS = {
     "bool": "?",
@@ -24,7 +25,7 @@ SCALARS = {
 """The scalars of flatbuffers, and how `struct` calls them."""
 
 
-@dataclass(frozen=True)
+@record
 class Field:
     """A field of a table."""
 
@@ -36,7 +37,7 @@ class Field:
     default: str
 
 
-@dataclass(frozen=True)
+@record
 class Schema:
     """All that the schema declares, by name."""
 

@@ -30,6 +30,7 @@ from lowerdeck.dialects.caffe.parameters import fields_of, is_repeated
 from lowerdeck.dialects.caffe.shapes import Shape, ShapeError, layer_shapes
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.records import record
 from lowerdeck.exporters.caffe.elements import Range
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
 from lowerdeck.passes.machinery.values import uniform_value
@@ -48,7 +49,7 @@ DIALECTS: Mapping[str, frozenset[str]] = {
 _FORK_LAYERS = frozenset[str]().union(*DIALECTS.values())
 
 
-@dataclass(frozen=True)
+@record
 class Weight:
     """A parameter blob: bytes that stay where they are, in a shape."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -14,6 +13,7 @@ from lowerdeck.dialects.caffe.shapes import ShapeError, pool_windows
 from lowerdeck.dialects.core.enums import PoolKind
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.records import record
 from lowerdeck.exporters.caffe.elementwise import scaled_by
 from lowerdeck.exporters.caffe.linear import numbers
 from lowerdeck.exporters.caffe.movement import MOST_PARTS, padded, picked, strided
@@ -55,7 +55,7 @@ def _pool(net: Net, op: PoolOp) -> Blob:
     return net.reshaped(x, shape)
 
 
-@dataclass(frozen=True)
+@record
 class _Windows:
     """The windows of a pool along one dimension; without more than sizes, each is an element."""
 

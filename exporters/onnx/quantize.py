@@ -6,7 +6,6 @@ else by integer arithmetic that gives the same integers. Numbers of four bits ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -39,6 +38,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.tensors import TensorAttr
+from lowerdeck.dialects.records import record
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 from lowerdeck.exporters.onnx.linear import window_attributes, zero_points_of_bytes
 from lowerdeck.exporters.onnx.windows import padded_input
@@ -136,7 +136,7 @@ def _side_by_side(
     return graph.node("Slice", [whole, *ends])
 
 
-@dataclass(frozen=True)
+@record
 class _Layer:
     """A product of bytes with constant weights, what is added to it, and a factor a channel."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from lowerdeck.dialects.caffe.caffe_pb2 import (
     WeightsParameter,
 )
 from lowerdeck.dialects.caffe.shapes import Shape, strip_ones
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.caffe.hdf5 import read_layers
 from lowerdeck.frontends.caffe.parse import data_ranges, is_hdf5, parse_weights
 from lowerdeck.frontends.errors import FrontendError, Problem
@@ -38,7 +38,7 @@ def find_weights(prototxt: str) -> str | None:
     return os.path.join(os.path.dirname(prototxt), found[0]) if len(found) == 1 else None
 
 
-@dataclass(frozen=True)
+@record
 class Slot:
     """One parameter blob of a layer of the net."""
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.darknet.shapes import Shape
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError
 
 SUFFIX = ".weights"
@@ -23,7 +23,7 @@ _VERSIONS = struct.Struct("<3i")
 _LARGEST_VERSION = 1_000_000
 
 
-@dataclass(frozen=True)
+@record
 class Header:
     """What a file says before its numbers."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.keras.layers import Layer
 
 Call = tuple[list[Any], dict[str, Any]]
 """Positional arguments, and those by name, with a `Tensor` for each value."""
 
 
-@dataclass(frozen=True)
+@record
 class Tensor:
     """A result of a call of a layer."""
 

@@ -14,7 +14,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate
 from typing import Any, cast
@@ -22,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError
 
 _LARGEST = 1 << 30
@@ -47,7 +47,7 @@ _RATIO = 2000
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """A model file."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from lowerdeck.dialects.keras.policies import policy_of
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Variable:
     """A variable of a layer."""
 

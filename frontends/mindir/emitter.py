@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import (
@@ -24,6 +23,7 @@ from lowerdeck.dialects.core.types import f32, i1, i64
 from lowerdeck.dialects.mindir.ops import op_class
 from lowerdeck.dialects.mindir.schema import schemas
 from lowerdeck.dialects.plain import attribute_of
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.mindir.mind_ir_pb2 import AttributeProto
 from lowerdeck.frontends.mindir.model import ELEMENTS, MindirError, Model, Node
@@ -235,7 +235,7 @@ def is_order(constant: Node) -> bool:
     return value is not None and value.type in (AttributeProto.UMONAD, AttributeProto.IOMONAD)
 
 
-@dataclass(frozen=True)
+@record
 class _Tensor:
     """What the file states of a result."""
 

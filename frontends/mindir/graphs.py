@@ -11,7 +11,6 @@ they are joined there by a `core.if`, so that it is added once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from xdsl.ir import Block, Region, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.core.types import element_type, i1, i64, numpy_dtype, tensor
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.mindir.emitter import Emitter
 from lowerdeck.frontends.mindir.model import Graph, MindirError, Node
 from lowerdeck.frontends.mindir.nodes import Done, NodeEvaluator, Scope, unranked
@@ -40,7 +40,7 @@ _DEEPEST = 400
 """Calls inside of one another."""
 
 
-@dataclass(frozen=True)
+@record
 class Jump:
     """A graph ends with the call of another one."""
 
@@ -54,7 +54,7 @@ class Jump:
         return (*self.arguments, self.memory)
 
 
-@dataclass(frozen=True)
+@record
 class Fork:
     """A graph ends with one of two ends, each in a block of its own."""
 

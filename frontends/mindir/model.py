@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +30,7 @@ from lowerdeck.dialects.core.types import (
     ui32,
     ui64,
 )
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.messages import is_all_text
 from lowerdeck.frontends.mindir.mind_ir_pb2 import (
@@ -83,7 +83,7 @@ class MindirError(ValueError):
     """A model that is broken: what is wrong with it."""
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """One application of a primitive, a graph or a closure, or a constant."""
 

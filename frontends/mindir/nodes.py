@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from lowerdeck.dialects.core.control_flow import IfOp, YieldOp
 from lowerdeck.dialects.core.types import element_type, i1
 from lowerdeck.dialects.mindir.schema import STRUCTURE
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.mindir.emitter import Emitter, is_order
 from lowerdeck.frontends.mindir.model import Graph, MindirError, Node
 from lowerdeck.frontends.mindir.values import (
@@ -49,7 +50,7 @@ _COUNTS: Mapping[str, tuple[int, int | None]] = {
 _ASSIGNING = {"Assign": "", "AssignAdd": "Add", "AssignSub": "Sub"}
 
 
-@dataclass(frozen=True)
+@record
 class Done:
     """A graph ends with a value, and the memory after it."""
 

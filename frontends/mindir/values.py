@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Block, SSAValue
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.mindir.model import MindirError, Node
 
 Plain: TypeAlias = "int | float | str | None"
@@ -24,7 +25,7 @@ Value: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Closure:
     """A graph, and what its first parameters are."""
 
@@ -32,7 +33,7 @@ class Closure:
     bound: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """One of several values: the first where the number is 0, the second where it is 1, ..."""
 
@@ -41,14 +42,14 @@ class Choice:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Parameter:
     """A parameter of the model itself, not what it holds."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """What the parameters hold that the model changes, at one place of the chain of effects."""
 

@@ -6,13 +6,13 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import UnrankedTensorType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import f32
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.paddle.elements import ProgramError, element_named, element_typed
 
 Json: TypeAlias = "Mapping[str, Any]"
@@ -52,7 +52,7 @@ def blocks_of(holder: Json) -> Iterator[Json]:
         yield block
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """An operator."""
 

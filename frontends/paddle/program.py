@@ -5,9 +5,9 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.paddle.elements import ProgramError
 from lowerdeck.frontends.paddle.weights import packed
 from lowerdeck.frontends.wire import ScanError, decoded
@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 28
 _TENSOR, _ARRAY = 7, 13
 
 
-@dataclass(frozen=True)
+@record
 class Variable:
     """A tensor by name, of the block that declares it."""
 
@@ -40,7 +40,7 @@ class Variable:
         return self.kind == _ARRAY
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """An operator: the names of variables by slot, and attributes."""
 
@@ -73,7 +73,7 @@ def _only(slots: Mapping[str, tuple[str, ...]], slot: str, op_type: str) -> str:
     return names[0]
 
 
-@dataclass(frozen=True)
+@record
 class Section:
     """A block of a program."""
 
@@ -81,7 +81,7 @@ class Section:
     calls: tuple[Call, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """A whole program: its first section is the main one."""
 

@@ -15,7 +15,6 @@ import zipfile
 import zlib
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 import ml_dtypes
@@ -25,6 +24,7 @@ from xdsl.ir import Attribute
 from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_of, numpy_dtype, tensor
+from lowerdeck.dialects.records import record
 
 _MAJOR = 8
 """The version of the schema of programs."""
@@ -163,7 +163,7 @@ class Entries:
         return info
 
 
-@dataclass(frozen=True)
+@record
 class Strided:
     """A tensor in a storage: element type, and place, sizes and strides in elements."""
 

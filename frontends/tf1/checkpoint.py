@@ -11,7 +11,6 @@ import glob
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.core.types import Tensor, numpy_dtype, tensor
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.attributes import ELEMENTS
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tf1.saved_model_pb2 import (
@@ -40,7 +40,7 @@ _SHOWN = 5
 _FRESH = "get a fresh copy of the checkpoint"
 
 
-@dataclass(frozen=True)
+@record
 class Slice:
     """Part of a tensor: of each dimension the first index, and how many."""
 
@@ -91,7 +91,7 @@ def _extent(text: str) -> tuple[int, int | None]:
     return int(start), int(size)
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """A tensor of a checkpoint, or a slice of one."""
 

@@ -6,10 +6,10 @@ node that computes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.attributes import ELEMENTS
 from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, expected_types
 from lowerdeck.dialects.tf1.signatures import signature_of
@@ -20,7 +20,7 @@ from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef, TensorProto, T
 from lowerdeck.frontends.tf1.tensors import shape_dims
 
 
-@dataclass(frozen=True)
+@record
 class Feed:
     """An input: its name, and its shape if known (None: the shape that the graph gives)."""
 
@@ -30,7 +30,7 @@ class Feed:
     """What it is, if it is a constant."""
 
 
-@dataclass(frozen=True)
+@record
 class Fed:
     """A graph whose inputs are all placeholders, but for those that are constants."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, value_type
 from lowerdeck.dialects.tf1.ops import COUNT_LIMIT
 from lowerdeck.dialects.tf1.signatures import Argument, Signature, signature_of
@@ -44,7 +44,7 @@ Values = Mapping[str, AttrValue]
 """Values for the attributes of a function."""
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A function with values for its attributes."""
 
@@ -72,7 +72,7 @@ class Function:
         return list(map(value_type, self.inputs)), list(map(value_type, self.outputs))
 
 
-@dataclass(frozen=True)
+@record
 class Body:
     """The nodes of a function, and what it needs of them."""
 

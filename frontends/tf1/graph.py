@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, VARIABLES
 from lowerdeck.frontends.tf1.graph_pb2 import NodeDef
 
@@ -57,7 +58,7 @@ class Port:
         return f"{self.node}:{self.index}"
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """A node with its inputs read: data by position, then control by name."""
 

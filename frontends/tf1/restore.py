@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -17,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.types import static_shape, tensor
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.attributes import ELEMENTS
 from lowerdeck.dialects.tf1.functions import CALLS
 from lowerdeck.dialects.tf1.ops import VARIABLES
@@ -37,7 +37,7 @@ Value: TypeAlias = "Part | Node | None"
 """What is assigned: a part of the checkpoint, a constant, or what is not known here."""
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """A tensor of a checkpoint, or the slice of it that `spec` describes."""
 
@@ -45,7 +45,7 @@ class Part:
     spec: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Assignment:
     """A value that a node gives a variable."""
 
@@ -59,7 +59,7 @@ def _distinct(values: Iterable[Value]) -> list[Value]:
     return list({v.name if isinstance(v, Node) else v: v for v in values}.values())
 
 
-@dataclass(frozen=True)
+@record
 class _Scope:
     """A graph, or the body of a function with what its arguments are."""
 

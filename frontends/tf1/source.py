@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.detect import is_text
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.frontend import graph_file
@@ -34,7 +35,7 @@ _INIT_COLLECTIONS = ("saved_model_main_op", "legacy_init_op")
 _INIT_SIGNATURE = "__saved_model_init_op"
 
 
-@dataclass(frozen=True)
+@record
 class Interface:
     """The inputs and outputs of a graph by the names that a signature gives them."""
 
@@ -44,7 +45,7 @@ class Interface:
     """What is known of the shapes of the inputs."""
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A graph, and what belongs to it."""
 

@@ -33,6 +33,7 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import STATES, named
 from lowerdeck.dialects.core.types import Tensor, element_type, i1, i64, tensor
 from lowerdeck.dialects.dims import ExprLike
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tflite.ops import op_class
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.symbols import Symbols
@@ -107,7 +108,7 @@ def unique_names(tensors: Sequence[TensorInfo], kind: str) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
+@record
 class _Key:
     """What identifies a variable: its names, or the tensor that it is."""
 

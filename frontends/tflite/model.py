@@ -6,7 +6,6 @@ import math
 import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -34,6 +33,7 @@ from lowerdeck.dialects.core.types import (
     ui32,
     ui64,
 )
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tflite.ops import CUSTOM
 from lowerdeck.dialects.tflite.quantization import Quantization
 from lowerdeck.dialects.tflite.schema import builtins, schema
@@ -69,7 +69,7 @@ _MOST_ELEMENTS = 1 << 48
 """Of a tensor, leaving out sizes of 0: what numpy can say in bytes, whatever the type."""
 
 
-@dataclass(frozen=True)
+@record
 class TensorInfo:
     """What a subgraph says of one of its tensors."""
 
@@ -107,7 +107,7 @@ _WITH_INTEGERS = {"Convolution2DTransposeBias": ("padding", "stride_w", "stride_
 """The custom operators whose options begin with integers of 32 bits, and what these are."""
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """An operator of a subgraph."""
 

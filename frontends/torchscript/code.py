@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.pt2.archive import ArchiveError, Entries
 
 _MOST = 1 << 24
@@ -18,7 +19,7 @@ _DEEPEST = 200
 """Expressions and statements inside of one another."""
 
 
-@dataclass(frozen=True)
+@record
 class Definition:
     """A function or method, and where it is."""
 

@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import MAX_RANK, f32, f64, i1, i64, tensor
 from lowerdeck.dialects.core.types import Tensor as TensorTypeOf
 from lowerdeck.dialects.dims import ExprLike
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.fixed import fixed_array, unknown_input
 from lowerdeck.frontends.main import State, fresh, main_module
@@ -118,7 +119,7 @@ def import_script(
         raise FrontendError.of_file(file, text[:500]) from None
 
 
-@dataclass(frozen=True)
+@record
 class _Asked:
     """What the user wants of a model."""
 

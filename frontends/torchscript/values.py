@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.pt2.aliases import Alias, Storage
 
 _MOST_LEAVES = 100_000
@@ -78,7 +79,7 @@ class Instance:
     """Its place in the model: `layer1.0.conv`."""
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A function of the program."""
 

@@ -38,6 +38,7 @@ from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.sizes import at_most, is_never_negative, largest
 from lowerdeck.lowering.buffers.named_sizes import name_sizes
 from lowerdeck.lowering.buffers.updates import Update, find_updates
@@ -53,7 +54,7 @@ MAX_TRIPS = 1 << 31
 """Exporters write a larger constant trip count to mean that there is none."""
 
 
-@dataclass(frozen=True)
+@record
 class Called:
     """A kernel that is called."""
 

@@ -17,7 +17,7 @@ import marshal
 import re
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from xdsl.ir import Attribute
@@ -25,6 +25,7 @@ from xdsl.ir import Attribute
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.errors import working_on
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.buffers import coding
 from lowerdeck.lowering.loops.function_pass import FunctionPass
@@ -64,7 +65,7 @@ MEMORY = Memory(12 << 20)
 """The kernels of this process: those of some large models."""
 
 
-@dataclass(frozen=True)
+@record
 class Loops:
     """A kernel as loops."""
 

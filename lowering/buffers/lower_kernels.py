@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +13,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in, yielded
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.buffers.finishing import Finisher, Loops, lower
 from lowerdeck.lowering.errors import LoweringError
@@ -23,7 +23,7 @@ from lowerdeck.passes.machinery.context import kernels_of, options_of
 from lowerdeck.passes.machinery.driver import is_enabled
 
 
-@dataclass(frozen=True)
+@record
 class Lowered:
     """The facts about a kernel's function that its calls need."""
 

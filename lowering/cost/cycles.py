@@ -8,15 +8,14 @@ is that of the slowest of units and caches, which work at once, and of the start
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lowerdeck.dialects.buffer.kernel import FuncOp
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.cost.traffic import lines_from_beyond
 from lowerdeck.lowering.cost.units import busy_cycles
 from lowerdeck.lowering.targets.base import Target
 
 
-@dataclass(frozen=True)
+@record
 class Cost:
     """Cycles of one core, by what takes them."""
 

@@ -22,6 +22,7 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import TransposeOp, lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import Interval, interval
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.loops.estimate import (
     ASSUMED_SIZE,
     Values,
@@ -34,7 +35,7 @@ _PAGES_OF_STREAM = 2
 """Of a run in memory, before lines come as fast as they can."""
 
 
-@dataclass(frozen=True)
+@record
 class Lines:
     """Those that come; of those that are written, each goes, too."""
 
@@ -51,7 +52,7 @@ class Lines:
         return Lines(max(read, 0.0), max(written, 0.0))
 
 
-@dataclass(frozen=True)
+@record
 class _Access:
     """Loads or stores that differ in constants: where, by the variables of loops."""
 
@@ -160,7 +161,7 @@ _Lines = dict[tuple[SSAValue, bool], _Found]
 """By buffer, and whether they are written."""
 
 
-@dataclass(frozen=True)
+@record
 class _Box:
     """Where accesses are."""
 

@@ -15,6 +15,7 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.emit_c.interface import Port, c_condition, write_output_dims
 from lowerdeck.lowering.emit_c.writer import CWriter, c_bytes, c_expr, comment, storage_type
 from lowerdeck.lowering.entry.conditions import Condition
@@ -22,7 +23,7 @@ from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.machinery.provenance import source_names
 
 
-@dataclass(frozen=True)
+@record
 class Threads:
     """The C names of the team and of the thread's number, from 0."""
 
@@ -318,7 +319,7 @@ def _(op: entry_ops.RequireOp, w: EntryWriter) -> None:
     w.end_run(f"!({condition})", f"LOWERDECK_ERROR_{error}")
 
 
-@dataclass(frozen=True)
+@record
 class _Parameter:
     """One of a section's function, and what its caller passes."""
 
@@ -439,7 +440,7 @@ def _(op: entry_ops.IfOp, w: EntryWriter) -> None:
         w.symbol(size.symbol, size.variable)
 
 
-@dataclass(frozen=True)
+@record
 class _Size:
     """A dimension that control flow makes a symbol for, and the variable that holds it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.names import class_names
 from lowerdeck.dialects.core.states import states_in
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.abi import ABI
 from lowerdeck.lowering.emit_c import custom, interface
@@ -57,7 +58,7 @@ SHIPPED_WITH_THREADS = ("lowerdeck_pool.h", "lowerdeck_pool.c")
 SHIPPED_WITH_PROFILE = ("lowerdeck_profile.h",)
 
 
-@dataclass(frozen=True)
+@record
 class CArtifact:
     """A model as C, in memory; the weights are streamed when it is written."""
 
@@ -109,7 +110,7 @@ class CArtifact:
         yield bytes(self.weights_size - position)
 
 
-@dataclass(frozen=True)
+@record
 class Weight:
     """A constant: where it lies, its bytes, little-endian, and how many of them an element has."""
 
@@ -125,7 +126,7 @@ class Weight:
         return np.frombuffer(data, f"<u{self.item_size}").byteswap().data.cast("B")
 
 
-@dataclass(frozen=True)
+@record
 class WeightsHeader:
     """What weights begin with: magic, ABI version, target, hash of the constants, size."""
 

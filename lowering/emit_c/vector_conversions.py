@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.emit_c.vector_types import (
     STEMS,
     VectorFunction,
@@ -18,7 +17,7 @@ from lowerdeck.lowering.emit_c.vector_types import (
 from lowerdeck.lowering.targets.isa import Isa
 
 
-@dataclass(frozen=True)
+@record
 class Conversion:
     """Lanes of another type, as a function where compilers do not find the instruction."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.targets.isa import Builtin
 
 STEMS: dict[Attribute, tuple[str, str, int]] = {
@@ -50,7 +50,7 @@ def unsigned_type(bits: int, lanes: int) -> str:
     return f"lowerdeck_u{bits}x{lanes}"
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A definition in C, and the names of the functions that it calls."""
 
@@ -63,7 +63,7 @@ class Function:
         return self.text
 
 
-@dataclass(frozen=True)
+@record
 class VectorFunction:
     """
     A function of vectors: the type of its result, types and words of its parameters, the lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.ir import Block
@@ -14,6 +13,7 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.sizes import is_never_negative
 
 _MOST = 1 << 10
@@ -23,7 +23,7 @@ _LONG = 120
 """Characters of a text about a condition."""
 
 
-@dataclass(frozen=True)
+@record
 class Ask:
     """What a dimension must be."""
 
@@ -53,7 +53,7 @@ class Ask:
         return " && ".join(f"{size} {sign} {number}" for number in self.numbers)
 
 
-@dataclass(frozen=True)
+@record
 class Condition:
     """`left predicate right`, of dimensions of inputs only."""
 

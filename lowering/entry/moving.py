@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import SSAValue
@@ -14,6 +13,7 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import interval
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.overwriting import Spot, Spots, by_loops, common_loops
 
@@ -21,7 +21,7 @@ MOVED = "_moved"
 """What is added to the name of a function for its copy that moves."""
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where in a buffer that is taken as a line an argument of a function lies."""
 
@@ -65,7 +65,7 @@ def moves_in_order(function: kernel.FuncOp, offsets: Mapping[int, int]) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@record
 class _Line:
     """A load or a store with its place in the line of all elements."""
 

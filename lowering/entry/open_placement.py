@@ -6,10 +6,10 @@ holds for all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.sizes import largest
 from lowerdeck.lowering.entry.placement import (
     Buffer,
@@ -29,7 +29,7 @@ _SYMBOLS = 3
 """Symbols whose sizes are tried one by one; those of more are all the same."""
 
 
-@dataclass(frozen=True)
+@record
 class _Stack:
     """Which buffers lie on which: the order of their offsets, and what is right below each."""
 

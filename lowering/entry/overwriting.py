@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -14,10 +13,11 @@ from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.sizes import is_never_negative
 
 
-@dataclass(frozen=True)
+@record
 class Spot:
     """
     A load or a store: its position in the text, the loops around it, and the elements it accesses,
@@ -113,7 +113,7 @@ class Spots:
         return Spot(self._count, block, loops, indices, extents)
 
 
-@dataclass(frozen=True)
+@record
 class _Axis:
     """
     One index of a load and a store: the same multiples of the variables of their common loops, and

@@ -22,6 +22,7 @@ from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
 from lowerdeck.lowering.entry.divide_functions import (
@@ -196,7 +197,7 @@ class Pending:
             self.written_by_all |= access.writes
 
 
-@dataclass(frozen=True)
+@record
 class BufferAccess:
     """The buffers that an op reads and writes, as roots, and the threads that do."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -40,6 +39,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, tensor
 from lowerdeck.dialects.dims import Expr, constants, product
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.context import recorder_of
 
@@ -107,7 +107,7 @@ class Joints:
         )
 
 
-@dataclass(frozen=True)
+@record
 class _Rule:
     """How an op sees dimensions, and what of its properties changes with them."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -48,6 +47,7 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.strategies.depthwise_words import DepthwiseWords, has_words
 from lowerdeck.lowering.strategies.exact_winograd import (
@@ -372,7 +372,7 @@ class PackMatmul(Pattern[Array | None]):
         rewriter.replace(op, total)
 
 
-@dataclass(frozen=True)
+@record
 class _Maps:
     """The weights of a convolution, and maps behind it that may be computed in another shape."""
 
@@ -390,7 +390,7 @@ def _constant_conv(op: ConvOp) -> _Maps | None:
     return None if weights is None else _Maps(weights, tuple(_followers(op)))
 
 
-@dataclass(frozen=True)
+@record
 class _Rows:
     """The packed weights of a convolution as a left factor, in groups if there are several."""
 
@@ -663,7 +663,7 @@ def _bytes(value: SSAValue) -> int:
     return numpy_dtype(element_type(value)).itemsize
 
 
-@dataclass(frozen=True)
+@record
 class _Columns:
     """Maps on [N, M, D...] become maps on [N, M, columns], of which some may be left over."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from itertools import groupby, product
 from math import inf, prod
 from typing import Any, TypeAlias
@@ -28,6 +27,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, static_shape
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.strategies.facts import assumed_size, is_of
 from lowerdeck.lowering.strategies.transposed import Phase, is_narrow, phases_of
@@ -50,7 +50,7 @@ MOST_GROWTH = 4
 """How much larger than the image the products with all taps may be."""
 
 
-@dataclass(frozen=True)
+@record
 class _Line:
     """
     Phases of one dimension that have as many taps: output q of a phase is output `q + shift` of a

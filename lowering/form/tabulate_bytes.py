@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.interpret.core import evaluate
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
@@ -66,7 +66,7 @@ LOOKUP_STEPS = 2
 """Ops on vectors as slow as one element from a table, for each lane."""
 
 
-@dataclass(frozen=True)
+@record
 class Formula:
     """Maps between a tensor of bytes and the bytes that they make, in order."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
@@ -19,12 +18,13 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.sizes import Divisors
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.machinery.assumptions import divisors_of
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """The location of a value: from an element offset on in the memory of another value."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
@@ -11,9 +10,10 @@ from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Interval:
     """Integers from `low` to `high`, both included."""
 
@@ -63,7 +63,7 @@ def range_of(loop: kernel.ForOp, known: Intervals) -> Interval | None:
     return Interval(lower.low, last)
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """A load or store: the buffer, and the interval of each index, None if unknown."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i64
@@ -16,6 +15,7 @@ from lowerdeck.dialects.buffer.vector import TransposeOp, lane_bits
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import interval
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
@@ -29,7 +29,7 @@ LONGEST_CHAIN = 1 << 14
 """The maximum number of terms that one f32 lane may add up; longer sums stay in f64."""
 
 
-@dataclass(frozen=True)
+@record
 class Piece:
     """`count` vectors of `lanes` iterations, from iteration `start` on; scalars for one lane."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 REST = "rest"
@@ -13,7 +13,7 @@ REST = "rest"
 and not in a few tiles of given sizes: the most single steps that are one tile."""
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """A range of a loop with equal tiles: `count` vectors of `lanes` lanes each."""
 

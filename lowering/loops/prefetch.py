@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 
 from xdsl.ir import SSAValue
@@ -12,6 +11,7 @@ from lowerdeck.dialects.buffer.kernel import WORD_BYTES, ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Indices
@@ -19,7 +19,7 @@ from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.targets.base import Target
 
 
-@dataclass(frozen=True)
+@record
 class _Reduction:
     """An innermost reduction that reads vectors or words of the buffer, and its access pattern."""
 
@@ -105,7 +105,7 @@ def _prefetch_next(reductions: Sequence[_Reduction], line_bytes: int) -> None:
             return
 
 
-@dataclass(frozen=True)
+@record
 class _Plan:
     """The reads of one reduction: its steps through the panel, in elements, and the step size."""
 

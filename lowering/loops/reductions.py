@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
@@ -13,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
 from lowerdeck.dialects.buffer.vector import lane_bits, scalar_of
 from lowerdeck.dialects.core.types import f32, f64, i1
+from lowerdeck.dialects.records import record
 
 _OPS: Mapping[
     type[
@@ -73,7 +73,7 @@ def _identity(kind: str, type_: Attribute) -> FloatAttr | IntegerAttr:
     return IntegerAttr(numbers[kind], IntegerType(bits))
 
 
-@dataclass(frozen=True)
+@record
 class Reduction:
     """
     A carried value whose only use is to be combined with one term of its type per iteration; a

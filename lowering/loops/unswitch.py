@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects import arith, scf
@@ -12,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.dims import Atom, Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Cloner, Indices
@@ -28,7 +28,7 @@ Limits = dict[Atom, Expr]
 """The lesser of an index and of something else, and what it is in an arm."""
 
 
-@dataclass(frozen=True)
+@record
 class _Arm:
     """A loop for some sizes."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.buffer.operands import operand
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.intervals import Interval, interval, simplified
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class _Index:
     """An index value and its number."""
 

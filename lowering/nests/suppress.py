@@ -8,7 +8,6 @@ own boxes get their turns. So boxes behind the last one that may be kept are nev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
@@ -18,6 +17,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.suppress import SuppressOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.exact import Exact
@@ -37,7 +37,7 @@ _HIGH: Exact[float] = 0.5
 """Limits above this one shrink."""
 
 
-@dataclass(frozen=True)
+@record
 class _Box:
     """Values, or the buffers of those of a tile."""
 

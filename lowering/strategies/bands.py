@@ -6,7 +6,6 @@ tensor is never in memory as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -18,6 +17,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -88,7 +88,7 @@ def convolutions_of(kernel: KernelBody) -> tuple[ConvOp, ConvOp]:
     return first, second
 
 
-@dataclass(frozen=True)
+@record
 class BandPlan:
     """One way to run the two convolutions."""
 
@@ -137,7 +137,7 @@ def estimates(
     return best, apart_cycles + between_bytes / target.machine.l2_return_bytes_per_cycle
 
 
-@dataclass(frozen=True)
+@record
 class Geometry:
     """
     The rows and columns of a depthwise convolution and of its input, all of them constants.

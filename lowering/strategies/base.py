@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEW_PARTS, Target
@@ -24,7 +25,7 @@ Border = tuple[int, ...]
 """Elements of padding: at the beginning of all axes, then at their end."""
 
 
-@dataclass(frozen=True)
+@record
 class Setting:
     """The target and options that schedules are chosen for."""
 
@@ -53,7 +54,7 @@ class Setting:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Candidate:
     """One way to run a kernel."""
 
@@ -62,7 +63,7 @@ class Candidate:
     schedule: Schedule
 
 
-@dataclass(frozen=True)
+@record
 class Wishes:
     """What a strategy asks of the layouts of the values of a kernel with one result."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from itertools import product as combinations
 from math import inf, prod
@@ -20,6 +19,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.taps import (
@@ -84,7 +84,7 @@ def can_be_blocked_pool(op: PoolOp, source: LayoutAttr, target: LayoutAttr) -> b
     )
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """Outputs along one dimension; `is_whole` if their windows lie within the input."""
 

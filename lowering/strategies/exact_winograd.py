@@ -10,7 +10,7 @@ two by a shift, and what is left of 32 bits has to hold the sum.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import chain, product
 from math import prod
@@ -38,6 +38,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.core.winograd import exact_matrices, exact_taps
 from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.contraction import added_to
@@ -90,7 +91,7 @@ LARGEST_BYTE: Exact[int] = 255
 """Without a sign."""
 
 
-@dataclass(frozen=True)
+@record
 class Geometry:
     """The sizes of a convolution in tiles."""
 

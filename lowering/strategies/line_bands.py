@@ -6,13 +6,13 @@ loops over vectors of columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, static_shape
 from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.taps import Bounds, window_range
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
@@ -34,7 +34,7 @@ from lowerdeck.lowering.strategies.line_windows import (
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A part of an axis of the result."""
 
@@ -45,7 +45,7 @@ class Span:
 Place: TypeAlias = "Sequence[Expr]"
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """Vectors that are alike in all rows: `body` of each, by its number and two places of a row."""
 
@@ -54,7 +54,7 @@ class Part:
     body: Callable[[Expr, Place, Place], None]
 
 
-@dataclass(frozen=True)
+@record
 class Band:
     """Where a band is: of which image, group, and slice of volumes; its rows and columns."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.taps import Bounds
 from lowerdeck.lowering.strategies.line_bands import Band, BandLoops, Part, Place
 from lowerdeck.lowering.strategies.line_windows import shift_of
 
 
-@dataclass(frozen=True)
+@record
 class _Row:
     """What is copied of a row of the image."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import prod
@@ -13,6 +13,7 @@ from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, numpy_dtype, static_shape
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.sums import is_in_parts, terms_of_part
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.costs import (
@@ -68,7 +69,7 @@ Tile: TypeAlias = tuple[int, int, int]
 """Filters, rows, and vectors of columns."""
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """The sizes of bands and tiles, and the estimated cycles of the convolution."""
 
@@ -98,7 +99,7 @@ class Plan:
         )
 
 
-@dataclass(frozen=True)
+@record
 class _Sums:
     """The sums of a band, and which tiles may divide them."""
 
@@ -175,7 +176,7 @@ class _Sums:
                     yield 1, below, number
 
 
-@dataclass(frozen=True)
+@record
 class _Planner:
     """Finds the best tiles for bands of one convolution."""
 
@@ -383,7 +384,7 @@ def _shared(op: ConvOp, band: tuple[int, int], numbers: tuple[int, int, int]) ->
     return band
 
 
-@dataclass(frozen=True)
+@record
 class _Bands:
     """The rows and columns of results that may be computed at a time."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 
 MOST_UNROLLED = 400
 """Multiply-adds of a tile that is written out."""
@@ -18,7 +19,7 @@ FEW_PLACES = 16
 """Vectors of a line: lines that are a multiple of these apart have few places in the L1 cache."""
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """What a convolution reads along an axis."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -17,6 +16,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import (
@@ -120,7 +120,7 @@ def blocks_of(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
         yield whole * MOST_ROWS, rest.ceildiv(MOST_ROWS), rest
 
 
-@dataclass(frozen=True)
+@record
 class Panels:
     """Columns of the right matrix and of the result that lie in buffers."""
 

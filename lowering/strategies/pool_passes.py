@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product as combinations
 from math import prod
@@ -20,6 +19,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f64
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, maximum, minimum, product
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.taps import (
@@ -80,7 +80,7 @@ def has_few_cut(op: PoolOp) -> bool:
     return is_few and ints(op.dilations)[-1] == 1 and not op.keeps_first.value.data
 
 
-@dataclass(frozen=True)
+@record
 class Line:
     """Results along one axis, and the inputs under their windows, counted from the first one."""
 
@@ -98,7 +98,7 @@ class Line:
     """Inputs under as many results as there can be."""
 
 
-@dataclass(frozen=True)
+@record
 class Vectors:
     """Columns in vectors: of how many lanes, and how many of them."""
 

@@ -9,7 +9,6 @@ convolution of its own, with a small kernel and stride 1, that writes every stri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product as combinations
 from math import gcd, prod
 
@@ -22,6 +21,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.channel_links import channel_offsets, is_depthwise_transposed
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
@@ -144,7 +144,7 @@ def _input_block(op: ConvTransposeOp, source: LayoutAttr) -> int:
     return gcd(source.inner(1), (dims_of(op.weight)[0].value or 1) // op.groups.data)
 
 
-@dataclass(frozen=True)
+@record
 class Phase:
     """
     Along one dimension: output `start + q * stride`, for q below `count`, is the sum over j below

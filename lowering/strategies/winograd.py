@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, prod
 
@@ -21,17 +20,18 @@ from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, i64, static_shape
 from lowerdeck.dialects.core.winograd import matrices
 from lowerdeck.dialects.dims import Expr, constants, exprs, maximum, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL, can_be_blocked
 from lowerdeck.lowering.strategies.costs import (
+    Scored,
     fits,
     least,
     likely_shape,
     reduction_cycles,
-    scored,
     tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
@@ -117,7 +117,7 @@ class Winograd(Strategy):
         WinogradLowering(k, the(ConvOp, k.kernel), schedule).lower()
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """One way to divide tiles into groups, and the estimated cycles of the convolution."""
 
@@ -185,23 +185,23 @@ def _product(
     The cycles of one product, so many times, and its tile: vectors of output channels, and tiles.
     If there are several, no tile belongs to two of them.
     """
-    known, costs = _tile_cycles(target, depth), target.costs
-
-    def cost(tile: tuple[int, int]) -> float:
-        # `reduction_cycles` of [blocks, group], of whose tiles there are few different ones.
-        cycles = 0.0
-        for number, count in tiles(blocks, tile[0]):
-            for more, rows in tiles(group, tile[1]):
-                cycles += number * more * known[count, rows]
-        return times * cycles / costs.efficiency
-
-    candidates = [
-        (count, rows)
-        for count in range(1, min(blocks, _MOST_VECTORS) + 1)
-        for rows in range(1, min(group, target.machine.registers) + 1)
-        if fits(target, rows, count) and (times == 1 or blocks % count == 0)
-    ]
-    return least(scored(candidates, cost))
+    known, efficiency = _tile_cycles(target, depth), target.costs.efficiency
+    heights = [tiles(group, rows) for rows in range(1, min(group, target.machine.registers) + 1)]
+    ways: Scored[tuple[int, int]] = []
+    for count in range(1, min(blocks, _MOST_VECTORS) + 1):
+        if times > 1 and blocks % count:
+            continue
+        widths = tiles(blocks, count)
+        for rows, height in enumerate(heights, 1):
+            if not fits(target, rows, count):
+                break  # nor do more
+            # `reduction_cycles` of [blocks, group], of whose tiles there are few different ones.
+            cycles = 0.0
+            for number, vectors in widths:
+                for more, images in height:
+                    cycles += number * more * known[vectors, images]
+            ways.append((times * cycles / efficiency, (count, rows)))
+    return least(ways)
 
 
 def _can_be_transformed(kernel: KernelOp, op: ConvOp) -> bool:
@@ -265,7 +265,7 @@ def winograd_cycles(kernel: KernelOp, op: ConvOp, setting: Setting) -> float:
     )
 
 
-@dataclass(frozen=True)
+@record
 class Geometry:
     """The sizes of a convolution in tiles."""
 
@@ -318,7 +318,7 @@ def slab(blocks: int, tiles: int, lanes: int) -> int:
     return (lines | 1) * _LINE
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """The location of the outputs of a tile."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from lowerdeck.dialects.records import record
 from lowerdeck.lowering.targets.isa import Isa
 from lowerdeck.lowering.targets.machine import Machine
 
@@ -18,7 +19,7 @@ NAME_BYTES = 12
 """The maximum length of a name: the space in the header of the weights."""
 
 
-@dataclass(frozen=True)
+@record
 class Costs:
     """
     Approximate costs, in cycles of one core: what the numbers of a machine do not say.
@@ -105,7 +106,7 @@ class Costs:
     """
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """Upper limits on sizes beyond which more saves nothing, or costs."""
 
@@ -163,7 +164,7 @@ def are_even(parts: int, threads: int) -> bool:
     return parts % threads == 0 or parts >= FEW_PARTS * threads
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """
     One kind of processor.

@@ -7,10 +7,12 @@ Whatever is not in a table is plain C, which is right on every processor.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Builtin:
     """A function of the C compiler or an instruction, where the compiler says that it is there."""
 
@@ -25,7 +27,7 @@ class Builtin:
         return " && ".join(f"defined({macro})" for macro in self.macro.split())
 
 
-@dataclass(frozen=True)
+@record
 class TileUnit:
     """What multiplies tiles of matrices, 16 rows of 64 bytes: four bytes a lane, or two of bf16."""
 
@@ -46,7 +48,7 @@ class TileUnit:
     """
 
 
-@dataclass(frozen=True)
+@record
 class Isa:
     """
     Instructions that gcc has to be told; clang finds them by itself.

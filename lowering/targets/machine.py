@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from lowerdeck.dialects.records import record
 
 SOURCES = ("manual", "measured", "set", "ratio")
 """
@@ -27,7 +29,7 @@ class MachineError(ValueError):
     """A file that describes no machine; the message names the file and all that is wrong."""
 
 
-@dataclass(frozen=True)
+@record
 class Fact:
     """A number of a machine as its file has it."""
 
@@ -44,7 +46,7 @@ def _of_tiles(unit: str) -> Any:
     return field(default=0.0, metadata={"unit": unit})
 
 
-@dataclass(frozen=True)
+@record
 class Machine:
     """One core of a processor, and what it shares."""
 

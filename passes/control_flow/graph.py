@@ -15,6 +15,7 @@ from typing import NamedTuple
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.control_flow import kinds
@@ -110,7 +111,7 @@ def refuse(problems: Sequence[Problem]) -> None:
         raise CompileError("\n".join(dict.fromkeys(map(str, ordered))))
 
 
-@dataclass(frozen=True)
+@record
 class Graph:
     """What the fetches of a graph need, by data or by control."""
 

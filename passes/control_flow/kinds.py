@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Kind:
     """What a node means to control flow."""
 
@@ -14,29 +15,29 @@ class Kind:
 # As they are in a graph
 
 
-@dataclass(frozen=True)
+@record
 class Operator(Kind):
     """An ordinary node."""
 
 
-@dataclass(frozen=True)
+@record
 class Argument(Kind):
     """A Placeholder."""
 
 
-@dataclass(frozen=True)
+@record
 class Switch(Kind):
     """Gives its first input to output 1 where the second is true, else to output 0."""
 
 
-@dataclass(frozen=True)
+@record
 class SwitchN(Kind):
     """Gives its first input to the output that the second numbers, or else to the last."""
 
     outputs: int
 
 
-@dataclass(frozen=True)
+@record
 class Merge(Kind):
     """The input that is alive, and its number."""
 
@@ -44,7 +45,7 @@ class Merge(Kind):
     """How many inputs a loop variable had before they became two, if they did."""
 
 
-@dataclass(frozen=True)
+@record
 class Enter(Kind):
     """Brings a value into a frame."""
 
@@ -53,17 +54,17 @@ class Enter(Kind):
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Exit(Kind):
     """Takes a value out of a frame."""
 
 
-@dataclass(frozen=True)
+@record
 class NextIteration(Kind):
     """Hands a value on to the next iteration."""
 
 
-@dataclass(frozen=True)
+@record
 class LoopCond(Kind):
     """Tells whether another iteration follows."""
 
@@ -71,17 +72,17 @@ class LoopCond(Kind):
 # As functions and raising make them
 
 
-@dataclass(frozen=True)
+@record
 class Forward(Kind):
     """Gives its input: a PlaceholderWithDefault, and Exits of raised loops."""
 
 
-@dataclass(frozen=True)
+@record
 class RaisedLoop(Kind):
     """A frame as one node: initial values and captured ones in, what its Exits give out."""
 
 
-@dataclass(frozen=True)
+@record
 class Phi(Kind):
     """One of two values: inputs are the condition, the value if true, and the one if false."""
 
@@ -89,21 +90,21 @@ class Phi(Kind):
     """Which output of the Merge it stands for."""
 
 
-@dataclass(frozen=True)
+@record
 class Number(Kind):
     """An i32 constant, for the index of a Merge."""
 
     value: int
 
 
-@dataclass(frozen=True)
+@record
 class Truth(Kind):
     """A Boolean constant, for the condition of a loop that has no LoopCond."""
 
     holds: bool
 
 
-@dataclass(frozen=True)
+@record
 class Anything(Kind):
     """A value that is never used, where there has to be one."""
 
@@ -111,19 +112,19 @@ class Anything(Kind):
     """The output of the op whose type it has."""
 
 
-@dataclass(frozen=True)
+@record
 class Test(Kind):
     """Whether an integer is a number, for _SwitchN."""
 
     number: int
 
 
-@dataclass(frozen=True)
+@record
 class Bool(Kind):
     """Whether a value counts as true, for operators that run functions."""
 
 
-@dataclass(frozen=True)
+@record
 class Gate(Kind):
     """Alive where a function runs; it gives nothing."""
 

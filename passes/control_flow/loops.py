@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.exits import part_exits
 from lowerdeck.passes.control_flow.flow import Flow
@@ -22,7 +23,7 @@ from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
 from lowerdeck.passes.control_flow.regions import Plan, is_leaf, needs_of, plan, unmerged
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """How to run a loop. Its node's inputs are `carried`'s initial values, then `captured`."""
 
@@ -50,7 +51,7 @@ class _Variables:
     """The value of the next iteration."""
 
 
-@dataclass(frozen=True)
+@record
 class _Ring:
     """A frame as one node of the frame around it."""
 

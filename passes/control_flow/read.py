@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.attributes import CONTROL, RESOURCE
 from lowerdeck.dialects.tf1.functions import (
     CALLS,
@@ -69,7 +69,7 @@ def read_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> Graph:
     return Graph(tuple(nodes), fetches, names, tuple(effects))
 
 
-@dataclass(frozen=True)
+@record
 class _Call:
     """A function that is to be read into the place of a call."""
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import is_loop_variable
@@ -71,7 +72,7 @@ class Choose:
 Step = Make | Forward | Choose
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """How to compute `outputs` of a frame from `leaves`: loop variables, Enters, Placeholders."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.equation import Build, BuiltEquation, Construction
 from lowerdeck.passes.machinery.values import (
@@ -138,7 +138,7 @@ class ReassociateFloats(FastRule):
         return "constants meet", build, (owner,)
 
 
-@dataclass(frozen=True)
+@record
 class Shifted:
     """x + shift, or -x + shift."""
 

@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.tensor import (
     SplitOp,
 )
 from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 
 MAX_PARTS = 32
@@ -105,7 +106,7 @@ class Trace:
         return self.channels(op.input, [start + c * step for c in wanted])
 
 
-@dataclass(frozen=True)
+@record
 class ChannelRange:
     """Adjacent channels of a value."""
 
@@ -114,7 +115,7 @@ class ChannelRange:
     size: int
 
 
-@dataclass(frozen=True)
+@record
 class Order:
     """The parts that contain all channels, and the old channel of each of theirs."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isclose, prod, sqrt
 
 from xdsl.ir import Operation, SSAValue
@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, numpy_dtype
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import producer
 from lowerdeck.passes.machinery.values import number
 
@@ -29,7 +30,7 @@ _MOST_STEPS = 4
 """Ops with constants around a sum or a root."""
 
 
-@dataclass(frozen=True)
+@record
 class Sum:
     """The sum of `input` over the dimensions from `axis` on."""
 
@@ -85,7 +86,7 @@ def _divides(op: DivOp | MulOp, constant: float, count: int) -> bool:
     return count != 0 and constant == numpy_dtype(element_type(op.result)).type(1.0 / count)
 
 
-@dataclass(frozen=True)
+@record
 class Normalization:
     """
     (input - mean) / sqrt(variance + epsilon) over the dimensions from `axis` on.
@@ -164,7 +165,7 @@ def _power(value: SSAValue, exponent: float) -> tuple[Operation, SSAValue] | Non
             return None
 
 
-@dataclass(frozen=True)
+@record
 class _Line:
     """factor * base + shift"""
 

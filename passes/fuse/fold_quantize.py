@@ -39,6 +39,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.linear.affine import linear_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.values import Array, broadcast_constant, is_finite, number
@@ -66,7 +67,7 @@ _DEEPEST = 12
 _MOST_TERMS = 4
 
 
-@dataclass(frozen=True)
+@record
 class Term:
     """A part of a sum: integers, up to a size, times a scale."""
 
@@ -75,7 +76,7 @@ class Term:
     scale: Array
 
 
-@dataclass(frozen=True)
+@record
 class Sum:
     """Terms and a constant; scales and shift have a dimension for each of the value."""
 
@@ -140,7 +141,7 @@ def _total(op: AddOp | SubOp, depth: int) -> Sum | None:
     return found if len(terms) <= _MOST_TERMS else None
 
 
-@dataclass(frozen=True)
+@record
 class Steps:
     """Where floats become integers: clip(round(value * scale + shift) + zero, low, high)."""
 
@@ -231,7 +232,7 @@ def _steps(op: CastOp) -> Steps | None:
     return Steps(value, walk.scale, walk.shift, zero, low, high, (op, *ops))
 
 
-@dataclass(frozen=True)
+@record
 class Factor:
     """(terms * multipliers + shift) * factor, all integers but the factor."""
 
@@ -286,7 +287,7 @@ def _of_several(total: Sum) -> Factor | None:
     return Factor(tuple(map(np.atleast_1d, multipliers)), np.array([added]), units[[best]])
 
 
-@dataclass(frozen=True)
+@record
 class Quantized:
     """A quantized value: the integers that it is made of, and how."""
 
@@ -433,7 +434,7 @@ class FoldQuantizedConcat(Pattern[list[Quantized]]):
         rewriter.replace(match.root, ConcatOp(parts, concat.axis.data))
 
 
-@dataclass(frozen=True)
+@record
 class Moved:
     """(integers + zero) * scale, with one zero point and one scale for all."""
 

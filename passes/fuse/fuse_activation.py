@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import scalar
 from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.fuse.polynomials import Polynomial
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.values import is_precise, number
@@ -71,7 +72,7 @@ def _collect_factor(value: SSAValue, root: SSAValue, product: Product) -> None:
         product.factors.append(value)
 
 
-@dataclass(frozen=True)
+@record
 class Formula:
     """The replacement of an op: built from `x` and numbers."""
 
@@ -105,7 +106,7 @@ class _FormulaPattern(Pattern[Formula]):
         rewriter.replace(match.root, value)
 
 
-@dataclass(frozen=True)
+@record
 class Gate:
     """factor * f(p) + shift: what a value is, and the ops, that of f last; none has another use."""
 
@@ -155,7 +156,7 @@ def _line(
             return None
 
 
-@dataclass(frozen=True)
+@record
 class Gated:
     """scale * x * (1 + f(p)), where p is a polynomial in x."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
@@ -50,7 +51,7 @@ _MOST_STEPS = 8
 """The maximum number of factors and masks between a product and its softmax."""
 
 
-@dataclass(frozen=True)
+@record
 class Chain:
     """A value, the scale removed from it, and the movement ops to apply to it again."""
 
@@ -61,7 +62,7 @@ class Chain:
     consumed: tuple[Operation, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Mask:
     """What is added to scores, times a factor."""
 
@@ -69,7 +70,7 @@ class Mask:
     factor: float
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """What is kept, and what stands for the rest."""
 
@@ -78,7 +79,7 @@ class Choice:
     fill: np.floating[Any]
 
 
-@dataclass(frozen=True)
+@record
 class Scores:
     """product * scale * the factor + the sum of the masks, chosen from."""
 
@@ -91,7 +92,7 @@ class Scores:
     consumed: tuple[Operation, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Attention:
     """The operands of the two products."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import scalar
 from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.fuse.logarithms import softplus_of
 from lowerdeck.passes.fuse.polynomials import Polynomial
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
@@ -25,7 +25,7 @@ _DENOMINATOR = [2.0, 2.0, 1.0, 0.0]
 """Coefficients of n and of n + 2."""
 
 
-@dataclass(frozen=True)
+@record
 class Quotient:
     """n / (n + 2) or x * n / (n + 2), n = y * (y + 2), y = exp(input)"""
 

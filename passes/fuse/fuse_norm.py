@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.fuse.deviations import (
     Normalization,
     deviation_of,
@@ -292,7 +293,7 @@ def _with(norm: LayerNormOp, scale: SSAValue, bias: SSAValue | None) -> LayerNor
     return norm.with_operands([norm.input, scale, *([] if bias is None else [bias])])
 
 
-@dataclass(frozen=True)
+@record
 class Grouped:
     """A normalization of [N, groups, ...], seen as [N, C, ...] afterwards."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -29,12 +29,13 @@ from lowerdeck.dialects.core.types import (
     static_shape,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.fuse.layers import LONGEST_SUM
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.values import Array, constant_values, is_finite
 
 
-@dataclass(frozen=True)
+@record
 class Dequantized:
     """(cast(quantized) - cast(zero)) * scale in f32, and whether it is transposed afterwards."""
 
@@ -127,7 +128,7 @@ class _Builder:
         return self.add(ReshapeOp(value, dims))
 
 
-@dataclass(frozen=True)
+@record
 class Factors:
     """Both factors of a product."""
 

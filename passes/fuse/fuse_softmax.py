@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -13,12 +12,13 @@ from lowerdeck.dialects.core.elementwise import DivOp, ExpOp, FloatUnaryOp, LogO
 from lowerdeck.dialects.core.enums import ReduceKind
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.equation import Equation, Rule
 from lowerdeck.passes.machinery.values import is_precise
 
 
-@dataclass(frozen=True)
+@record
 class Shifted:
     """x - max(x) along an axis."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
@@ -19,6 +18,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, rank_of
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import is_ranked
 
@@ -30,7 +30,7 @@ Product: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
 PRODUCTS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 
-@dataclass(frozen=True)
+@record
 class Layer:
     """
     A convolution, or a product with a constant right matrix; or a transposed convolution whose

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
@@ -30,6 +29,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from lowerdeck.dialects.core.types import f32, i8, i32, rank_of, ui8
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.fuse.layers import PRODUCTS, Layer, Product, fingerprint, layers_of
 from lowerdeck.passes.linear.rounding import LEAST, MOST, as_bytes
 from lowerdeck.passes.machinery.context import options_of, recorder_of
@@ -48,7 +48,7 @@ _LARGEST_BIAS = 1 << 30
 _MOVES = (ReshapeOp, TransposeOp, SliceOp)
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """How a layer is quantized."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -11,6 +10,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import MAX_RANK, dims_of, i64, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -71,7 +71,7 @@ def limited(value: Expr) -> Expr:
     return Expr.const(min(max(value.value, -UNBOUNDED), UNBOUNDED))
 
 
-@dataclass(frozen=True)
+@record
 class Axes:
     """
     Which dimensions a list of numbers is about.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Support:
     """What is known of one operator."""
 

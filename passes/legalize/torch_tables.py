@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from xdsl.ir import Attribute
 
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.arguments import ArgumentsLegalizer
 from lowerdeck.passes.legalize.common.walk import Results
 from lowerdeck.passes.legalize.pt2.applied import aten
 
 
-@dataclass(frozen=True)
+@record
 class Overload:
     """What an operator means: an overload, and what its arguments are."""
 

@@ -8,7 +8,6 @@ where they do not vary along it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import ml_dtypes
@@ -24,6 +23,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import is_ranked
 from lowerdeck.passes.machinery.values import Array, is_finite, scale_and_shift, small_constant
 
@@ -37,7 +37,7 @@ _NOISE = 2.0**-14
 """What a shift may add to the rounding error of a value that may be exact, and of size one."""
 
 
-@dataclass(frozen=True)
+@record
 class Affine:
     """y = x * scale + shift; None for ones, and for zeros."""
 
@@ -60,7 +60,7 @@ class Affine:
         return (self.scale is not None) + (self.shift is not None)
 
 
-@dataclass(frozen=True)
+@record
 class Chain:
     """Linear ops one after the other, each the only user of the one before; the last one first."""
 
@@ -74,7 +74,7 @@ class Chain:
         return len(self.ops) + sum(isinstance(op, BatchNormOp) for op in self.ops)
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """The numbers that a floating-point type has."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -33,11 +33,12 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import is_ranked
 from lowerdeck.passes.machinery.values import Array
 
 
-@dataclass(frozen=True)
+@record
 class Channels:
     """What is known of the elements along one axis of a value."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
@@ -29,6 +28,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.linear.channels import ChannelAnalysis
 from lowerdeck.passes.machinery.context import recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
@@ -54,7 +54,7 @@ def _has_zeros(op: Operation) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@record
 class _Change:
     """An op, and which channels of its operands and its result stay; None for all."""
 

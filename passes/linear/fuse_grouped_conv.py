@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy_dtype
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
@@ -136,7 +137,7 @@ def _channels(value: SSAValue) -> tuple[SSAValue, Expr, Operation] | None:
     return part.input, part.starts.data[1], part
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """The arms, what all of them read channels of, and what they compute in the same way."""
 

@@ -19,6 +19,7 @@ from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
 from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.linear.affine import (
     LINEAR_OPS,
     Affine,
@@ -202,7 +203,7 @@ def _unless(factor: Array, neutral: float) -> Array | None:
     return None if (factor == neutral).all() else factor
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """The edits, and what is left of the linear ops."""
 

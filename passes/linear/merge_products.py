@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,13 +18,14 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 
 Array: TypeAlias = NDArray[Any]
 Kind: TypeAlias = tuple[SSAValue, bool, tuple[Expr, ...]]
 
 
-@dataclass(frozen=True)
+@record
 class Projection:
     """One operand of an attention: reshape(x @ weight + bias, [rows..., heads, width])."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, TypeAlias
 
@@ -29,6 +28,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.linear.rounding import as_bytes, as_halves
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, is_ranked
@@ -58,7 +58,7 @@ one that stays.
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
 
 
-@dataclass(frozen=True)
+@record
 class Narrow:
     """A constant in fewer bits; its elements times the scale, if there is one, are those it had."""
 
@@ -67,7 +67,7 @@ class Narrow:
     """With one dimension more than the values, the first, for parts of their first."""
 
 
-@dataclass(frozen=True)
+@record
 class Halves:
     """A constant in four bits a number, with a scale for each block along an axis."""
 
@@ -185,7 +185,7 @@ def _as_bytes(array: Array, axes: Sequence[int], parts: int) -> Narrow | None:
     return Narrow(ConstantOp.of(values), scale)
 
 
-@dataclass(frozen=True)
+@record
 class _Factor:
     """Which operand of a product is narrow, as what, and the scale that its result takes."""
 

@@ -14,13 +14,14 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.linear.channels import ChannelAnalysis
 from lowerdeck.passes.machinery.context import recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
 from lowerdeck.passes.machinery.values import Array
 
 
-@dataclass(frozen=True)
+@record
 class _Pruned:
     """A product, and which of its channels stay."""
 

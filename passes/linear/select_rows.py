@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,12 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.values import Array, constant_values, number
 
 
-@dataclass(frozen=True)
+@record
 class _Rows:
     """For each row of a matrix the column that holds 1, all others 0; none if there is no such."""
 

@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import constants
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.machinery.values import Array, constant_values, is_finite, is_precise
 
@@ -24,7 +25,7 @@ MOST_TERMS = 8
 """The maximum number of products that a filter is the sum of, if it has to be exact."""
 
 
-@dataclass(frozen=True)
+@record
 class Factors:
     """Weights of two convolutions, the first along the spatial axis `axis`, 0 or 1."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.tensor import GatherOp, TransposeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 
@@ -24,7 +24,7 @@ _ROWS = 64
 """That are compared at a time."""
 
 
-@dataclass(frozen=True)
+@record
 class _Gathers:
     """What reads a constant that its transpose can replace."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.linear.affine import (
     LINEAR_OPS,
     Affine,
@@ -32,7 +33,7 @@ _SLAB = 1 << 20
 """How many elements of a weight are in float64 at a time."""
 
 
-@dataclass(frozen=True)
+@record
 class Edit:
     """New operands of an op, and what is added to its result, if anything."""
 
@@ -41,7 +42,7 @@ class Edit:
     shift: Array | None = None
 
 
-@dataclass(frozen=True)
+@record
 class _Weight:
     """A constant factor of a convolution or product, as it is stored."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, is_integer, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.loops.loops import (
     FreshSymbols,
     constant_int,
@@ -48,7 +48,7 @@ _MIRRORED = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Test:
     """`value predicate bound`, as it stands in a condition, with `value` on the left."""
 
@@ -77,7 +77,7 @@ class Test:
                 return value >= bound
 
 
-@dataclass(frozen=True)
+@record
 class Limit:
     """A test of the next iteration: of `first` after the first one, and of `step` more each time"""
 
@@ -187,7 +187,7 @@ def _sequence(value: SSAValue, loop: LoopOp) -> tuple[int, int] | None:
     return None
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """How often a loop runs."""
 
@@ -336,7 +336,7 @@ def _users(op: LoopOp, index: int) -> tuple[list[Operation], list[Operation]]:
     return before, behind
 
 
-@dataclass(frozen=True)
+@record
 class Numbers:
     """An integer of the body, and what it is in each iteration."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +15,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.loops.loops import is_outside, trip_limits
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.machinery.values import is_precise
@@ -27,7 +27,7 @@ _LEAST_SHARE = 16
 """Less than one column in so many is not worth another operand of the sum."""
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """A matrix that is slice `index` of a tensor along its first dimension."""
 
@@ -66,7 +66,7 @@ class Step:
         return Step(part.input, index, dims, (*ops, part))
 
 
-@dataclass(frozen=True)
+@record
 class Parts:
     """A product, divided into what comes from slices and the rest."""
 

@@ -102,6 +102,12 @@ def _is_proved(left: Expr, predicate: Requirement, right: Expr) -> bool:
 
 
 def _all(op: Operation) -> Iterator[Assumption]:
+    if isinstance(op, ELEMENTWISE):  # as most are
+        whole = dims_of(op.results[0])
+        for value in op.operands:
+            if (dims := dims_of(value)) != whole:
+                yield from _broadcast(dims, whole)
+        return
     match op:
         case ReshapeOp():
             yield product(dims_of(op.input)), Requirement.EQ, product(op.dims.data)
@@ -168,9 +174,6 @@ def _all(op: Operation) -> Iterator[Assumption]:
                 yield left, Requirement.EQ, right
             for dim in dims_of(op.input)[:depth]:
                 yield _indexed(dims_of(op.updates), dim)
-        case _ if isinstance(op, ELEMENTWISE):
-            for value in op.operands:
-                yield from _broadcast(dims_of(value), dims_of(op.results[0]))
         case _:
             return
 

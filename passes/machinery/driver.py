@@ -12,7 +12,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, NamedTuple, cast
 
@@ -28,6 +27,7 @@ from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
 from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.dialects.frameworks import FRAMEWORKS
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.misses import traced
@@ -54,7 +54,7 @@ _OURS = __name__.partition(".")[0]
 """The package whose patterns have tests of their own."""
 
 
-@dataclass(frozen=True)
+@record
 class Match(Generic[D]):
     """The result of a match: the ops that the rewrite consumes (the root first), and the reason."""
 

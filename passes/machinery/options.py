@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
+from lowerdeck.dialects.records import record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +118,7 @@ class OptionError(LowerdeckError, ValueError):
         self.problems = tuple(problems)
 
 
-@dataclass(frozen=True)
+@record
 class FinishedPass:
     """What one pass has done."""
 

@@ -8,10 +8,11 @@ import os
 import struct
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.options import OptionError
 
 VERSION = 1
@@ -23,7 +24,7 @@ _LARGEST = {1: 255, 2: 65535}
 """The largest number of so many bytes."""
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """(q - zero) * scale of whole numbers from 0 to the largest."""
 
@@ -50,7 +51,7 @@ def _single(value: float) -> float:
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
-@dataclass(frozen=True)
+@record
 class LayerRange:
     """How one layer is quantized: by the range of its input, or by that of each row in each run."""
 
@@ -80,7 +81,7 @@ class LayerRange:
         return Step.of(self.low, self.high, self.bytes)
 
 
-@dataclass(frozen=True)
+@record
 class Ranges:
     """The layers of a model, in the order of its optimized form."""
 

@@ -52,6 +52,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.frameworks import framework_of
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 
 _NONE = Expr.const(0)
@@ -204,7 +205,7 @@ def parameter_bytes(op: Operation) -> int:
 # A module
 
 
-@dataclass(frozen=True)
+@record
 class Statistics:
     """The counts of a module."""
 
@@ -282,7 +283,7 @@ def symbol_sizes(module: ModuleOp, shapes: Mapping[str, Sequence[int]]) -> dict[
     return sizes
 
 
-@dataclass(frozen=True)
+@record
 class Work:
     """What some ops do in one run."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
@@ -14,10 +13,11 @@ from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of
 from lowerdeck.dialects.dims import Expr, constants, maximum, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.movement.ranges import Crop, Range, Ranges, are_whole, needed
 
 
-@dataclass(frozen=True)
+@record
 class _Windows:
     """The windows of one dimension."""
 
@@ -33,7 +33,7 @@ class _Windows:
         return window_sizes(*lists, [self.begin], [self.end])[0]
 
 
-@dataclass(frozen=True)
+@record
 class _Cut:
     """What is left of the windows of one dimension."""
 

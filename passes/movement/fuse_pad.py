@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import PadOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
@@ -30,7 +30,7 @@ from lowerdeck.passes.machinery.values import is_finite, uniform_value
 Windows: TypeAlias = ConvOp | PoolOp
 
 
-@dataclass(frozen=True)
+@record
 class Padding:
     """What an op reads: all of a value, with something around it."""
 

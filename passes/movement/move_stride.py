@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
@@ -16,12 +15,13 @@ from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import SliceOp, ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 from lowerdeck.passes.movement.crops import HoistCrop, Search
 from lowerdeck.passes.movement.ranges import Range, Ranges, slice_of
 
 
-@dataclass(frozen=True)
+@record
 class Strides:
     """Strides that all users of a value have in common."""
 

@@ -14,6 +14,7 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
@@ -36,7 +37,7 @@ _MOST_STEPS = 4
 _ONE = Expr.const(1)
 
 
-@dataclass(frozen=True)
+@record
 class Turns:
     """The maps before a concatenation along a new dimension, first to last."""
 
@@ -187,7 +188,7 @@ def _column(value: SSAValue, place: int, rewriter: Rewriter) -> SSAValue:
     return rewriter.add(SliceOp(groups, starts, sizes, steps)).result
 
 
-@dataclass(frozen=True)
+@record
 class Pairs:
     """Maps of reshaped pairs and of what these are parts of, each after what it reads."""
 

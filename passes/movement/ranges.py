@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xdsl.ir import Attribute, SSAValue
@@ -11,9 +11,10 @@ from xdsl.ir import Attribute, SSAValue
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, ExprLike, constants
+from lowerdeck.dialects.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Range:
     """What is taken of one dimension: elements start + i * step, i < size."""
 
@@ -40,7 +41,7 @@ Ranges: TypeAlias = list[Range]
 """A part of a tensor: one range a dimension."""
 
 
-@dataclass(frozen=True)
+@record
 class Crop:
     """An op of which only a part of the result is left: what it is given, and how it changes."""
 

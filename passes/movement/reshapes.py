@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
@@ -15,6 +14,7 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, producer
 from lowerdeck.passes.machinery.values import small_constant
 
@@ -89,7 +89,7 @@ def moved_dims(
     return tuple(dims)
 
 
-@dataclass(frozen=True)
+@record
 class Sinking:
     """The dimensions of each operand before the reshape; None: it is reshaped, or stays."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import broadcast, dims_of, element_type, is_float, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.machinery.equation import Equation, Rule
 from lowerdeck.passes.machinery.values import small_constant
@@ -171,7 +171,7 @@ def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
     return (*before[:axis], *before[axis + 1 :]) == (*after[:axis], *after[axis + 1 :])
 
 
-@dataclass(frozen=True)
+@record
 class _Whole:
     """Operands side by side that together are one value."""
 

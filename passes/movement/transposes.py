@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import IntAttr
@@ -18,6 +17,7 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import (
     Match,
     Pattern,
@@ -205,7 +205,7 @@ class SinkTranspose(Pattern[Permutation]):
 # Past several ops at once
 
 
-@dataclass(frozen=True)
+@record
 class Joined:
     """Maps of a transposed value, of which only the last one is used elsewhere."""
 
@@ -292,7 +292,7 @@ class SinkSharedTranspose(Pattern[Joined]):
 # Past reshapes
 
 
-@dataclass(frozen=True)
+@record
 class Regrouped:
     """What a transpose and a reshape behind it are in the other order."""
 

@@ -5,12 +5,11 @@ lines, which TensorFlow computes as those of images.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, only_user, producer
 from lowerdeck.passes.movement.reshapes import drops_ones, kept_axes
 from lowerdeck.passes.movement.transposes import Permutation
@@ -95,7 +94,7 @@ class DropOnesOfAll(Pattern[int]):
         rewriter.replace(op, ReshapeOp(value, dims_of(op.results[0])))
 
 
-@dataclass(frozen=True)
+@record
 class Parts:
     """The reshapes of all parts of a value, and the axis of the split behind one of the whole."""
 

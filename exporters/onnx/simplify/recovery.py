@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.types import element_type, is_float
 from lowerdeck.dialects.onnx.ops import OnnxOp, latest_opset, op_class
+from lowerdeck.dialects.records import record
 from lowerdeck.exporters.onnx.simplify.known import Known
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter
 
 
-@dataclass(frozen=True)
+@record
 class Recovered:
     """A node in place of several."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.onnx.contrib.definition import Call, number
 
 _FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
@@ -38,7 +38,7 @@ _FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
 """In lower case; the nodes that make y of x, and the values of parameters that are not given."""
 
 
-@dataclass(frozen=True)
+@record
 class Activation:
     """An activation function with its parameters."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
@@ -21,6 +20,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, helper, 
 
 from lowerdeck.dialects.onnx.convert import FunctionKey, FunctionMaker
 from lowerdeck.dialects.onnx.ops import op_class
+from lowerdeck.dialects.records import record
 from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 
 DOMAIN = "com.microsoft"
@@ -117,7 +117,7 @@ class Call:
 Body: TypeAlias = Callable[[Call], str]
 
 
-@dataclass(frozen=True)
+@record
 class _Definition:
     signature: str
     body: Body

@@ -10,7 +10,7 @@ are zero. Elements may differ in their length (`uneven`), and in nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.uneven import (
     appended,
@@ -40,7 +41,7 @@ Dims: TypeAlias = "Sequence[Expr | None] | None"
 # Arrays that were not written yet
 
 
-@dataclass(frozen=True)
+@record
 class Maker:
     """What an op of a framework that makes an array says of it."""
 
@@ -144,7 +145,7 @@ def merged(one: Dims, other: Dims) -> Dims:
 # Elements
 
 
-@dataclass(frozen=True)
+@record
 class Array:
     """An array as it is at one point; what changes it gives another one."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lowerdeck.dialects.dims import Expr, exprs
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.movement import concat, pad
 from lowerdeck.passes.legalize.common.pooling import pool
 from lowerdeck.passes.legalize.common.windows import Window
@@ -13,7 +13,7 @@ from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-@dataclass(frozen=True)
+@record
 class Displacements:
     """Which patches are compared, and how."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -14,6 +13,7 @@ from lowerdeck.dialects.core.reduce import CumulativeOp
 from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import f32, i32, i64
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.boxes import (
     best_kept,
     best_of,
@@ -213,7 +213,7 @@ def filled_up(x: TensorValue, rest: Expr) -> TensorValue:
     return joined([x, TensorValue(builder, more)], 1)
 
 
-@dataclass(frozen=True)
+@record
 class YoloHead:
     """What a head of YOLO predicts."""
 
@@ -279,7 +279,7 @@ def _power(x: TensorValue, exponent: float) -> TensorValue:
 # Suppression by class
 
 
-@dataclass(frozen=True)
+@record
 class Candidates:
     """The best boxes by class of each image, [images, classes, boxes] each."""
 
@@ -314,7 +314,7 @@ def candidates_of(
     return Candidates(class_.cast(values.element).broadcast(values.dims), values, places, corners)
 
 
-@dataclass(frozen=True)
+@record
 class Detections:
     """What is left: rows [class, score, corners], where they were, and how many of each image."""
 
@@ -463,7 +463,7 @@ def detections_in_order(
 _LARGEST_STEP = math.log(1000.0 / 16.0)
 
 
-@dataclass(frozen=True)
+@record
 class ProposalRule:
     """Which boxes become proposals."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
@@ -12,6 +11,7 @@ from lowerdeck.dialects.core.elementwise import MulOp, SqrtOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.promotion import wide_element
 from lowerdeck.passes.legalize.common.reduction import mean
@@ -92,7 +92,7 @@ def transposed_convolution(
     return builder.cast(builder.add(ConvTransposeOp(x, weight, bias, **window)), element)
 
 
-@dataclass(frozen=True)
+@record
 class _Factor:
     """A tensor and a label for each of its dimensions, all distinct."""
 

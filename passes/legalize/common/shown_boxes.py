@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp, PadOp, TopKOp
 from lowerdeck.dialects.core.types import f32
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.suppression import Rule, chosen
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-@dataclass(frozen=True)
+@record
 class Shown:
     """Which boxes are shown: from a score on, that share at most so much, up to a number."""
 

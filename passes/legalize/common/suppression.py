@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,6 +17,7 @@ from lowerdeck.dialects.core.suppress import SuppressOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import i32, i64, numpy_dtype, tensor
 from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.boxes import best_of, columns_of, picked
 from lowerdeck.passes.legalize.common.movement import pad
 from lowerdeck.passes.legalize.common.selection import nonzero_places
@@ -28,7 +28,7 @@ Similarity = Callable[[Legalizer, TensorValue], TensorValue]
 """The overlap of all boxes with the best ones [groups]: [groups, boxes], by ops at a builder."""
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """What drops a box."""
 
@@ -43,7 +43,7 @@ class Rule:
     """A scalar s: instead of being dropped, scores are multiplied by exp(s * similarity^2)."""
 
 
-@dataclass(frozen=True)
+@record
 class Chosen:
     """What was chosen in each round, [rounds, groups] each; minus infinity if nothing was left."""
 

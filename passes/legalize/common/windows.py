@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.legalizer import refuse
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """A window over the spatial dimensions, with one entry each."""
 

@@ -9,7 +9,6 @@ leaves the state of sequences alone that do not reach it, and their output is ze
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common import activation as formulas
 from lowerdeck.passes.legalize.common.recurrent import State, parts, run_steps, times
 from lowerdeck.passes.legalize.common.special import apply
@@ -34,7 +34,7 @@ Function: TypeAlias = Callable[[TensorValue], TensorValue]
 # Activation functions
 
 
-@dataclass(frozen=True)
+@record
 class _Kind:
     """An activation function and its parameters; None for one without a default."""
 
@@ -109,7 +109,7 @@ def _function(kind: _Kind, parameters: Sequence[float | None], clip: float | Non
 # The loop
 
 
-@dataclass(frozen=True)
+@record
 class _Direction:
     """The weights and functions of one direction, and the initial states."""
 

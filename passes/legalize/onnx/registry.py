@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.records import record
 
 if TYPE_CHECKING:
     from lowerdeck.dialects.onnx.ops import OnnxOp
@@ -17,7 +18,7 @@ Results: TypeAlias = "Sequence[SSAValue | None]"
 Handler: TypeAlias = "Callable[[OnnxOp, OnnxLegalizer], Results]"
 
 
-@dataclass(frozen=True)
+@record
 class _Entry:
     since: int
     until: int | None

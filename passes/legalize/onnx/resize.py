@@ -9,7 +9,6 @@ it is 3 in f32. The official evaluator and ONNX Runtime agree with both wherever
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
@@ -27,6 +26,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.interpolation import (
     cubic_weights,
     inner_cubic,
@@ -52,7 +52,7 @@ _EXACT_SCALE = 64
 """Scales that are a fraction of numbers up to this give sizes that are dimension expressions."""
 
 
-@dataclass(frozen=True)
+@record
 class _Axis:
     """What happens to one dimension."""
 
@@ -71,7 +71,7 @@ class _Axis:
     """The scale as a fraction, where sizes are given."""
 
 
-@dataclass(frozen=True)
+@record
 class _Ratio:
     """A fraction of two integers, i64."""
 
@@ -100,7 +100,7 @@ class _Ratio:
         return (self.over * other.under).lt(other.over * self.under)
 
 
-@dataclass(frozen=True)
+@record
 class _Float:
     """Places as f32 or f64, with what `_Ratio` has."""
 
@@ -122,7 +122,7 @@ class _Float:
         return (self.value - base.cast(self.value.element)).cast(element)
 
 
-@dataclass(frozen=True)
+@record
 class _Method:
     """How positions and values are found."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr
@@ -26,6 +25,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.interpolation import cubic_weights
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -41,7 +41,7 @@ _MODES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class _Tap:
     """One neighbor along one dimension: where, whether there is an element, and its weight."""
 
@@ -88,7 +88,7 @@ FEW_CHANNELS = 8
 """Fewer than so many lie in no vector: then points do, one channel after the other."""
 
 
-@dataclass(frozen=True)
+@record
 class _Image:
     """An image read at places [N, points] of its flattened dimensions: [N, d] or [N, d, C]."""
 
@@ -290,7 +290,7 @@ def legalize_roi_align(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     return [builder.cast(result, element)]
 
 
-@dataclass(frozen=True)
+@record
 class _RoiAxis:
     """Samples along one dimension of all regions: [regions, bins, samples]."""
 

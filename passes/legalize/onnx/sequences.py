@@ -8,7 +8,6 @@ Operators on sequences read and make such ops; at the end none is used any more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import UnrankedTensorType
@@ -33,6 +32,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -52,7 +52,7 @@ class ListOp(IRDLOperation):
         super().__init__(operands=[elements], result_types=[type])
 
 
-@dataclass(frozen=True)
+@record
 class Structure:
     """How tensors make up a value: a tensor itself, or a list of structures."""
 

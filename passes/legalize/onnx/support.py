@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.support import Support
 
 
@@ -28,7 +28,7 @@ def support(domain: str, op_type: str, opset: int | None) -> Support:
     return Support(None, schema.since_version)
 
 
-@dataclass(frozen=True)
+@record
 class _Reference:
     """What a handler is found by."""
 

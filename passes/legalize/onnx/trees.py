@@ -9,7 +9,6 @@ steps as the deepest tree has levels, the weights of the leaves are added up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -18,6 +17,7 @@ from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.learned import (
@@ -43,7 +43,7 @@ _MOST_NUMBERS = 1 << 26
 """In the table of weights."""
 
 
-@dataclass(frozen=True)
+@record
 class _Forest:
     """The nodes of all trees; each array has one entry a node."""
 

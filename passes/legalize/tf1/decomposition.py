@@ -7,7 +7,6 @@ TensorFlow fails at a matrix that has no inverse; here its inverse holds what is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -17,6 +16,7 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, PadOp
 from lowerdeck.dialects.core.types import broadcast, dims_of, f32, f64
 from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.special import apply
@@ -26,7 +26,7 @@ from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
-@dataclass(frozen=True)
+@record
 class _Matrices:
     """Matrices [batch..., rows, columns] with the batch as one dimension."""
 
@@ -74,7 +74,7 @@ def _at(x: TensorValue, axis: int, index: Expr) -> TensorValue:
 # Elimination
 
 
-@dataclass(frozen=True)
+@record
 class _Pivot:
     """The rows with the largest remaining element of a column moved to its row."""
 

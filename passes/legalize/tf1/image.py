@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -12,6 +11,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.interpolation import cubic_weights, weighted_taps
 from lowerdeck.passes.legalize.common.reduction import mean
 from lowerdeck.passes.legalize.legalizer import Legalizer, refuse
@@ -26,7 +26,7 @@ _SMALLEST_SUM = 1000 * 1.1754943508222875e-38
 """Weights that sum up to less than this are not normalized."""
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """One dimension that is resized."""
 
@@ -211,7 +211,7 @@ def _rounded(places: TensorValue) -> TensorValue:
 # Crops
 
 
-@dataclass(frozen=True)
+@record
 class _Crop:
     """One dimension of all crops: [boxes, size]."""
 

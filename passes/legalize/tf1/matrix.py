@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.generators import diagonals
 from lowerdeck.passes.legalize.common.linear import cross
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -29,7 +28,7 @@ def legalize_matrix_band_part(builder: Tf1Legalizer) -> Results:
     return [builder.select(kept.value, x, builder.scalar(0, x))]
 
 
-@dataclass(frozen=True)
+@record
 class _Band:
     """The diagonals `low` to `high` (column - row) of a matrix, stored as rows of `length`."""
 

@@ -8,7 +8,6 @@ same levels come out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -27,6 +26,7 @@ from lowerdeck.dialects.core.types import (
     ui8,
 )
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.pooling import pool
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -44,7 +44,7 @@ from lowerdeck.passes.legalize.tf1.windows import (
 )
 
 
-@dataclass(frozen=True)
+@record
 class _Range:
     """The numbers that the lowest and the highest level of an element type stand for, f32."""
 

@@ -9,7 +9,6 @@ their results are known; if one is not, the draw is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import element_type, i1, numpy_dtype
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -29,7 +29,7 @@ _DIGITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 """Binary digits of what is drawn: multiples of 2^-n."""
 
 
-@dataclass(frozen=True)
+@record
 class Drawn:
     """Numbers that are random, or computed from such: between `low` and `high`."""
 

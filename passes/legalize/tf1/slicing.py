@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ReshapeOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.movement import signs_known, sliced
 from lowerdeck.passes.legalize.sizes import UNBOUNDED, from_front, length_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -56,7 +56,7 @@ def _is_size(builder: Tf1Legalizer, entry: Expr) -> bool:
 # Strided slices
 
 
-@dataclass(frozen=True)
+@record
 class _Selection:
     """What a strided slice does, dimension for dimension of its operand."""
 

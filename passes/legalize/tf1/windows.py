@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.windows import Window, same
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 
@@ -16,7 +16,7 @@ _LAST = ("NHWC", "NDHWC", "CHANNELS_LAST")
 _FIRST = ("NCHW", "NCDHW", "CHANNELS_FIRST")
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """Where the channels of an image are: in dimension 1 or in the last one."""
 

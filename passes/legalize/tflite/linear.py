@@ -6,7 +6,6 @@ are integers, for which the floats are quantized when the model runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
@@ -27,6 +26,7 @@ from lowerdeck.dialects.core.types import (
     ui8,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.linear import convolution
 from lowerdeck.passes.legalize.common.quantization import rows_as_bytes
 from lowerdeck.passes.legalize.common.windows import Window, same
@@ -63,7 +63,7 @@ def window_of(
     return same(window, dims, upper=True) if is_same else window
 
 
-@dataclass(frozen=True)
+@record
 class _Factors:
     """The two factors of a product, and how what it gives is brought to the result."""
 

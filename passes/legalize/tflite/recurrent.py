@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -11,6 +10,7 @@ from lowerdeck.dialects.core.elementwise import SqrtOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i8, is_float, is_integer
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.records import record
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
@@ -19,7 +19,7 @@ from lowerdeck.passes.legalize.tflite.ranges import channel_scales
 from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
 
-@dataclass(frozen=True)
+@record
 class Weights:
     """Matrices side by side, [depth, units], of floats, or of integers with a scale a column."""
 
@@ -57,7 +57,7 @@ def time_first(builder: TfliteLegalizer, x: SSAValue, is_first: bool) -> SSAValu
 # LSTM
 
 
-@dataclass(frozen=True)
+@record
 class _Places:
     """Where the inputs of a cell are."""
 
