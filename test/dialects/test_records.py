@@ -65,7 +65,7 @@ class Own:
         return "own"
 
 
-CASES = [(1,), (1, 2), (1, 9), (1, 9, "x"), (1, 9, "", 5), (2, 9)]
+CASES: list[tuple[Any, ...]] = [(1,), (1, 2), (1, 9), (1, 9, "x"), (1, 9, "", 5), (2, 9)]
 
 
 def test_comparisons_are_those_of_a_dataclass() -> None:
