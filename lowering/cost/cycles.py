@@ -55,10 +55,8 @@ def cycles(function: FuncOp, target: Target) -> Cost:
     machine = target.machine
     work = busy_cycles(function, target)
     line = machine.line_bytes
-    near, far, farthest = (
-        lines_from_beyond(function, machine, size)
-        for size in (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes or machine.l2_bytes)
-    )
+    caches = (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes or machine.l2_bytes)
+    near, far, farthest = lines_from_beyond(function, machine, caches)
     # Pages are looked up while lines are on their way.
     late = max(machine.jump_line_cycles - line / machine.memory_bytes_per_cycle, 0.0)
     jumps = max(farthest.apart * late, far.walks * machine.walk_cycles)

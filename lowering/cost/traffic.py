@@ -68,7 +68,7 @@ class _Access:
     """By dimension."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Loop:
     """The outermost has one iteration."""
 
@@ -85,18 +85,15 @@ class _Loop:
         return max(-(-(end - first) // step), 0)
 
 
-def lines_from_beyond(function: kernel.FuncOp, machine: Machine, cache_bytes: int) -> Lines:
-    """The lines that a cache of so many bytes does not hold when they are needed."""
+def lines_from_beyond(
+    function: kernel.FuncOp, machine: Machine, caches: Sequence[int]
+) -> list[Lines]:
+    """The lines that caches of so many bytes do not hold when they are needed."""
     values = middle_values(function.body.block)
     top = _Loop((0, 1, 1), None)
     _build(function.body.block, values, top)
-    counter = _Counter(machine, cache_bytes, values)
-    if counter.bytes_of(top, {}) <= cache_bytes:
-        return Lines(0.0, 0.0)
-    found = counter.lines(top, {})
-    written = sum(own.number for (_, writes), own in found.items() if writes)
-    total = sum(found.values(), _Found())
-    return Lines(total.number - written, written, total.apart, total.walks)
+    counter = _Counter(machine, values)
+    return [counter.beyond(top, size) for size in caches]
 
 
 def _build(block: Block, values: Values, into: _Loop) -> None:
@@ -178,21 +175,33 @@ class _Box:
 @dataclass
 class _Counter:
     machine: Machine
-    cache_bytes: int
     values: Values
+    known: dict[tuple[_Loop, tuple[SSAValue, ...]], _Lines] = field(
+        default_factory=dict[tuple[_Loop, tuple[SSAValue, ...]], _Lines]
+    )
+    """What a loop touches, by the variables that run."""
 
     @property
     def line_bytes(self) -> int:
         return self.machine.line_bytes
 
-    def lines(self, loop: _Loop, running: _Ranges) -> _Lines:
+    def beyond(self, top: _Loop, cache_bytes: int) -> Lines:
+        """What a cache of so many bytes does not hold."""
+        if self.bytes_of(top, {}) <= cache_bytes:
+            return Lines(0.0, 0.0)
+        found = self.lines(top, {}, cache_bytes)
+        written = sum(own.number for (_, writes), own in found.items() if writes)
+        total = sum(found.values(), _Found())
+        return Lines(total.number - written, written, total.apart, total.walks)
+
+    def lines(self, loop: _Loop, running: _Ranges, cache_bytes: int) -> _Lines:
         """The lines that all iterations of a loop bring."""
-        if self.bytes_of(loop, running, inside=True) <= self.cache_bytes:
+        if self.bytes_of(loop, running, inside=True) <= cache_bytes:
             return self._distinct(loop, running)
         total: _Lines = {}
         own = _Loop(loop.range, loop.variable, loop.accesses)
         for part in [self._distinct(own, running, inside=True)] + [
-            self.lines(inner, running) for inner in loop.loops
+            self.lines(inner, running, cache_bytes) for inner in loop.loops
         ]:
             for key, number in part.items():
                 total[key] = total.get(key, _Found()) + number * loop.trips
@@ -210,12 +219,16 @@ class _Counter:
         ranges = dict(running)
         if not inside:
             _run(ranges, loop)
+        key = loop, tuple(ranges)
+        if (known := self.known.get(key)) is not None:
+            return known
         boxes: dict[tuple[SSAValue, bool], list[_Box]] = {}
         self._collect(loop, ranges, boxes)
         written = {ref for ref, writes in boxes if writes}
         found = {key: self._of_boxes(key[0], own) for key, own in boxes.items()}
         # What is read and written comes once.
-        return {key: n for key, n in found.items() if key[1] or key[0] not in written}
+        self.known[key] = {own: n for own, n in found.items() if own[1] or own[0] not in written}
+        return self.known[key]
 
     def _collect(
         self, loop: _Loop, ranges: _Ranges, boxes: dict[tuple[SSAValue, bool], list[_Box]]
@@ -314,11 +327,11 @@ class _Counter:
     @staticmethod
     def _byte(access: _Access, places: Mapping[str, int]) -> int:
         """Where an access is, without what is constant."""
-        type_ = ref_type(access.ref)
-        return type_.item_size * sum(
-            expr.evaluate(places) * (stride.value or ASSUMED_SIZE)
-            for expr, stride in zip(access.map, type_.strides.data, strict=True)
-        )
+        type_, place = ref_type(access.ref), 0
+        for expr, stride in zip(access.map, type_.strides.data, strict=True):
+            known = {name: places.get(name, ASSUMED_SIZE) for name in expr.symbols}
+            place += expr.evaluate(known) * (stride.value or ASSUMED_SIZE)
+        return type_.item_size * place
 
     def _of_boxes(self, ref: SSAValue, boxes: Sequence[_Box]) -> _Found:
         """Those of all boxes together: no more than those of what is around them."""

@@ -56,12 +56,13 @@ def cost(body: str, *buffers: str, target: Target = TARGET) -> Cost:
     context = Context()
     register_dialects(context)
     arguments = ", ".join(f"%b{k}: !buffer.ref<{type_}>" for k, type_ in enumerate(buffers))
+    names = '"s"' if any("s0" in type_ for type_ in buffers) else ""
     text = f"""
     buffer.func @kernel {{
     ^bb0({arguments}):
       {body}
       buffer.return
-    }} {{symbols = [], outputs = #builtin.int<1>}}
+    }} {{symbols = [{names}], outputs = #builtin.int<1>}}
     """
     module = Parser(context, text).parse_module()
     (function,) = (op for op in module.walk() if isinstance(op, FuncOp))
@@ -281,6 +282,14 @@ def test_lines_that_data_choose_come_once_for_each_choice() -> None:
     found = cost(loop(4_000, body), table, rows, "[4000] x f32")
     assert found.l2 == pytest.approx((4_000 + 4_000 / 8) * 2 + 4_000 / 16 * 3)
     assert found.shared == found.memory == 0
+
+
+def test_open_sizes_are_assumed() -> None:
+    """Also where an access names one: beside the variables of loops that jump from page to page."""
+    ref = "[s0, 100000] x f32"
+    row = load("%v", f"0 {ref}", "d0 + s0 - 1, d1 * 16", "(%i, %j)")
+    found = cost(loop(6_000, loop(500, row), "%j"), ref)
+    assert found.jumps > 0
 
 
 def test_copies_of_a_tile_touch_what_lies_between_them() -> None:
