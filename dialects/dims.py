@@ -300,7 +300,8 @@ class Expr:
 
     def substitute(self, values: Mapping[str, ExprLike]) -> Expr:
         """This expression with symbols replaced; names not in `values` stay."""
-        if self.symbols.isdisjoint(values):
+        symbols = self._symbols
+        if (self.symbols if symbols is None else symbols).isdisjoint(values):
             return self
         key = (self, *map(values.get, self.names))
         if (known := _substituted.get(key)) is None:
