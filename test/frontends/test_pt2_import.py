@@ -593,6 +593,15 @@ def test_words_that_no_operator_knows(tmp_path: Path, word: str | None) -> None:
     assert "'approximate' is erf, expected one of none, tanh" in str(raised.value)
 
 
+def test_a_likelihood_needs_classes_at_times(tmp_path: Path) -> None:
+    given = {name: {"as_ints": [1]} for name in ("input_lengths", "target_lengths")}
+    nodes = [node("ctc_loss.IntList", "y", log_probs="x", targets="t", **given)]
+    tensors = {"x": meta("f4", [3]), "t": meta("i8", [1, 1]), "y": meta("f4", [])}
+    path = write(tmp_path / "m.pt2", nodes, tensors, "xt", "y", {})
+    with pytest.raises(LegalizationError, match="'log_probs' of 1 dimensions, expected 2 to 3"):
+        _legal(load_model(path))
+
+
 @pytest.mark.parametrize(
     "scales",
     [{"as_floats": [2.0, 2.0]}, {"as_tensors": [{"name": "x"}] * 3}],

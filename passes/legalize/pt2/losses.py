@@ -159,6 +159,7 @@ def legalize_poisson(builder: Pt2Legalizer) -> Results:
 @legalizes("ctc_loss")
 def legalize_ctc(builder: Pt2Legalizer) -> Results:
     """Labels in rows, or all behind each other; of one sequence or several."""
+    builder.require_ranks({"log_probs": (2, 3), "targets": (1, 2)})
     x, labels = builder.stated("log_probs"), builder.value("targets").cast(i64)
     is_known = builder.overload != "Tensor"
     times, lengths = (
@@ -166,8 +167,7 @@ def legalize_ctc(builder: Pt2Legalizer) -> Results:
         else builder.value(name).cast(i64)
         for name in ("input_lengths", "target_lengths")
     )  # fmt: skip
-    single = len(x.dims) == 2
-    if single:
+    if single := len(x.dims) == 2:
         x = x.reshape([x.dims[0], 1, x.dims[1]])
         labels, times, lengths = (
             labels.reshape([1, labels.dims[-1]]),
