@@ -253,24 +253,41 @@ def build(
     compiler: str = "gcc",
 ) -> Path:
     """One library with all graphs; RuntimeError with the compiler's words if it fails."""
+    (folder / "shim.c").write_text(SHIM.format(model=f"{artifacts[0].name}.h"))
+    command = [compiler, *flags, "-shared", "-fPIC"]
+    return _made(command, artifacts, folder, "shim.c", "all.so")
+
+
+def build_program(artifacts: Sequence[CArtifact], folder: Path, command: Sequence[str]) -> Path:
+    """A program of all graphs and of `main.c`, by a compiler and its flags; errors as above."""
+    return _made([*command, "-lpthread"], artifacts, folder, "main.c", "program")
+
+
+def _made(
+    command: Sequence[str], artifacts: Sequence[CArtifact], folder: Path, own: str, name: str
+) -> Path:
     lines: list[str] = []
     # Headers that are shared have the same text, whoever ships them.
-    sources: dict[str, None] = {"all.c": None, "shim.c": None}
+    sources: dict[str, None] = {"all.c": None, own: None}
     for artifact in artifacts:
-        for name, text in artifact.files.items():
-            (folder / name).write_text(text)
+        for file, text in artifact.files.items():
+            (folder / file).write_text(text)
         weights = b"".join(bytes(chunk) for chunk in artifact.weight_chunks())
         (folder / f"{artifact.name}.weights").write_bytes(weights)
         lines.append(f'#include "{artifact.name}.c"')
-        names = cast("Sequence[str]", artifact.metadata["sources"])
-        sources |= {name: None for name in names if name != f"{artifact.name}.c"}
+        files = cast("Sequence[str]", artifact.metadata["sources"])
+        sources |= {file: None for file in files if file != f"{artifact.name}.c"}
     (folder / "all.c").write_text("\n".join(lines) + "\n")
-    (folder / "shim.c").write_text(SHIM.format(model=f"{artifacts[0].name}.h"))
-    library = folder / "all.so"
-    libraries = {f"-l{name}" for a in artifacts for name in cast(Any, a.metadata["libraries"])}
-    options = [*flags, "-w", "-shared", "-fPIC", f"-I{folder}", "-o", str(library)]
-    command = [compiler, *options, *(str(folder / name) for name in sources), *sorted(libraries)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    path = folder / name
+    libraries = {f"-l{k}" for a in artifacts for k in cast(Any, a.metadata["libraries"])}
+    options = ["-w", f"-I{folder}", "-o", str(path)]
+    files = [str(folder / source) for source in sources]
+    done = subprocess.run(
+        [*command, *options, *files, *sorted(libraries)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr[:2000])
-    return library
+    return path
