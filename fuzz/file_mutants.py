@@ -75,7 +75,7 @@ def mutant(seeds: Sequence[Seed], seed: int, number: int) -> Mutant:
     return Mutant(number, chosen, {**chosen.files, damaged: data}, damaged, tuple(changes))
 
 
-_SHARES = {"onnx": 6, "tf1": 6, "caffe": 3, "mlir": 5}
+_SHARES = {"onnx": 6, "tf1": 6, "caffe": 3, "mlir": 5, "quantized": 3}
 """How often a format is damaged; the others once."""
 
 

@@ -71,7 +71,7 @@ def _message(seed: Seed, file: str) -> Any:
 def _operators(seed: Seed) -> object:
     """What a model has to be different in from those that were there before."""
     message = _message(seed, seed.entry)
-    if message is None or seed.format not in ("onnx", "tf1"):
+    if message is None or seed.format not in ("onnx", "quantized", "tf1"):
         return seed.format, seed.name
     if seed.format == "tf1":
         return seed.format, frozenset(node.op for node in message.node)

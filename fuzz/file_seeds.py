@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper
@@ -47,6 +48,7 @@ FORMATS = (
     "keras",
     "mlir",
     "compiled",
+    "quantized",
     "ranges",
 )
 
@@ -92,6 +94,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "keras": _keras_seeds,
         "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
+        "quantized": _quantized_seeds,
         "ranges": _ranges_seeds,
     }
     return [seed for name in formats for seed in makers[name]()]
@@ -107,13 +110,70 @@ def _onnx_seeds(*, quick: bool) -> Iterator[Seed]:
         # Models that nest and refer are damaged more often than those of single nodes.
         for _ in range(40):
             yield Seed(name, "onnx", {"model.onnx": model.SerializeToString()}, "model.onnx")
-    for number in range(40):
-        model = random_program(number).model
-        if model.ByteSize() <= MAX_BYTES:
-            for _ in range(10):
-                files = {"model.onnx": model.SerializeToString()}
-                yield Seed(f"quantized{number}", "onnx", files, "model.onnx")
     yield from _external_seed() * 40
+
+
+def _quantized_seeds() -> Iterator[Seed]:
+    """Graphs of bytes between floats, and operators whose scales are operands or attributes."""
+    graphs = ((str(number), random_program(number).model) for number in range(40))
+    for name, model in (*graphs, *_with_scales()):
+        if model.ByteSize() <= MAX_BYTES:
+            files = {"model.onnx": model.SerializeToString()}
+            yield Seed(f"quantized {name}", "quantized", files, "model.onnx")
+
+
+def _with_scales() -> Iterator[tuple[str, onnx.ModelProto]]:
+    texts = {
+        "convolution": """<ir_version: 10, opset_import: ["" : 21]>
+            g (uint8[1, 3, 6, 6] x, float s, uint8 z) => (uint8[1, 4, 6, 6] y) {
+              y = QLinearConv <pads = [1, 1, 1, 1]> (x, s, z, k, ks, kz, s, z, b) }""",
+        "product": """<ir_version: 10, opset_import: ["" : 21]>
+            g (int8[2, T, 8] x, float s, int8 z) => (int8[2, T, 6] y) {
+              y = QLinearMatMul (x, s, z, m, ms, mz, s, z) }""",
+        "integers": """<ir_version: 10, opset_import: ["" : 21]>
+            g (float[1, 3, 6, 6] x) => (float[1, 4, 4, 4] y, float[1, 3, 6, 5] t) {
+              q, d, e = DynamicQuantizeLinear (x)  a = ConvInteger (q, k, e)
+              f = Cast <to = 1> (a)  y = Mul (f, d)
+              v = MatMulInteger (q, n, e)  t = Cast <to = 1> (v) }""",
+        "blocks": """<ir_version: 10, opset_import: ["" : 21]>
+            g (float[N, 16] x) => (float[N, 6] y) {
+              w = DequantizeLinear <axis = 0, block_size = 8> (four, blocks, fours)
+              y = MatMul (x, w) }""",
+        "types": """<ir_version: 10, opset_import: ["" : 21]>
+            g (float[N, 16] x) => (uint8[N, 16] y, int8[N, 16] t) {
+              y = QuantizeLinear (x, s, z)
+              t = QuantizeLinear <output_dtype = 3> (x, s)  }""",
+        "bits": """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+            g (float[2, T, 32] x) => (float[2, T, 6] y) {
+              y = com.microsoft.MatMulNBits <K = 32, N = 6, bits = 4, block_size = 16>
+                (x, packed, scales) }""",
+    }
+    random_ = np.random.default_rng(0)
+    found = {
+        "k": random_.integers(-128, 128, (4, 3, 3, 3)).astype(np.int8),
+        "ks": random_.uniform(0.01, 0.1, 4).astype(np.float32),
+        "kz": np.zeros(4, np.int8),
+        "b": random_.integers(-500, 500, 4).astype(np.int32),
+        "m": random_.integers(-128, 128, (8, 6)).astype(np.int8),
+        "ms": random_.uniform(0.01, 0.1, 6).astype(np.float32),
+        "mz": np.zeros(6, np.int8),
+        "n": random_.integers(-128, 128, (6, 5)).astype(np.int8),
+        "four": random_.integers(-8, 8, (16, 6)).astype(ml_dtypes.int4),
+        "blocks": random_.uniform(0.01, 0.1, (2, 6)).astype(np.float32),
+        "fours": np.zeros((2, 6), ml_dtypes.int4),
+        "s": np.float32(0.05),
+        "z": np.uint8(128),
+        "packed": random_.integers(0, 256, (6, 2, 8)).astype(np.uint8),
+        "scales": random_.uniform(0.01, 0.1, 12).astype(np.float32),
+    }
+    for name, text in texts.items():
+        model = onnx.parser.parse_model(text)
+        given = {port.name for port in model.graph.input}
+        used = {each for node in model.graph.node for each in node.input} - given
+        model.graph.initializer.extend(
+            arrays.from_array(np.asarray(array), key) for key, array in found.items() if key in used
+        )
+        yield name, model
 
 
 RANGES = "ranges.json"
