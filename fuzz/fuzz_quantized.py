@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from onnx import ModelProto
 from xdsl.dialects.builtin import ModuleOp
 
 from fuzz.fuzzing import (
@@ -77,7 +78,7 @@ WAYS = (
 _COMPILERS = ("gcc", "clang")
 _LEVELS = ("-O0", "-O0", "-O0", "-O1")
 """Of optimization, in turn: higher ones take three times as long, and are not what is tested."""
-_TILES = Path(emulated.__file__).with_name("emulated_tiles.h")
+TILES = Path(emulated.__file__).with_name("emulated_tiles.h")
 _CAPACITY = 1 << 16
 """Elements of an output of a graph, at most."""
 
@@ -159,7 +160,7 @@ def prepared(program: Program) -> Ready:
     """
     module = import_model(program.model)
     found = _optimized(module, program.feed)
-    every = _optimized(import_model(with_all_bytes(program.model)), program.feed)
+    every = optimized_results(with_all_bytes(program.model), program.feed)
     for name, value in found.items():
         if not np.array_equal(value, every[name]):
             raise Mismatch(f"optimized: {name} is another one where all bytes are outputs")
@@ -175,8 +176,8 @@ def _optimized(module: ModuleOp, feed: Results) -> Results:
         return run_module(module, feed)
 
 
-def optimized_results(path: str, feed: Results) -> Results:
-    """What the interpreter gives for a file when it is optimized."""
+def optimized_results(path: str | ModelProto, feed: Results) -> Results:
+    """What the interpreter gives for a model when it is optimized."""
     return _optimized(import_model(path), feed)
 
 
@@ -295,7 +296,7 @@ def _flags(artifact: CArtifact, way: CWay) -> list[str]:
     """The product's own with fewer optimizations."""
     flags = cast("Sequence[str]", artifact.metadata["cflags"])
     known = [flag for flag in flags if way.compiler == "gcc" or flag not in GCC_FLAGS]
-    tiles = ["-include", str(_TILES)] if way.has_emulated_tiles else []
+    tiles = ["-include", str(TILES)] if way.has_emulated_tiles else []
     return [*(way.level if flag.startswith("-O") else flag for flag in known), *tiles]
 
 

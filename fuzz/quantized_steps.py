@@ -7,7 +7,7 @@ consequences.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,9 @@ def steps_apart(model: ModelProto, known: Arrays) -> dict[str, float]:
         [numpy_helper.from_array(value, name) for name, value in wide.items()],
     )
     double = helper.make_model(graph, opset_imports=model.opset_import, ir_version=8)
-    found = dict(zip(asked, ReferenceEvaluator(double).run(None, feed), strict=True))
+    evaluator = cast("Any", ReferenceEvaluator(double))
+    with np.errstate(all="ignore"):
+        found = dict(zip(asked, evaluator.run(None, feed), strict=True))
     apart: dict[str, float] = {}
     for node in quantized:
         scale, zero = (constants[name] for name in node.input[1:])

@@ -207,7 +207,10 @@ def _strings(proto: onnx.TensorProto, type_: Tensor) -> TensorAttr:
 
 
 def _check_typed_data(proto: onnx.TensorProto) -> None:
-    """ValueError unless the typed field of `proto` has as many entries as its shape asks for."""
+    """
+    ValueError unless the typed field of `proto` has as many entries as its shape asks for, and all
+    of them are numbers of its type, where the field has wider ones.
+    """
     field = helper.tensor_dtype_to_field(proto.data_type)
     expected = math.prod(proto.dims) * (2 if proto.data_type in _COMPLEX else 1)
     if is_packed(proto) and proto.data_type not in _UNPACKED_WHEN_TYPED:
@@ -215,6 +218,11 @@ def _check_typed_data(proto: onnx.TensorProto) -> None:
     found = len(cast(Sequence[Any], getattr(proto, field)))
     if found != expected:
         raise ValueError(f"its {field} has {found} entries, expected {expected}")
+    dtype = helper.tensor_dtype_to_np_dtype(proto.data_type)
+    if dtype.kind in "iu" and not is_packed(proto):
+        info, entries = np.iinfo(dtype), np.asarray(getattr(proto, field))
+        if (wrong := entries[(entries < info.min) | (entries > info.max)]).size:
+            raise ValueError(f"its {field} has {wrong[0]}, expected {info.min} to {info.max}")
 
 
 DENSE_LIMIT = 1 << 31

@@ -207,6 +207,9 @@ def matmul_n_bits(call: Call) -> str:
     if call.has("g_idx") or call.int("weight_prepacked"):
         raise ValueError("found weights in an order of their own, expected rows of blocks")
     blocks = -(-columns // block)
+    size = rows * blocks * block * bits // 8
+    if call.is_weight("B") and (found := math.prod(call.dims("B"))) != size:
+        raise ValueError(f"found weights of {found} bytes, expected {size}")
     if bits == 4 and call.is_weight("B") and not (call.has("zeros") and call.is_float("zeros")):
         return _matmul_4_bits(call, (rows, columns, block))
     parts = [_unpacked("B", "weights", bits, (rows, blocks, block), (rows, blocks, block))]
@@ -249,7 +252,7 @@ def _matmul_4_bits(call: Call, sizes: tuple[int, int, int]) -> str:
     if call.has("zeros"):
         parts.append(_unpacked("zeros", "zero", 4, (rows, -(-blocks // 2) * 2), (rows, blocks)))
     else:
-        parts.append(f"middle = Constant <value_ints = [{', '.join(['8'] * blocks)}]> ()")
+        parts.append("middle = Constant <value_ints = [8]> ()")
         parts.append(f"zero_shape = Constant <value_ints = [{rows}, {blocks}]> ()")
         parts.append("zero = Expand (middle, zero_shape)")
     parts.append(

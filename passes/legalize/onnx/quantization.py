@@ -60,8 +60,9 @@ def _spread(
     if rank_of(parameter) == 1 and not block:
         if dims_of(parameter)[0] == 1:
             return builder.reshape(parameter, [])
-        trailing = len(dims) - builder.axis(axis, len(dims)) - 1
-        return builder.reshape(parameter, [*dims_of(parameter), *[1] * trailing])
+        axis = builder.axis(axis, len(dims))
+        _require_count(builder, parameter, dims[axis], f"one for each of axis {axis}")
+        return builder.reshape(parameter, [*dims_of(parameter), *[1] * (len(dims) - axis - 1)])
     return _repeated(builder, parameter, dims, builder.axis(axis, len(dims)), block)
 
 
@@ -72,11 +73,28 @@ def _repeated(
     shape = dims_of(parameter)
     if len(shape) != len(dims) or block <= 0:
         builder.refuse(f"a scale of {len(shape)} dimensions", f"0, 1, or {len(dims)} with blocks")
+    expected = [size.ceildiv(block) if k == axis else size for k, size in enumerate(dims)]
+    if any(_differ(own, size) for own, size in zip(shape, expected, strict=True)):
+        sizes, wanted = (", ".join(map(str, each)) for each in (shape, expected))
+        builder.refuse(f"scales or zero points of shape [{sizes}]", f"[{wanted}], one a block")
     head, tail = shape[: axis + 1], shape[axis + 1 :]
     entries = builder.reshape(parameter, [*head, 1, *tail])
     repeated = builder.broadcast(entries, [*head, block, *tail])
     joined = builder.reshape(repeated, [*head[:-1], head[-1] * block, *tail])
     return builder.slice_axis(joined, axis, 0, dims[axis])
+
+
+def _require_count(builder: OnnxLegalizer, parameter: SSAValue, count: Expr, which: str) -> None:
+    """Refuse a vector of neither one nor `count` entries, which might be broadcast, too."""
+    size = dims_of(parameter)[0]
+    if size != 1 and _differ(size, count):
+        expected = "1" if count == 1 else f"1 or {count}, {which}"
+        builder.refuse(f"{size} scales or zero points", expected)
+
+
+def _differ(size: Expr, other: Expr) -> bool:
+    """True for sizes that are known not to be the same."""
+    return None not in (size.value, other.value) and size != other
 
 
 def _check_scales(builder: OnnxLegalizer, *positions: int, any_sign: bool = False) -> None:
@@ -224,6 +242,8 @@ def _halves(op: OnnxOp, builder: OnnxLegalizer) -> SSAValue | None:
         parameters[axis] = -(-codes.shape[axis] // max(block, 1))
         if rank != 2 or block <= 0 or list(shape) != parameters:
             return None
+    if zeros is not None and zeros.size != prod(parameters):
+        return None
     pairs = builder.tensor(pairs_of(_without_sign(codes, signed), axis))
     scale = builder.reshape(scale, parameters)
     zero_value = None
@@ -263,21 +283,32 @@ def _level_type(element: Attribute) -> Attribute:
     return element if is_integer(element) and 4 < bit_width(element) < 32 else i32
 
 
-def _over_rows(builder: OnnxLegalizer, parameter: SSAValue | None) -> SSAValue | None:
+def _over_rows(
+    builder: OnnxLegalizer, parameter: SSAValue | None, left: SSAValue
+) -> SSAValue | None:
     """A parameter of a left matrix: a vector has one entry a row."""
     if parameter is None or rank_of(parameter) != 1:
         return parameter
     size = dims_of(parameter)[0]
+    if rank_of(left) > 1:
+        _require_count(builder, parameter, dims_of(left)[-2], "one a row")
     return builder.reshape(parameter, [] if size == 1 else [size, 1])
 
 
+def _require_columns(builder: OnnxLegalizer, parameter: SSAValue | None, right: SSAValue) -> None:
+    """Refuse a vector that has not one entry a column of a right matrix."""
+    if parameter is not None and rank_of(parameter) == 1 and rank_of(right) > 1:
+        _require_count(builder, parameter, dims_of(right)[-1], "one a column")
+
+
 def _over_channels(
-    builder: OnnxLegalizer, parameter: SSAValue | None, trailing: int
+    builder: OnnxLegalizer, parameter: SSAValue | None, weight: SSAValue, trailing: int
 ) -> SSAValue | None:
     """A parameter with one entry an output channel, followed by `trailing` dimensions."""
     if parameter is None or rank_of(parameter) != 1:
         return parameter
     size = dims_of(parameter)[0]
+    _require_count(builder, parameter, dims_of(weight)[0], "one for each output channel")
     return builder.reshape(parameter, [] if size == 1 else [size, *[1] * trailing])
 
 
@@ -311,7 +342,9 @@ def _product(
     right: tuple[SSAValue, SSAValue | None],
 ) -> SSAValue:
     """A matrix product in i32 of integers with zero points; on the left, one a row."""
-    (a, b), zeros = _levels(builder, (left[0], _over_rows(builder, left[1])), right)
+    _require_columns(builder, right[1], right[0])
+    rows = _over_rows(builder, left[1], left[0])
+    (a, b), zeros = _levels(builder, (left[0], rows), right)
     return matmul(builder, a, b, zeros, accumulator=i32)
 
 
@@ -326,7 +359,7 @@ def legalize_matmul_integer(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 def legalize_conv_integer(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The convolution of x - x_zero_point with w - w_zero_point in i32; padding is zero_point."""
     x, w = builder.operand(0), builder.operand(1)
-    x_zero, w_zero = builder.input(2), _over_channels(builder, builder.input(3), rank_of(w) - 1)
+    x_zero, w_zero = builder.input(2), _over_channels(builder, builder.input(3), w, rank_of(w) - 1)
     x_zero = None if x_zero is None else builder.reshape(x_zero, [])
     return [_convolution(builder, (x, x_zero), (w, w_zero))]
 
@@ -351,8 +384,9 @@ def legalize_qlinear_matmul(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (builder.operand(k) for k in range(8))
     _check_scales(builder, 1, 4, 6)
     product = _product(builder, (a, a_zero), (b, b_zero))
-    rows = [_required(builder, _over_rows(builder, scale)) for scale in (a_scale, y_scale)]
-    y_zero = _required(builder, _over_rows(builder, y_zero))
+    _require_columns(builder, b_scale, b)
+    rows = [_required(builder, _over_rows(builder, scale, a)) for scale in (a_scale, y_scale)]
+    y_zero = _required(builder, _over_rows(builder, y_zero, a))
     return [_requantized(builder, product, [rows[0], b_scale, rows[1]], y_zero)]
 
 
@@ -361,13 +395,13 @@ def legalize_qlinear_conv(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The convolution of quantized tensors with a bias in i32, quantized again."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (builder.operand(k) for k in range(8))
     _check_scales(builder, 1, 4, 6)
-    per_filter = _over_channels(builder, w_zero, rank_of(w) - 1)
+    per_filter = _over_channels(builder, w_zero, w, rank_of(w) - 1)
     result = _convolution(
         builder,
         (x, builder.reshape(x_zero, [])),
         (w, per_filter),
         builder.input(8),
     )
-    w_scale = _required(builder, _over_channels(builder, w_scale, rank_of(w) - 2))
+    w_scale = _required(builder, _over_channels(builder, w_scale, w, rank_of(w) - 2))
     scales = [builder.reshape(x_scale, []), w_scale, builder.reshape(y_scale, [])]
     return [_requantized(builder, result, scales, builder.reshape(y_zero, []))]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import cycle
 from pathlib import Path
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from onnx import numpy_helper as arrays
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.passes.legalize.walk import LegalizationError
 
 Array = NDArray[Any]
@@ -66,6 +69,9 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 }
 
 
+STANDARD = ("QuantizeLinear", "DequantizeLinear", "QLinearMatMul", "QLinearConv", "MatMulInteger")
+
+
 def write(path: Path, op_type: str, inputs: list[Any], given: tuple[int, list[int]]) -> str:
     """The file of a node whose inputs are arrays, or names."""
     names = [each if isinstance(each, str) else f"c{k}" for k, each in enumerate(inputs)]
@@ -74,7 +80,7 @@ def write(path: Path, op_type: str, inputs: list[Any], given: tuple[int, list[in
         for k, each in enumerate(inputs)
         if not isinstance(each, str)
     ]
-    is_standard = op_type in ("QuantizeLinear", "DequantizeLinear", "QLinearMatMul", "QLinearConv")
+    is_standard = op_type in STANDARD
     attributes = {"domain": "" if is_standard else MICROSOFT, **ATTRIBUTES.get(op_type, {})}
     node = helper.make_node(op_type, names, ["y"], name="its name", **attributes)
     values = [helper.make_tensor_value_info("x", given[0], given[1])]
@@ -108,6 +114,142 @@ def test_what_is_no_scale_is_refused(op_type: str, tmp_path: Path) -> None:
             text = str(error.value)
             assert "'its name" in text
             assert f"found a scale of {value:g}" in text
+
+
+COLUMN = MATRIX[:, :1]
+ROWS = np.arange(-6, 6, dtype=np.int8).reshape(6, 2)
+FOUR_BITS = ROWS.astype(ml_dtypes.int4)
+
+
+def some(*shape: int) -> Array:
+    return np.full(shape, 0.5, np.float32)
+
+
+def none(*shape: int, dtype: Any = np.int8) -> Array:
+    return np.zeros(shape, dtype)
+
+
+def q_conv(filter_: Array, scales: Array, zeros: Array) -> list[Any]:
+    return ["x", 1.0, ZERO, filter_, scales, zeros, 1.0, ZERO]
+
+
+def q_product(matrix: Array, scales: Array, zeros: Array, row: Array) -> list[Any]:
+    return ["x", row, ZERO, matrix, scales, zeros, 1.0, ZERO]
+
+
+IMAGE, TWO_ROWS = (TensorProto.UINT8, [1, 3, 5, 5]), (TensorProto.UINT8, [2, 3])
+NUMBERS = (TensorProto.FLOAT, [1, 3, 4])
+FITTING: list[tuple[str, dict[str, int], list[Any], list[Any], tuple[int, list[int]]]] = [
+    ("QuantizeLinear", {"axis": 1}, ["x", some(3)], ["x", some(2)], NUMBERS),
+    # One entry would be broadcast to as many as there are scales.
+    ("QuantizeLinear", {"axis": 0}, ["x", some(1)], ["x", some(2)], NUMBERS),
+    ("DequantizeLinear", {"axis": 1}, [COLUMN, some(1)], [COLUMN, some(3)], NUMBERS),
+    ("DequantizeLinear", {}, [ROWS, some(2), none(2)], [ROWS, some(2), none(3)], NUMBERS),
+    *[
+        ("DequantizeLinear", {"axis": 0, "block_size": 3}, [ROWS, right], [ROWS, wrong], NUMBERS)
+        for right, wrong in ((some(2, 2), some(3, 2)), (some(2, 2), some(2, 1)))
+    ],
+    (
+        "DequantizeLinear",
+        {"axis": 0, "block_size": 3},
+        [FOUR_BITS, some(2, 2), none(2, 2, dtype=ml_dtypes.int4)],
+        [FOUR_BITS, some(2, 2), none(2, 1, dtype=ml_dtypes.int4)],
+        NUMBERS,
+    ),
+    (
+        "QLinearConv",
+        {},
+        q_conv(FILTER, some(4), none(4)),
+        q_conv(FILTER, some(3), none(4)),
+        IMAGE,
+    ),
+    (
+        "QLinearConv",
+        {},
+        q_conv(FILTER[:1], some(1), none(1)),
+        q_conv(FILTER[:1], some(4), none(1)),
+        IMAGE,
+    ),
+    (
+        "QLinearMatMul",
+        {},
+        q_product(COLUMN, some(1), none(1), some()),
+        q_product(COLUMN, some(4), none(1), some()),
+        TWO_ROWS,
+    ),
+    (
+        "QLinearMatMul",
+        {},
+        q_product(MATRIX, some(4), none(4), some(2)),
+        q_product(MATRIX, some(4), none(3), some(2)),
+        TWO_ROWS,
+    ),
+    (
+        "QLinearMatMul",
+        {},
+        q_product(MATRIX, some(4), none(4), some(2)),
+        q_product(MATRIX, some(4), none(4), some(3)),
+        TWO_ROWS,
+    ),
+    (
+        "MatMulInteger",
+        {},
+        ["x", MATRIX, ZERO, none(4)],
+        ["x", MATRIX, ZERO, none(3)],
+        TWO_ROWS,
+    ),
+]
+"""Operators with parameters that fit, and with such that do not."""
+
+
+@pytest.mark.parametrize(("op_type", "attributes", "right", "wrong", "given"), FITTING)
+def test_scales_and_zero_points_fit_what_they_are_of(
+    op_type: str,
+    attributes: dict[str, int],
+    right: list[Any],
+    wrong: list[Any],
+    given: tuple[int, list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(ATTRIBUTES, op_type, attributes)
+    right, wrong = (
+        [np.float32(each) if isinstance(each, float) else each for each in inputs]
+        for inputs in (right, wrong)
+    )
+    import_and_lower(write(tmp_path, op_type, right, given), "legal", CompileOptions())
+    file = write(tmp_path, op_type, wrong, given)
+    with pytest.raises(LegalizationError, match=r"'its name.* scales or zero points.*, expected"):
+        import_and_lower(file, "legal", CompileOptions())
+
+
+@pytest.mark.parametrize("value", [-1, 256, 300])
+def test_zero_points_are_of_their_type(value: int, tmp_path: Path) -> None:
+    """Files may hold wider numbers, of which the lower byte would be another zero point."""
+    file = write(tmp_path, "QuantizeLinear", ["x", some(), ZERO], NUMBERS)
+    model = ModelProto.FromString(Path(file).read_bytes())
+    zero = model.graph.initializer[1]
+    zero.ClearField("raw_data")
+    zero.int32_data.append(255)
+    Path(file).write_bytes(model.SerializeToString())
+    import_and_lower(file, "legal", CompileOptions())
+    zero.int32_data[0] = value
+    Path(file).write_bytes(model.SerializeToString())
+    with pytest.raises(FrontendError, match=f"'c2'.*has {value}, expected 0 to 255"):
+        import_and_lower(file, "legal", CompileOptions())
+
+
+def test_weights_of_few_bits_are_as_many_as_attributes_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing as large as they say is made before that is known."""
+    inputs = ["x", none(6, 2, 8, dtype=np.uint8), some(12)]
+    for rows, has_room in ((6, True), (1 << 31, False)):
+        attributes = {"K": 32, "N": rows, "bits": 4, "block_size": 16}
+        monkeypatch.setitem(ATTRIBUTES, "MatMulNBits", attributes)
+        file = write(tmp_path, "MatMulNBits", inputs, (TensorProto.FLOAT, [2, 32]))
+        with nullcontext() if has_room else pytest.raises(FrontendError, match="of 96 bytes, exp"):
+            import_and_lower(file, "legal", CompileOptions())
 
 
 def test_scales_of_blocks_have_any_sign(tmp_path: Path) -> None:
