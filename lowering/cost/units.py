@@ -258,7 +258,7 @@ class _Counter:
         if isinstance(op, CompareOp):
             # It gives a mask, of which a vector is made.
             used.operations += size
-        return latency if is_float else 1.0, used
+        return latency if is_float and not isinstance(op, arith.SelectOp) else 1.0, used
 
     @property
     def _least(self) -> float:

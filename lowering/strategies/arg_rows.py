@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i32, i64
@@ -19,17 +18,11 @@ from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.reduction import arg_element, arg_step, is_better
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.facts import assumed_shape, layout_in, the
+from lowerdeck.lowering.strategies.facts import assumed_size, layout_in, the
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 VECTOR = "vector"
 """What a schedule has: the lanes."""
-
-SHORTEST = 4
-"""Vectors in a row for which it pays to compare their lanes in the end, at least."""
-
-STEP, LANE = 8.0, 8.0
-"""Cycles for a vector, and for one of the lanes in the end."""
 
 
 class ArgRows(Strategy):
@@ -41,22 +34,19 @@ class ArgRows(Strategy):
     name = "arg_rows"
     anchors = (ArgReduceOp,)
     parameters = (VECTOR,)
+    looks_around = False
+    is_computed = True
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op = the(ArgReduceOp, kernel)
-        *rows, size = assumed_shape(op.input)
+        size = assumed_size(dims_of(op.input)[-1])
         type_ = scalars.compute_type(element_type(op.input))
         lanes = min(setting.target.lanes_of(type_), setting.target.lanes_of(i32))
-        is_row = op.axis.data == len(rows) and layout_in(kernel, op.input).is_row_major
-        if (
-            not is_row
-            or lanes < FEWEST_LANES
-            or size < SHORTEST * lanes
-            or size >= 1 << (i32.width.data - 1)
-        ):
+        is_row = op.axis.data == len(dims_of(op.input)) - 1
+        if not is_row or not layout_in(kernel, op.input).is_row_major or lanes < FEWEST_LANES:
             return
-        cycles = prod(rows) * (size / lanes * STEP + lanes * LANE)
-        yield Candidate(cycles, Schedule(self.name, parameters=((VECTOR, lanes),)))
+        if lanes <= size < 1 << (i32.width.data - 1):
+            yield Candidate(0.0, Schedule(self.name, parameters=((VECTOR, lanes),)))
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op, lanes = the(ArgReduceOp, k.kernel), schedule.parameter(VECTOR)

@@ -104,6 +104,10 @@ class Strategy(ABC):
     """False if its candidates depend on a kernel alone, and on which of its inputs are constants or
     made by maps for it alone: then equal kernels are looked at once."""
 
+    is_computed: ClassVar[bool] = False
+    """True if its candidates come without estimates: the cycles of their loops are computed, and
+    plain loops that take less are preferred."""
+
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         """
         Its requests to `assign-layouts`, before any layout is known.

@@ -27,6 +27,7 @@ from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
 from lowerdeck.lowering.strategies.byte_products import ByteProducts
 from lowerdeck.lowering.strategies.byte_sums import ByteSums
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
+from lowerdeck.lowering.strategies.computed import cycles_of_loops
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
 from lowerdeck.lowering.strategies.conversions import computed_there, conversion, is_made_by_maps
 from lowerdeck.lowering.strategies.depthwise import Depthwise
@@ -159,7 +160,25 @@ def _candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
             yield candidate
     if not is_found:
         for strategy in able:
-            yield from strategy.candidates(kernel, setting)
+            found = strategy.candidates(kernel, setting)
+            yield from _computed(kernel, found, setting) if strategy.is_computed else found
+
+
+def _computed(kernel: KernelOp, ways: Iterator[Candidate], setting: Setting) -> Iterator[Candidate]:
+    """With computed cycles: those that take less than plain loops."""
+    plain: float | None = None
+    for way in ways:
+        plain = _cycles(kernel, None, setting) if plain is None else plain
+        if (cycles := _cycles(kernel, way.schedule, setting)) < plain:
+            yield Candidate(cycles, way.schedule)
+
+
+def _cycles(kernel: KernelOp, schedule: Schedule | None, setting: Setting) -> float:
+    own = kernel.clone()
+    own.schedule = None if schedule is None else ScheduleAttr(schedule)
+    cycles = cycles_of_loops(lower_kernel(own), setting.target)
+    own.erase(safe_erase=False)
+    return cycles
 
 
 Known: TypeAlias = "dict[Hashable, list[Candidate]]"

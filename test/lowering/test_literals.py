@@ -34,7 +34,6 @@ LEFT = {
     "nests/sums.py": 1,
     "nests/taps.py": 1,
     "nests/top_k.py": 18,
-    "strategies/arg_rows.py": 3,
     "strategies/bands.py": 1,
     "strategies/blocked_attention.py": 2,
     "strategies/conv_lines.py": 1,

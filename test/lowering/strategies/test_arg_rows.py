@@ -12,9 +12,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, ReduceOp
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.machinery.context import LowerdeckContext
+from lowerdeck.passes.machinery.options import CompileOptions
 
-from ..programs import symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
+from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    module_of,
+    symbol,
+    typed,
+)
 from ..targets import suite_for  # noqa: TID251  (as above)
 from ..test_layouts import add  # noqa: TID251  (as above)
 
@@ -49,11 +57,25 @@ def test_places(tmp_path: Path, target: str) -> None:
     for dtype in TYPES:
         for length in (64, 131):
             x = rows(dtype, length)
-            add(suite, target, [typed(dtype, *x.shape)], body, x)
+            add(suite, target, [typed(dtype, *x.shape)], body, x, strategy=("arg_rows",))
     for length in (1, 15, 83):
         x = rows(np.float32, length)
-        add(suite, target, [typed(np.float32, 6, symbol("n"))], body, x)
+        types = [typed(np.float32, 6, symbol("n"))]
+        add(suite, target, types, body, x, strategy=("arg_rows",))
     suite.check()
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_along"),
+    [((1, 50257), True), ((8, 4096), True), ((128, 80), False), ((1000, 21), False)],
+)
+def test_few_long_rows_are_taken_one_by_one(shape: tuple[int, int], is_along: bool) -> None:
+    """Of many short ones several are side by side: computed cycles say so."""
+    module = module_of([typed(np.float32, *shape)], lambda x: ArgReduceOp("max", x, 1).result)
+    context = LowerdeckContext(options=CompileOptions(target="x86-64-zen4"))
+    run_to_phase(context, module, "kernels", after="optimized")
+    (kernel,) = (op for op in module.walk() if isinstance(op, KernelOp))
+    assert (kernel.schedule is not None) == is_along
 
 
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
