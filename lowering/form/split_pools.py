@@ -31,7 +31,8 @@ class SplitPools(Pattern[tuple[int, ...]]):
         if kernel is None or len(kernel) != 3 or prod(kernel) < LEAST_WINDOW:
             return None
         depth, *plane = kernel
-        if depth == 1 or prod(plane) == 1 or ints(op.strides)[0] > depth:
+        # Two windows of a plane, or fewer, save less than it takes to store and read what it gave.
+        if depth == 1 or prod(plane) == 1 or 2 * ints(op.strides)[0] >= depth:
             return None
         # The first element of a window is not that of all planes, and averages have one divisor.
         if op.kind.data == PoolKind.AVERAGE or op.keeps_first.value.data:
@@ -81,7 +82,7 @@ class SplitPools(Pattern[tuple[int, ...]]):
 class SplitPoolsPass(ModulePass):
     """
     pool(x) -> reshape(pool(reshape(pool(reshape(x))) over depth))
-        [max or sum of at least 32 elements, of more than one plane each]
+        [max or sum of at least 32 elements; more than two windows have a plane in common]
 
     The planes are combined once, not in every window that they are part of. Where of equal elements
     the first one counts, it still does: planes are in order, and elements within.

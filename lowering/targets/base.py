@@ -127,12 +127,6 @@ class Limits:
     one after the other, before the next positions; 0 where the whole image is as good."""
     group_tiles: int = 256
     """Tiles that are transformed and multiplied at a time by Winograd's algorithm."""
-    split_terms: int = 768
-    """The approximate number of terms in one part of a long sum."""
-    split_vectors: int = 2
-    """Vectors of columns of the narrowest panel that keeps the machine busy."""
-    split_rows: int = 8
-    """Fewer rows than this read the weights so rarely that the order does not matter."""
     tile_maps: int = 160
     """Maps that are computed for a tile of a product of integers, those of all its sums."""
     copied_body_ops: int = 150

@@ -214,7 +214,6 @@ _OF_ONE_RUN = frozenset(
 
 _UNTUNED = (
     "pack-products",
-    "split-products",
     "assign-layouts",
     "fuse-bands",
     "choose-strategies",

@@ -27,7 +27,6 @@ LEFT = {
     "form/repeat_elements.py": 1,
     "form/slice_strides.py": 2,
     "form/split_pools.py": 2,
-    "form/split_products.py": 2,
     "form/spread_phases.py": 3,
     "form/tabulate_bytes.py": 1,
     "nests/selection.py": 2,

@@ -327,7 +327,6 @@ def log_of(
 
 
 DECISIONS = [
-    "split-products/split-product on core.matmul: 2304 products in 3 parts; from 'node_",
     "fuse-epilogue/fuse-epilogue on core.kernel: behind matmul",
     "fuse-bands/fuse-bands on core.kernel: asked for; from 'node_",
     "compute-in-place/write-over-operand on buffer.call: the result lies over operand 0; from",

@@ -7,7 +7,7 @@
 // RUN: opt-tool %s -p cse,dce --print-ir-after-all 2>&1 >%t.out | filecheck %s --check-prefix=AFTER
 // RUN: opt-tool %s -p cse --rewrite-limit=0 | filecheck %s
 // RUN: opt-tool %s -p cse --disable=cse | filecheck %s
-// RUN: opt-tool %s --compile-to=c --check-each --disable=prefetch,view-parts,split-products | filecheck %s --check-prefix=SOURCE
+// RUN: opt-tool %s --compile-to=c --check-each --disable=prefetch,view-parts | filecheck %s --check-prefix=SOURCE
 // RUN: opt-tool %s -p cse --skip-nodes=second | filecheck %s
 // RUN: opt-tool %s -p cse --skip-nodes=no-such-node | filecheck %s --check-prefix=PASSES
 // RUN: opt-tool %s -p cse,dce --check-each | filecheck %s --check-prefix=PASSES

@@ -15,7 +15,7 @@ func.func @deep(%x: tensor<?x4x?x9x?xf32, #core.tensor<dims = [n, 4, d, 9, w]>>)
 // -----
 
 // Sums, too, but neither averages nor maxima that the first element may make NaN; windows of one
-// plane or one line, and small ones, stay as they are.
+// plane or one line, small ones, and those that have few planes in common stay as they are.
 // CHECK-LABEL: @others
 // CHECK:         core.pool sum {{.*}} kernel [4, 4]
 // CHECK:         core.pool sum {{.*}} kernel [4, 1]
@@ -24,12 +24,14 @@ func.func @deep(%x: tensor<?x4x?x9x?xf32, #core.tensor<dims = [n, 4, d, 9, w]>>)
 // CHECK:         core.pool max {{.*}} kernel [1, 8, 8]
 // CHECK:         core.pool max {{.*}} kernel [8, 1, 1]
 // CHECK:         core.pool max {{.*}} kernel [3, 3, 3]
-func.func @others(%x: tensor<1x4x8x8x8xf32>) -> (tensor<1x4x2x2x2xf32>, tensor<1x4x2x2x2xf32>, tensor<1x4x2x2x2xf32>, tensor<1x4x8x1x1xf32>, tensor<1x4x1x8x8xf32>, tensor<1x4x6x6x6xf32>) {
-  %0 = core.pool sum %x kernel [4, 4, 4] strides [4, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x2x2x2xf32>
-  %1 = core.pool average %x kernel [4, 4, 4] strides [4, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x2x2x2xf32>
-  %2 = core.pool max %x kernel [4, 4, 4] strides [4, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] {keeps_first = true} : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x2x2x2xf32>
+// CHECK:         core.pool max {{.*}} kernel [4, 4, 4] strides [2, 2, 2]
+func.func @others(%x: tensor<1x4x8x8x8xf32>) -> (tensor<1x4x5x2x2xf32>, tensor<1x4x5x2x2xf32>, tensor<1x4x5x2x2xf32>, tensor<1x4x8x1x1xf32>, tensor<1x4x1x8x8xf32>, tensor<1x4x6x6x6xf32>, tensor<1x4x3x3x3xf32>) {
+  %0 = core.pool sum %x kernel [4, 4, 4] strides [1, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x5x2x2xf32>
+  %1 = core.pool average %x kernel [4, 4, 4] strides [1, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x5x2x2xf32>
+  %2 = core.pool max %x kernel [4, 4, 4] strides [1, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] {keeps_first = true} : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x5x2x2xf32>
   %3 = core.pool max %x kernel [1, 8, 8] strides [1, 1, 1] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x8x1x1xf32>
   %4 = core.pool max %x kernel [8, 1, 1] strides [1, 1, 1] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x1x8x8xf32>
   %5 = core.pool max %x kernel [3, 3, 3] strides [1, 1, 1] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x6x6x6xf32>
-  func.return %0, %1, %2, %3, %4, %5 : tensor<1x4x2x2x2xf32>, tensor<1x4x2x2x2xf32>, tensor<1x4x2x2x2xf32>, tensor<1x4x8x1x1xf32>, tensor<1x4x1x8x8xf32>, tensor<1x4x6x6x6xf32>
+  %6 = core.pool max %x kernel [4, 4, 4] strides [2, 2, 2] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x3x3x3xf32>
+  func.return %0, %1, %2, %3, %4, %5, %6 : tensor<1x4x5x2x2xf32>, tensor<1x4x5x2x2xf32>, tensor<1x4x5x2x2xf32>, tensor<1x4x8x1x1xf32>, tensor<1x4x1x8x8xf32>, tensor<1x4x6x6x6xf32>, tensor<1x4x3x3x3xf32>
 }

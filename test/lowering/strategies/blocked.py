@@ -133,7 +133,7 @@ class BlockedProgram(Program):
         )
         context = LowerdeckContext(options=options)
         others: dict[str, ModulePass | None] = {
-            **dict.fromkeys(("split-products", "fuse-epilogue", "view-parts", "fuse-bands")),
+            **dict.fromkeys(("fuse-epilogue", "view-parts", "fuse-bands")),
             "assign-layouts": _GivenLayouts(
                 target_named(self.target).lanes if self.is_blocked else 1, self.border
             ),
