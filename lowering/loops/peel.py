@@ -28,7 +28,10 @@ MOST_PARTS = 8
 """Parts that a loop is cut into at most."""
 
 FEWEST_BY_TESTS, FEWEST_BY_INDICES = 2, 4
-"""Iterations that a part has at least, on average: a test costs more than an index that bends."""
+"""Iterations that a part has at least, on average: a test costs more than an index that bends. If
+there are loops in each iteration, one is enough to be rid of tests in them."""
+
+_NOTHING: Values = np.zeros(0, np.int64)
 
 MOST_ITERATIONS = 1 << 16
 """Of loops that are looked at, one iteration after the other."""
@@ -51,7 +54,9 @@ class Peeler:
         all iterations are alike or the parts become too many.
         """
         bounds = constants(self._loop.range.data)
-        if bounds is None or bounds[2] != 1 or self._loop.inits or self._loop.mode is not None:
+        if bounds is None or bounds[2] != 1 or self._loop.inits:
+            return []
+        if self._loop.mode is not None and not by_tests:
             return []
         lower, upper, _ = bounds
         size = upper - lower
@@ -64,6 +69,8 @@ class Peeler:
             return []
         count = len(cuts) + 1
         fewest = count * (FEWEST_BY_TESTS if by_tests else FEWEST_BY_INDICES)
+        if by_tests and any(isinstance(op, ForOp) for op in self._loop.body.block.ops):
+            fewest = count
         is_much = count * len(all_ops(self._loop.body)) > self._most_ops
         if not cuts or count > MOST_PARTS or size < fewest or is_much:
             return []
@@ -91,6 +98,7 @@ class Peeler:
             Region(body),
             parallel=bool(loop.parallel.value.data),
             label=None if loop.label is None else loop.label.data,
+            mode=None if loop.mode is None else loop.mode.data,
         )
         new.location = loop.location
         block.add_op(new)
@@ -114,13 +122,35 @@ class Peeler:
         """The iterations before which a test begins to come out otherwise."""
         cuts: set[int] = set()
         for op in all_ops(self._loop.body):
+            if isinstance(op, ForOp):
+                self._indices.loop(op)
             test = _test_of(op, self._indices)
-            if test is None or test[0].symbols != frozenset([str(self._index)]):
+            if test is None or str(self._index) not in test[0].symbols:
                 continue
-            passes = _passes(op, _of(test[0], places), test[1])
-            if passes is not None:
-                cuts |= {int(k) + 1 for k in np.flatnonzero(np.diff(passes))}
+            least, largest = self._bounds(test[0], places)
+            first, last = _passes(op, least, test[1]), _passes(op, largest, test[1])
+            if first is not None and last is not None:
+                cuts |= {int(k) + 1 for k in np.flatnonzero(np.diff(first) | np.diff(last))}
         return cuts
+
+    def _bounds(self, expr: Expr, places: Values) -> tuple[Values, Values]:
+        """
+        The least and the greatest value of an expression in each iteration; none unless it goes on
+        by more than what other loops add, as from one block of channels to the next.
+        """
+        alone, others = Expr.const(0), Expr.const(0)
+        for term in expr.terms:
+            each = Expr((term,))
+            if str(self._index) not in each.symbols:
+                others = others + each
+            elif len(each.symbols) == 1:
+                alone = alone + each
+            else:
+                return _NOTHING, _NOTHING
+        values, bounds = _of(alone, places), interval(others, self._indices.ranges)
+        if bounds is None or (np.abs(np.diff(values)) <= bounds[1] - bounds[0]).any():
+            return _NOTHING, _NOTHING
+        return values + bounds[0], values + bounds[1]
 
     def _bent(self, expr: Expr) -> Iterator[Atom]:
         """What is not a sum of multiples of indices and depends on that of the loop alone."""

@@ -353,6 +353,13 @@ class KernelBuilder:
         """a * b + c of floats, rounded once where the machine can."""
         return self.add(math.FmaOp(a, b, c))
 
+    def is_less(self, lhs: ExprLike, rhs: ExprLike) -> bool | None:
+        """Whether an expression is less than another one, if the ranges of indices tell."""
+        bounds = interval(Expr.of(lhs) - Expr.of(rhs), self._indices.ranges)
+        if bounds is None or bounds[0] < 0 <= bounds[1]:
+            return None
+        return bounds[1] < 0
+
     def compare_index(self, predicate: str, lhs: ExprLike, rhs: ExprLike) -> SSAValue:
         """Compare two expressions as signed integers: eq, ne, slt, sle, sgt or sge."""
         difference = Expr.of(lhs) - Expr.of(rhs)

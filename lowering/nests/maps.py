@@ -141,22 +141,25 @@ def lower_pad(k: KernelLowering, op: core.PadOp, at: Index) -> SSAValue:
     is_constant, inner = op.mode.data is PadMode.CONSTANT, op.operand_index(0, at)
     if (is_inside := k.pads.get(op)) is None:
         tests = _tests(k, op, inner) if is_constant else []
-        return _when_all(k, op, tests, inner)
+        return _added(k, op) if tests is None else _when_all(k, op, tests, inner)
     if is_inside:
         place = at[-1] - op.begin.data[-1]
         return k.element(op.input, [*inner[:-1], place])
     return _added(k, op) if is_constant else k.element(op.input, inner)
 
 
-def _tests(k: KernelLowering, op: core.PadOp, inner: Index) -> list[SSAValue]:
-    """Whether an index is inside of the input."""
-    tests: list[SSAValue] = []
+def _tests(k: KernelLowering, op: core.PadOp, inner: Index) -> list[SSAValue] | None:
+    """Whether an index is inside of the input, where that is open; None if none of them is."""
+    b, tests = k.builder, list[SSAValue]()
     sides = zip(inner, dims_of(op.input), op.begin.data, op.end.data, strict=True)
     for index, dim, begin, end in sides:
-        if begin != 0:
-            tests.append(k.builder.compare_index("sge", index, 0))
-        if end != 0:
-            tests.append(k.builder.compare_index("slt", index, dim))
+        is_before, is_within = b.is_less(index, 0), b.is_less(index, dim)
+        if is_before is True or is_within is False:
+            return None
+        if begin != 0 and is_before is None:
+            tests.append(b.compare_index("sge", index, 0))
+        if end != 0 and is_within is None:
+            tests.append(b.compare_index("slt", index, dim))
     return tests
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ import pytest
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.tensor import PadOp
 
 from .programs import symbol, typed  # noqa: TID251  (these are tests, not sources)
 from .targets import OTHER_TARGETS, suite_in_turn  # noqa: TID251
-from .test_layouts import add  # noqa: TID251
+from .test_layouts import add, constant, conv  # noqa: TID251
 
 MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -56,3 +59,28 @@ def test_borders(tmp_path: Path, target: str) -> None:
         for mode in MODES:
             add(suite, target, [typed(dtype, 3, 70)], _body((1, 2), (2, 33), mode), x)
     suite.check()
+
+
+CHANNELS = [(16, 0, 16), (32, 0, 16), (24, 0, 4), (40, 0, 8), (8, 8, 16), (20, 3, 10), (64, 0, 24)]
+"""Of an image, and how many are added before and behind them."""
+
+
+@pytest.mark.parametrize("target", OTHER_TARGETS)
+def test_channels_between_convolutions(tmp_path: Path, target: str) -> None:
+    """Blocks of channels that lie on the image, beside it, and both; in rows with a border."""
+    suite = suite_in_turn(target, tmp_path, OTHER_TARGETS)
+    rng = np.random.default_rng(1)
+    for channels, begin, end in CHANNELS:
+        x = rng.standard_normal((1, channels, 6, 5)).astype(np.float32)
+        body = partial(_residual, channels, begin, end)
+        add(suite, target, [typed(np.float32, *x.shape)], body, x)
+    suite.check()
+
+
+def _residual(channels: int, begin: int, end: int, x: SSAValue) -> SSAValue:
+    rng, total = Random(0), begin + channels + end
+    image = conv(x, constant(rng, channels, channels, 1, 1), constant(rng, channels), [0, 0])
+    wide = conv(image, constant(rng, total, channels, 1, 1), constant(rng, total), [0, 0])
+    padded = PadOp(image, (0, begin, 0, 0), (0, end, 0, 0), None, "constant")
+    both = AddOp(padded.result, wide)
+    return conv(both.result, constant(rng, 8, total, 3, 3), constant(rng, 8), [1, 1])

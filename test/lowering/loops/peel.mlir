@@ -144,3 +144,78 @@ buffer.func @others {
   } {parallel = true, label = "n"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<tiled_matmul, tile {n = 3}, lanes {n = 4}>}
+
+// -----
+
+// Of blocks of channels some lie on what is padded, some beside it, and one both: its lanes are cut,
+// too. A window that moves by less than it is long decides nothing.
+// CHECK-LABEL: buffer.func @blocks
+// CHECK:       buffer.for <[0, 1, 1]> {
+// CHECK:         buffer.for <[0, 16, 1]> {
+// CHECK-NOT:       scf.if
+// CHECK:           buffer.load %x(%{{.*}}, %{{.*}}) <[d0, d1]>
+// CHECK:       buffer.for <[0, 1, 1]> {
+// CHECK:         buffer.for <[0, 8, 1]> {
+// CHECK-NOT:       scf.if
+// CHECK:           buffer.load %x(%{{.*}}, %{{.*}}) <[d0 + 1, d1]>
+// CHECK:         } by lanes
+// CHECK:         buffer.for <[0, 8, 1]> {
+// CHECK-NOT:       buffer.load
+// CHECK:         } by lanes
+// CHECK:       buffer.for <[0, 1, 1]> {
+// CHECK:         buffer.for <[0, 16, 1]> {
+// CHECK-NOT:       buffer.load
+// CHECK-LABEL: buffer.func @window
+// CHECK:       buffer.for <[0, 3, 1]> {
+// CHECK:         buffer.for <[0, 16, 1]> {
+// CHECK:           scf.if
+// CHECK-NOT:   buffer.for
+buffer.func @blocks {
+^bb0(%x: !buffer.ref<[2, 16] x f32>, %y: !buffer.ref<[3, 16] x f32>):
+  buffer.for <[0, 3, 1]> {
+  ^bb1(%i: index):
+    buffer.for <[0, 16, 1]> {
+    ^bb2(%j: index):
+      %p = buffer.apply(%i, %j) <[d0 * 16 + d1 + -24]>
+      %q = arith.index_cast %p : index to i64
+      %zero = arith.constant 0 : i64
+      %inside = arith.cmpi slt, %q, %zero : i64
+      %a = scf.if %inside -> (f32) {
+        %b = buffer.load %x(%i, %j) <[d0, d1]> : !buffer.ref<[2, 16] x f32> -> f32 {volatile}
+        scf.yield %b : f32
+      } else {
+        %c = arith.constant 1.0 : f32
+        scf.yield %c : f32
+      }
+      buffer.store %a, %y(%i, %j) <[d0, d1]> : f32, !buffer.ref<[3, 16] x f32>
+      buffer.yield
+    } by lanes {parallel = true}
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.func @window {
+^bb0(%x: !buffer.ref<[18] x f32>, %y: !buffer.ref<[3, 16] x f32>):
+  buffer.for <[0, 3, 1]> {
+  ^bb1(%i: index):
+    buffer.for <[0, 16, 1]> {
+    ^bb2(%j: index):
+      %p = buffer.apply(%i, %j) <[d0 + d1 + -9]>
+      %q = arith.index_cast %p : index to i64
+      %zero = arith.constant 0 : i64
+      %inside = arith.cmpi slt, %q, %zero : i64
+      %a = scf.if %inside -> (f32) {
+        %b = buffer.load %x(%i, %j) <[d0 + d1]> : !buffer.ref<[18] x f32> -> f32 {volatile}
+        scf.yield %b : f32
+      } else {
+        %c = arith.constant 1.0 : f32
+        scf.yield %c : f32
+      }
+      buffer.store %a, %y(%i, %j) <[d0, d1]> : f32, !buffer.ref<[3, 16] x f32>
+      buffer.yield
+    } {parallel = true}
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
