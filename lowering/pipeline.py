@@ -75,6 +75,7 @@ PASSES: dict[str, PassFactory] = {
     "prefetch": lazy("lowering.loops.prefetch", "PrefetchPass"),
     "split-chains": lazy("lowering.loops.split_chains", "SplitChainsPass"),
     "interleave": lazy("lowering.loops.interleave", "InterleavePass"),
+    "load-late": lazy("lowering.loops.load_late", "LoadLatePass"),
     "compute-in-place": lazy("lowering.entry.compute_in_place", "ComputeInPlacePass"),
     "update-states": lazy("lowering.entry.update_states", "UpdateStatesPass"),
     "merge-functions": lazy("lowering.entry.merge_functions", "MergeFunctionsPass"),
@@ -115,6 +116,7 @@ _SCHEDULING = [
     "update-states",
     "split-chains",
     "interleave",
+    "load-late",
     "merge-functions",
 ]
 """What a kernel's schedule asks for, each step on what the one before has made; which results may

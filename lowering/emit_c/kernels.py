@@ -200,7 +200,8 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
             distance = "" if op.distance <= LARGEST_STRIDE else f", {op.distance}"
             assign(op.result, f"{function}({buffer} + {_offset(op, c)}{distance})", c)
         else:
-            assign(op.result, f"*(const {_vector_address(op.result, op, c)})", c)
+            kind = "const" if op.volatile is None else "const volatile"
+            assign(op.result, f"*({kind} {_vector_address(op.result, op, c)})", c)
         return
     if op.volatile is not None:
         buffer = f"((const volatile {storage_type(type_.element)} *){buffer})"

@@ -249,6 +249,38 @@ def test_sums_of_narrow_numbers_stay_in_registers(target: str, tmp_path: Path) -
             assert any(map(WORDS[target].search, sums[0].instructions)), form
 
 
+def residual(channels: int, size: int) -> tuple[Sequence[Any], Body]:
+    """A pointwise convolution whose epilogue adds an image, with a slope for what is negative."""
+
+    def body(x: SSAValue) -> ConvOp:
+        bias, slope = (weight(1, channels, 1, 1) for _ in range(2))
+        spread = conv(x, weight(channels, 1, 5, 5), groups=channels, pad=2)
+        product = conv(spread.result, weight(channels, channels, 1, 1))
+        both = e.AddOp(e.AddOp(product.result, bias).result, x).result
+        is_positive = e.CompareOp("ge", both, ConstantOp.of(np.asarray(0, F4)).result)
+        chosen = e.SelectOp(is_positive.result, both, e.MulOp(both, slope).result)
+        return conv(chosen.result, weight(channels, 1, 5, 5), groups=channels, pad=2)
+
+    return [image(channels, size)], body
+
+
+def test_sums_under_epilogues_stay_in_registers(tmp_path: Path) -> None:
+    """What an epilogue needs in each tile takes no register from the sums of the tile."""
+    target = "x86-64-zen4"
+    if (reason := obstacle_to_assembly(target)) is not None:
+        pytest.skip(reason)
+    artifacts: list[CArtifact] = []
+    for channels, size in ((128, 24), (256, 12), (32, 48)):
+        context = LowerdeckContext(options=CompileOptions(target=target))
+        types, body = residual(channels, size)
+        artifacts.append(compile_to_c(context, module_of(types, body), f"residual_{channels}"))
+    source, *_ = write_unit(artifacts, tmp_path)
+    loops = [loop for each in loops_of(target, source).values() for loop in each]
+    sums = [loop for loop in loops if sum("vfmadd" in text for text in loop.instructions) >= 8]
+    assert len(sums) >= 3
+    assert [loop.spilled for loop in sums if loop.spilled] == []
+
+
 def test_scalar_code_is_recognized(tmp_path: Path) -> None:
     if (reason := obstacle_to_assembly("x86-64")) is not None:
         pytest.skip(reason)
