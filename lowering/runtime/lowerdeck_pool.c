@@ -25,9 +25,10 @@
 
 /*
  * Each thread's share of a loop is cut into parts, so that others can take over what is left of it if
- * the thread has no core at the moment.
+ * the thread has no core at the moment. More parts would be smaller, and what one of them leaves in the
+ * cache is of less use for the next.
  */
-enum { PARTS_OF_A_SHARE = 4 };
+enum { PARTS_OF_A_SHARE = 2 };
 
 enum { CACHE_LINE = 64, PAUSES_A_LOOK = 8 };
 
@@ -60,7 +61,6 @@ struct lowerdeck_team {
   void *shared;
   padded_word arrived;
   padded_word generation;
-  padded_word meets; /* how many of `lowerdeck_team_meet` the first thread is past in this run */
   padded_word sleepers;
   pthread_mutex_t mutex; /* guards the sleep of threads */
   pthread_cond_t wake;
@@ -71,11 +71,13 @@ struct lowerdeck_team {
 };
 
 typedef struct share {
-  padded_word taken; /* the number of a loop, and how many parts of the thread's share are taken */
+  /* What others read when they find no part left is on one line: to read another one takes as long. */
+  uint64_t taken; /* the number of a loop, and how many parts of the thread's share are taken */
+  uint64_t hands; /* twice the number of a loop; one less while the thread may have a part in hand */
+  uint64_t meets; /* how many the thread has come to in this run */
+  char padding[2 * CACHE_LINE - 3 * sizeof(uint64_t)];
   padded_word loops; /* how many the thread has come to */
-  padded_word hands; /* odd while the thread may have a part in hand, or takes one */
   padded_word inside; /* odd while the thread is in a run, or asks whether it may enter one */
-  padded_word meets; /* how many the thread has come to */
 } share;
 
 typedef struct worker {
@@ -163,12 +165,16 @@ static void leave_core_of_first(lowerdeck_team *team) {
 #endif
 }
 
-static bool has_changed(const padded_word *word, uint64_t old) {
-  return __atomic_load_n(&word->value, __ATOMIC_ACQUIRE) != old;
+static uint64_t now_at(const uint64_t *word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static bool has_changed(const uint64_t *word, uint64_t old) {
+  return now_at(word) != old;
 }
 
 /* Spin until a word is no longer `old`, at most for some nanoseconds: whether it has changed. */
-static bool spin(const padded_word *word, uint64_t old, int64_t time) {
+static bool spin(const uint64_t *word, uint64_t old, int64_t time) {
   const int64_t end = now() + time;
   do {
     for (int k = 0; k < PAUSES_A_LOOK; k++) {
@@ -180,8 +186,7 @@ static bool spin(const padded_word *word, uint64_t old, int64_t time) {
 }
 
 /* Wait until a word that only grows is no longer `old`. */
-static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint64_t old,
-                            patience most) {
+static void wait_for_change(lowerdeck_team *team, const uint64_t *word, uint64_t old, patience most) {
   const int64_t start = now();
   int64_t waited = 0;
   if (!team->has_cores && most.spin > SHORT.spin) most.spin = SHORT.spin;
@@ -195,7 +200,7 @@ static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint6
   }
   pthread_mutex_lock(&team->mutex);
   __atomic_add_fetch(&team->sleepers.value, 1, __ATOMIC_SEQ_CST);
-  while (__atomic_load_n(&word->value, __ATOMIC_SEQ_CST) == old) {
+  while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == old) {
     pthread_cond_wait(&team->wake, &team->mutex);
   }
   __atomic_sub_fetch(&team->sleepers.value, 1, __ATOMIC_SEQ_CST);
@@ -210,14 +215,14 @@ static void wake_sleepers(lowerdeck_team *team) {
   pthread_mutex_unlock(&team->mutex);
 }
 
-static void change(lowerdeck_team *team, padded_word *word, uint64_t value) {
-  __atomic_store_n(&word->value, value, __ATOMIC_SEQ_CST);
+static void change(lowerdeck_team *team, uint64_t *word, uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
   wake_sleepers(team);
 }
 
 #if defined(__linux__)
 /* Whether a thread computes; true if that cannot be told. */
-static bool is_running(pthread_t thread, const padded_word *word, uint64_t old) {
+static bool is_running(pthread_t thread, const uint64_t *word, uint64_t old) {
   clockid_t clock;
   struct timespec before, after;
   if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &before) != 0) return true;
@@ -227,7 +232,7 @@ static bool is_running(pthread_t thread, const padded_word *word, uint64_t old) 
 #endif
 
 /* The first thread waits for a worker: if that has lost its core, it gets this one. */
-static void wait_for_worker(lowerdeck_team *team, int number, const padded_word *word, uint64_t old) {
+static void wait_for_worker(lowerdeck_team *team, int number, const uint64_t *word, uint64_t old) {
   if (spin(word, old, TIME_BEFORE_WATCH)) return;
 #if defined(__linux__)
   const pthread_t thread = team->workers[number - 1].thread;
@@ -255,32 +260,32 @@ void lowerdeck_team_barrier(lowerdeck_team *team) {
   const uint64_t generation = __atomic_load_n(&team->generation.value, __ATOMIC_ACQUIRE);
   if (__atomic_add_fetch(&team->arrived.value, 1, __ATOMIC_ACQ_REL) == (uint64_t)team->threads) {
     __atomic_store_n(&team->arrived.value, 0, __ATOMIC_RELAXED);
-    change(team, &team->generation, generation + 1);
+    change(team, &team->generation.value, generation + 1);
     return;
   }
-  wait_for_change(team, &team->generation, generation, SHORT);
+  wait_for_change(team, &team->generation.value, generation, SHORT);
 }
 
 /*
- * The first thread waits only for those that have a part in hand: it has found no part left itself, so
- * one that is late, because it has no core, finds none either. The others wait for the first.
+ * Nobody waits for a worker but for one that has a part in hand, of a loop before: who has found no part
+ * left sees all that were taken, and a worker that is late, because it has no core, finds none either.
+ * For the first thread, which does more than its parts, all others wait.
  */
 void lowerdeck_team_meet(lowerdeck_team *team, int64_t thread) {
   if (team->threads == 1) return;
-  if (thread != 0) {
-    const uint64_t mine = ++team->shares[thread].meets.value;
-    for (;;) {
-      const uint64_t past = __atomic_load_n(&team->meets.value, __ATOMIC_ACQUIRE);
-      if (past >= mine) return;
-      wait_for_change(team, &team->meets, past, IN_RUN);
-    }
+  share *const own = &team->shares[thread];
+  const uint64_t done = 2 * own->loops.value, mine = own->meets + 1;
+  change(team, &own->meets, mine);
+  for (uint64_t past; thread != 0 && (past = now_at(&team->shares[0].meets)) < mine;) {
+    wait_for_change(team, &team->shares[0].meets, past, IN_RUN);
   }
   for (int k = 1; k < team->threads; k++) {
-    const padded_word *const hands = &team->shares[k].hands;
-    const uint64_t old = __atomic_load_n(&hands->value, __ATOMIC_ACQUIRE);
-    if (old % 2) wait_for_worker(team, k, hands, old);
+    const uint64_t *const hands = &team->shares[k].hands;
+    for (uint64_t old; k != thread && (old = now_at(hands)) % 2 != 0 && old < done;) {
+      if (thread == 0) wait_for_worker(team, k, hands, old);
+      else wait_for_change(team, hands, old, IN_RUN);
+    }
   }
-  change(team, &team->meets, team->meets.value + 1);
 }
 
 int lowerdeck_team_agree(lowerdeck_team *team, int status) {
@@ -307,15 +312,15 @@ void *lowerdeck_team_share(lowerdeck_team *team, int64_t thread, void *pointer) 
  * The word of a thread holds a loop's number and how many parts of the thread's share of it are taken.
  * Whoever comes first to a loop, the owner or another thread, begins to count.
  */
-static bool take_part_of(padded_word *word, uint64_t loop, uint64_t parts, int64_t *part) {
-  uint64_t old = __atomic_load_n(&word->value, __ATOMIC_ACQUIRE);
+static bool take_part_of(uint64_t *word, uint64_t loop, uint64_t parts, int64_t *part) {
+  uint64_t old = now_at(word);
   for (;;) {
     /* The owner is further on only if nothing was left here. */
     if (old >> 32 > loop) return false;
     const uint64_t taken = old >> 32 == loop ? old & 0xffffffffu : 0;
     if (taken == parts) return false;
     const uint64_t new = loop << 32 | (taken + 1);
-    if (__atomic_compare_exchange_n(&word->value, &old, new, true, __ATOMIC_ACQ_REL,
+    if (__atomic_compare_exchange_n(word, &old, new, true, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
       *part = (int64_t)taken;
       return true;
@@ -329,7 +334,7 @@ lowerdeck_parts lowerdeck_team_loop(lowerdeck_team *team, int64_t thread) {
     share *const own = &team->shares[thread];
     parts.loop = ++own->loops.value;
     /* Whoever sees a part taken by this thread sees that it is in hand. */
-    if (thread != 0) __atomic_store_n(&own->hands.value, own->hands.value + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&own->hands, 2 * parts.loop - 1, __ATOMIC_RELEASE);
     parts.count = (int64_t)team->threads * PARTS_OF_A_SHARE;
   }
   return parts;
@@ -346,10 +351,7 @@ bool lowerdeck_team_take(lowerdeck_parts *parts) {
       return true;
     }
   }
-  if (parts->thread != 0) {
-    padded_word *const hands = &parts->team->shares[parts->thread].hands;
-    change(parts->team, hands, hands->value + 1);
-  }
+  change(parts->team, &parts->team->shares[parts->thread].hands, 2 * parts->loop);
   return false;
 }
 
@@ -358,7 +360,7 @@ bool lowerdeck_team_take(lowerdeck_parts *parts) {
  * by then, because it has no core, is not waited for: it finds the gate closed.
  */
 static void leave(lowerdeck_team *team, share *own) {
-  change(team, &own->inside, own->inside.value + 1);
+  change(team, &own->inside.value, own->inside.value + 1);
 }
 
 /* Either the worker sees that the gate is closed, or the first thread that the worker is inside. */
@@ -373,8 +375,8 @@ static void close_gate(lowerdeck_pool *pool) {
   lowerdeck_team *const team = &pool->team;
   __atomic_store_n(&pool->gate.value, 0, __ATOMIC_SEQ_CST);
   for (int k = 1; k < team->threads; k++) {
-    const padded_word *const inside = &team->shares[k].inside;
-    const uint64_t old = __atomic_load_n(&inside->value, __ATOMIC_SEQ_CST);
+    const uint64_t *const inside = &team->shares[k].inside.value;
+    const uint64_t old = __atomic_load_n(inside, __ATOMIC_SEQ_CST);
     if (old % 2) wait_for_worker(team, k, inside, old);
   }
 }
@@ -384,7 +386,7 @@ static void *work(void *context) {
   lowerdeck_pool *const pool = self->pool;
   share *const own = &pool->team.shares[self->number];
   for (uint64_t seen = 0;;) {
-    wait_for_change(&pool->team, &pool->run, seen, BETWEEN_RUNS);
+    wait_for_change(&pool->team, &pool->run.value, seen, BETWEEN_RUNS);
     /* In this order: who has seen the last change of the number sees that the pool ends. */
     seen = __atomic_load_n(&pool->run.value, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE)) return NULL;
@@ -397,7 +399,7 @@ static void *work(void *context) {
 
 static void end_workers(lowerdeck_pool *pool, int count) {
   __atomic_store_n(&pool->ends, true, __ATOMIC_RELEASE);
-  change(&pool->team, &pool->run, pool->run.value + 1);
+  change(&pool->team, &pool->run.value, pool->run.value + 1);
   for (int k = 0; k < count; k++) pthread_join(pool->team.workers[k].thread, NULL);
   pthread_cond_destroy(&pool->team.wake);
   pthread_mutex_destroy(&pool->team.mutex);
@@ -452,15 +454,13 @@ void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) 
   pool->context = context;
   __atomic_store_n(&team->core, current_core(), __ATOMIC_RELAXED);
   team->statuses[0] = team->statuses[1] = 0;
-  team->meets.value = 0;
   for (int k = 0; k < team->threads; k++) {
-    team->shares[k].taken.value = 0;
-    team->shares[k].loops.value = 0;
-    team->shares[k].meets.value = 0;
+    share *const each = &team->shares[k];
+    each->taken = each->hands = each->meets = each->loops.value = 0;
   }
   const uint64_t run = pool->run.value + 1;
   __atomic_store_n(&pool->gate.value, run, __ATOMIC_RELEASE);
-  change(team, &pool->run, run);
+  change(team, &pool->run.value, run);
   job(context, team, 0);
   close_gate(pool);
   pthread_mutex_unlock(&pool->turn);
