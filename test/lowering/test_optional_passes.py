@@ -123,8 +123,8 @@ def narrow(x: SSAValue) -> list[SSAValue]:
 
 def filters(x: SSAValue) -> list[SSAValue]:
     """
-    Two filters for each channel, one of one tap, one tap with a stride, and a transposed
-    convolution.
+    Two filters for each channel, one of one tap, one tap with a stride, slopes behind a
+    convolution, and a transposed one.
     """
     larger = ConvTransposeOp(
         x,
@@ -139,7 +139,10 @@ def filters(x: SSAValue) -> list[SSAValue]:
         convolution(x, (8, filters), taps, 6, groups=8) for filters, taps in ((16, 3), (8, 1))
     )
     strided = convolution(x, (8, 128), 1, 9, stride=2)
-    return [repeated, scaled, strided, larger]
+    biased = e.AddOp(convolution(x, (8, 64), 3, 10), given(1, 64, 1, 1, seed=11)).result
+    sloped = e.MulOp(biased, given(1, 64, 1, 1, seed=12)).result
+    chosen = e.SelectOp(e.CompareOp("ge", biased, given(seed=13)).result, biased, sloped).result
+    return [repeated, scaled, strided, chosen, larger]
 
 
 def windows(x: SSAValue) -> list[SSAValue]:
