@@ -133,8 +133,20 @@ def mul_integer(call: Call) -> str:
 # Products
 
 
+def _check_columns(call: Call, axis: int = -1) -> None:
+    """ValueError for a vector of scales that has not one for each column of B, or one for all."""
+    if not (call.is_weight("B") and call.is_weight("b_scale")):
+        return
+    columns, shape = call.dims("B")[axis], call.dims("b_scale")
+    if len(shape) == 1 and shape[0] not in (1, columns):
+        raise ValueError(
+            f"found {shape[0]} scales of B, expected one for each of {columns} columns"
+        )
+
+
 def _scaled(call: Call, left: str) -> str:
     """Y: `sums` by the scales of both factors, that of the left one by name, and a bias."""
+    _check_columns(call)
     text = f"""
       {scales("b_scale")}
       whole = Cast <to = 1> (sums)
@@ -168,6 +180,7 @@ def matmul_integer_to_float(call: Call) -> str:
 )
 def qgemm(call: Call) -> str:
     """A bias is of integers that have the scale of the product; the result may stay a float."""
+    _check_columns(call, 0 if call.int("transB") else -1)
     parts: list[str] = []
     for name in "AB":
         how = "Transpose <perm = [1, 0]>" if call.int(f"trans{name}") else "Identity"

@@ -223,6 +223,23 @@ def test_scales_and_zero_points_fit_what_they_are_of(
         import_and_lower(file, "legal", CompileOptions())
 
 
+@pytest.mark.parametrize("op_type", ["MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm"])
+def test_scales_are_as_many_as_columns(op_type: str, tmp_path: Path) -> None:
+    """A matrix of one column would be repeated for each of four scales."""
+    for matrix, count, fits in ((MATRIX, 4, True), (COLUMN, 1, True), (COLUMN, 4, False)):
+        starts = {
+            "MatMulIntegerToFloat": (["x", matrix, some(), some(count)], TWO_ROWS),
+            "DynamicQuantizeMatMul": (["x", matrix, some(count)], (TensorProto.FLOAT, [2, 3])),
+            "QGemm": (
+                ["x", some(), ZERO, matrix, some(count), BYTE_ZERO, "", some(), ZERO],
+                TWO_ROWS,
+            ),
+        }
+        file = write(tmp_path, op_type, *starts[op_type])
+        with nullcontext() if fits else pytest.raises(FrontendError, match="found 4 scales of B"):
+            import_and_lower(file, "legal", CompileOptions())
+
+
 @pytest.mark.parametrize("value", [-1, 256, 300])
 def test_zero_points_are_of_their_type(value: int, tmp_path: Path) -> None:
     """Files may hold wider numbers, of which the lower byte would be another zero point."""
