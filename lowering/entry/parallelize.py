@@ -21,7 +21,7 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Expr, constants, minimum
+from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
@@ -33,11 +33,12 @@ from lowerdeck.lowering.entry.divide_functions import (
 )
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.serial_runs import gather_runs
-from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
+from lowerdeck.lowering.entry.shared_loops import Caches, Spans, nest_to_collapse, shrinking
+from lowerdeck.lowering.loops.estimate import estimated_trips, steps_of_block
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
 from lowerdeck.lowering.targets import target_named
-from lowerdeck.lowering.targets.base import Target, are_even
+from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.machinery.context import options_of
 
 _AT_ONCE = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp, entry_ops.RequireOp)
@@ -60,24 +61,13 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
 
 
 def collapsed(loop: kernel.ForOp, threads: int) -> kernel.ForOp:
-    """
-    A parallel loop of unknown trip count, possibly one, or of few iterations that cannot be divided
-    evenly, collapsed with the labeled loop that is its whole body: the iterations of both are
-    independent. Any other loop is returned as it is.
-    """
-    inner = loop.body.block.first_op
-    if not isinstance(inner, kernel.ForOp) or not _may_be_uneven(loop, inner, threads):
-        return loop
-    is_nest = inner.next_op is loop.body.block.last_op and inner.label is not None
-    if not is_nest or inner.inits or loop.body.block.args[0] in inner.indices:
+    """A parallel loop with the one in it, if their iterations are better shared together."""
+    inner = nest_to_collapse(loop, threads)
+    if inner is None:
         return loop
     indices = Indices()
     ranges = [indices.read(each.range.data, each.indices) for each in (loop, inner)]
-    if any(lower != 0 or step != 1 for lower, _, step in ranges):
-        return loop
     (_, outer_size, _), (_, inner_size, _) = ranges
-    if inner_size == 0:
-        return loop
     body = Block(arg_types=[IndexType()])
     number = indices.symbol(body.args[0])
     for nested, place in ((loop, number // inner_size), (inner, number % inner_size)):
@@ -101,31 +91,11 @@ def collapsed(loop: kernel.ForOp, threads: int) -> kernel.ForOp:
     return new
 
 
-def _may_be_uneven(loop: kernel.ForOp, inner: kernel.ForOp, threads: int) -> bool:
-    if (bounds := constants(loop.range.data)) is None:
-        return True
-    lower, upper, step = bounds
-    trips = -(-(upper - lower) // step)
-    # A division for each vector would take longer than what it saves.
-    has_loops = any(isinstance(op, kernel.ForOp) for op in inner.body.block.ops)
-    return has_loops and not are_even(trips, threads)
-
-
 def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], target: Target) -> None:
-    """
-    Give each loop of a function the range of one part.
-
-    If iterations cannot be divided evenly, the length of parts grows or shrinks with their number,
-    whichever balances the first and the second half of all parts better.
-    """
+    """Give each loop of a function the range of one part."""
     count = len(function.symbols)
     part, parts = parameter(count), parameter(count + 1)
-    ahead = 0.0
-    for loop in loops:
-        trips = estimated_trips(loop)
-        one_more = estimated_steps(loop, target) / trips if trips % 2 else 0.0
-        shrinks = ahead < 0
-        ahead += one_more if shrinks else -one_more
+    for loop, shrinks in zip(loops, shrinking(loops, target), strict=True):
         _split(loop, parts - 1 - part if shrinks else part, parts)
     names = [*function.symbols, StringAttr(kernel.PART), StringAttr(kernel.PARTS)]
     function.properties["symbols"] = ArrayAttr(names)
@@ -341,7 +311,10 @@ class ParallelizePass(ModulePass):
     threads share the parts of a call. One whose loops do, as vectors at an end that overlap those
     before, is divided into several, called one after the other; what is done between loops, such as
     the last of all squares, is a loop of one iteration for that. Kernels that are too small, or
-    contain other ops, are left to the first thread, and so are copies. There is a barrier before an
+    contain other ops, are left to the first thread, and so are copies. Where the iterations of a
+    loop consist of loops that may be shared as well, those are if threads then read what they have
+    written themselves, such as the same rows of an image, and that saves more time than parts that
+    are less even take. There is a barrier before an
     op that reads or writes data that other threads may not have finished, or overwrites data that
     they may still read, and at the end of every region. All threads meet after the end of the entry
     function.
@@ -374,17 +347,18 @@ class ParallelizePass(ModulePass):
         total = sum(steps[call.callee.root_reference.data] for call in calls)
         if not repeated and total < fewest * costs.shared_steps_of_run:
             return
+        loops: dict[str, Sequence[kernel.ForOp]] = {}
         for name, function in list(functions.items()):
             worth = fewest * (costs.shared_steps_in_loops if name in repeated else 1)
             if steps[name] < worth:
                 continue
             for part in _divided(function, functions, entry):
-                loops = parallel_loops(part)
-                if sum(map(estimated_trips, loops)) < 2:
+                found = parallel_loops(part)
+                if sum(map(estimated_trips, found)) < 2:
                     continue
                 if steps_of_block(part.body.block, target) >= worth:
-                    loops = [collapsed(loop, options.threads) for loop in loops]
-                    split_function(part, loops, target)
+                    loops[part.sym_name.data] = found
+        self._share(entry, functions, loops, Caches(find_roots(entry), target, options.threads))
 
         def is_shared(call: entry_ops.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None
@@ -394,6 +368,29 @@ class ParallelizePass(ModulePass):
         gather_runs(entry.body.block, is_shared)
         WorkSharer(functions, find_roots(entry)).split(entry.body.block, Pending())
         entry.parallel = UnitAttr()
+
+    def _share(
+        self,
+        entry: EntryOp,
+        functions: Mapping[str, kernel.FuncOp],
+        loops: Mapping[str, Sequence[kernel.ForOp]],
+        caches: Caches,
+    ) -> None:
+        """Split functions, as is best where they are called first."""
+        spans: dict[str, Spans] = {}
+        for call in [op for op in all_ops(entry) if isinstance(op, entry_ops.CallOp)]:
+            name = call.callee.root_reference.data
+            function = functions[name]
+            if name in loops and function.parallel is None:
+                chosen = [caches.best(call, function, loop) for loop in loops[name]]
+                spans[name] = {k: v for each in reversed(chosen) for k, v in each.spans.items()}
+                shared = [
+                    collapsed(loop, caches.threads) if loop in loops[name] else loop
+                    for each in chosen
+                    for loop in each.loops
+                ]
+                split_function(function, shared, caches.target)
+            caches.note(call, function, spans.get(name, {}))
 
 
 def _divided(

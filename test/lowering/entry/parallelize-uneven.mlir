@@ -78,10 +78,10 @@ buffer.entry [] -> ["y", "z"] {
 
 // -----
 
-// Nor is a vector at a time worth a division.
+// Nor is a vector at a time worth a division: threads share each of three rows.
 // CHECK-LABEL: buffer.func @flat
-// CHECK:         buffer.for <[(s0 * 3) floordiv s1, (s0 * 3 + 3) floordiv s1, 1]> {
-// CHECK:           buffer.for <[0, 8, 1]> {
+// CHECK:         buffer.for <[0, 3, 1]> {
+// CHECK:           buffer.for <[(s0 * 8) floordiv s1, (s0 * 8 + 8) floordiv s1, 1]> {
 buffer.func @flat {
 ^bb0(%y : !buffer.ref<[3, 8] x f32>):
   %zero = arith.constant 0.0 : f32
