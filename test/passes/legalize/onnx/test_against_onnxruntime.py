@@ -396,3 +396,10 @@ def test_suppression_without_a_least_score() -> None:
             "overlap": np.array([overlap], np.float32),
         }
         check("NonMaxSuppression", inputs, opset=11)
+
+
+def test_mel_weights_from_a_frequency_above_zero() -> None:
+    numbers = {"bins": 8, "length": 64, "rate": 8000}
+    inputs = {name: np.array(number, np.int64) for name, number in numbers.items()}
+    edges = {"low": np.array(300, np.float32), "high": np.array(3500, np.float32)}
+    check("MelWeightMatrix", inputs | edges)
