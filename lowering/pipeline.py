@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from lowerdeck.lowering.loops.function_pass import FunctionPass
 
 PASSES: dict[str, PassFactory] = {
+    "halve-attention": lazy("lowering.form.halve_attention", "HalveAttentionPass"),
+    "shorten-erf": lazy("lowering.form.shorten_erf", "ShortenErfPass"),
     "tabulate-bytes": lazy("lowering.form.tabulate_bytes", "TabulateBytesPass"),
     "merge-narrow": lazy("lowering.form.merge_narrow", "MergeNarrowPass"),
     "pad-columns": lazy("lowering.form.pad_columns", "PadColumnsPass"),
@@ -125,6 +127,8 @@ what changes no decision: the order of ops; and which functions are the same but
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
+        "shorten-erf",
+        "halve-attention",
         "tabulate-bytes",
         "merge-narrow",
         "pack-products",

@@ -93,6 +93,9 @@ FITS = "fits"
 AT_MOST_ZERO = "at_most_zero"
 """The operand of a function with this attribute is zero, less, or NaN."""
 
+SHORT = "short"
+"""A function with this attribute is the short polynomial of `core`."""
+
 
 @lru_cache(maxsize=64)
 def value_type(element: Attribute) -> Attribute:

@@ -392,6 +392,47 @@ class DotHalvesOp(IRDLOperation):
 
 
 @irdl_op_definition
+class PairHalvesOp(IRDLOperation):
+    """
+    Two f32 as one i32: each is rounded to bf16, to nearest, halves to even; the first is in the
+    lower half of the bits. What becomes of subnormal numbers is up to the machine, as in
+    `buffer.dot_halves`. Of scalars, too.
+
+    Constraints:
+
+    - (C1) operands are of f32, the result of as many i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.pair_halves %low, %high : vector<8xf32> -> vector<8xi32>
+    ```
+    """
+
+    name = "buffer.pair_halves"
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    low = operand_def(T)
+    high = operand_def(T)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$low `,` $high attr-dict `:` type($low) `->` type($result)"
+
+    def __init__(self, low: SSAValue, high: SSAValue):
+        lanes = lanes_of(low.type)
+        type_ = vector_type(IntegerType(32), lanes) if lanes else IntegerType(32)
+        super().__init__(operands=[low, high], result_types=[type_])
+
+    def verify_(self) -> None:
+        before, after = self.low.type, self.result.type
+        fits = scalar_of(before) == f32 and scalar_of(after) == IntegerType(32)
+        require(
+            fits and lanes_of(before) == lanes_of(after),
+            lambda: f"halves of {before} as {after}",
+            "C1",
+        )
+
+
+@irdl_op_definition
 class WidenPairsOp(IRDLOperation):
     """
     The two signed bytes of each i16 as the two signed halves of an i32. Of scalars, too.

@@ -46,14 +46,16 @@ class AttentionOp(CoreOp):
     Heads are the dimension before the last, as in the columns of a matrix product: splitting the
     heads and joining the results again are reshapes. What is not kept has no part in the result,
     whatever it is, if `fill` is so low that its weight is zero. The sum with a mask is rounded to
-    the element type: a mask of -1e9 in all places of a row makes all of its scores equal. Without
+    the element type: a mask of -1e9 in all places of a row makes all of its scores equal. With
+    `in_halves` the factors of both products, of which the query is scaled before, may be rounded to
+    bf16; weights may be before they are divided by their sum. Without
     `zero_nan` a query whose scores are all -inf, or one of them inf or NaN, has weights that are
     NaN.
 
     Constraints:
 
     - (C1) query, key, value, factor and mask are all f32, or all f64: half precision would round
-      between the steps.
+      between the steps. They are f32 with `in_halves`.
     - (C2) query, key and value have the same rank, at least 3, and agree in B..., H, and D or S;
       none of them broadcasts.
     - (C3) factor, mask and keep broadcast to [B..., H, T, S] and do not exceed it.
@@ -79,6 +81,7 @@ class AttentionOp(CoreOp):
     has_factor = opt_prop_def(UnitAttr)
     zero_nan = opt_prop_def(UnitAttr)
     zero_hidden = opt_prop_def(UnitAttr)
+    in_halves = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = FORMAT
@@ -144,6 +147,7 @@ class AttentionOp(CoreOp):
         require(is_kept or is_plain, "nothing is hidden, and that is to be zero", "C4")
         element = require_same_element([*self.operands[:3], *added], "C1")
         require(element in (f32, f64), lambda: f"expected f32 or f64, got {element}", "C1")
+        require(self.in_halves is None or element == f32, f"halves of {element}", "C1")
         query, key, value = (dims_of(operand) for operand in self.operands[:3])
         ranks = {len(query), len(key), len(value)}
         require(

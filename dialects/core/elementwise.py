@@ -162,6 +162,20 @@ class NotOp(UnaryOp):
     assembly_format = FORMAT
 
 
+SHORT_ERF = (
+    *(1.12827969, -0.375318617, 0.111080445, -0.0251031127, 0.00423546974),
+    *(-0.000511041959, 4.10609318e-05, -1.94484187e-06, 4.07425063e-08),
+)
+"""
+The coefficients of erf(x) / x as a polynomial of x^2, up to the limit, where the product with x is
+a little above 1.
+"""
+
+SHORT_ERF_LIMIT = 3.0
+SHORT_ERF_ERROR = 3.3e-5
+"""Of erf(x), in f32, too."""
+
+
 def _float_unary(name: str, doc: str) -> type[FloatUnaryOp]:
     """One class per function that the C library and numpy know under one name."""
     fields = {
@@ -179,7 +193,8 @@ def _float_unary(name: str, doc: str) -> type[FloatUnaryOp]:
         "traits": traits_def(Pure()),
         "assembly_format": FORMAT,
     }
-    return irdl_op_definition(type(f"{name.capitalize()}Op", (FloatUnaryOp,), fields))
+    class_name = "".join(word.capitalize() for word in name.split("_"))
+    return irdl_op_definition(type(f"{class_name}Op", (FloatUnaryOp,), fields))
 
 
 ExpOp = _float_unary("exp", "e to the power x.")
@@ -189,6 +204,11 @@ FloorOp = _float_unary("floor", "Largest integer not above x.")
 CeilOp = _float_unary("ceil", "Smallest integer not below x.")
 RoundOp = _float_unary("round", "Nearest integer, halves to even.")
 ErfOp = _float_unary("erf", "Error function.")
+ShortErfOp = _float_unary(
+    "short_erf",
+    "p(t * t) * t, but at least -1 and at most 1, of t = x, but at least -3 and at most 3, with\n"
+    "    the polynomial p of `SHORT_ERF`: the error function, but for 3.3e-5.",
+)
 SinOp = _float_unary("sin", "Sine.")
 CosOp = _float_unary("cos", "Cosine.")
 TanOp = _float_unary("tan", "Tangent.")
@@ -214,6 +234,7 @@ FLOAT_UNARY: tuple[type[FloatUnaryOp], ...] = (
     CeilOp,
     RoundOp,
     ErfOp,
+    ShortErfOp,
     SinOp,
     CosOp,
     TanOp,

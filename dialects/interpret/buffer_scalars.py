@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
-from lowerdeck.dialects.core.types import numpy_dtype
+from lowerdeck.dialects.core.types import bf16, numpy_dtype
 
 Array: TypeAlias = NDArray[Any]
 
@@ -72,6 +72,19 @@ def _halves_of(words: Array, shift: int) -> Array:
 
 def _half_of(word: int, shift: int) -> Any:
     return _halves_of(np.array(word, np.int32), shift)[()]
+
+
+def _pairs_of_halves(low: Array, high: Array) -> Array:
+    """Two numbers each, rounded to bf16, in the halves of i32."""
+    narrow = numpy_dtype(bf16)
+    with np.errstate(all="ignore"):
+        bits = [np.asarray(x, np.float32).astype(narrow).view(np.uint16) for x in (low, high)]
+    words = bits[0].astype(np.uint32) | bits[1].astype(np.uint32) << np.uint32(16)
+    return words.view(np.int32)
+
+
+def _pair_of_halves(low: float, high: float) -> int:
+    return int(_pairs_of_halves(np.array(low), np.array(high)))
 
 
 def _dot_of_halves(left: Array, right: Array) -> Array:
@@ -198,6 +211,8 @@ NAMESPACE: dict[str, Any] = {
     "dot_of_halves": _dot_of_halves,
     "half_of": _half_of,
     "halves_of": _halves_of,
+    "pair_of_halves": _pair_of_halves,
+    "pairs_of_halves": _pairs_of_halves,
     "resolve": _resolve,
     "floordiv": _floordiv,
     "modulo": _modulo,

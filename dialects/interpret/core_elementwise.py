@@ -70,6 +70,12 @@ def _erf(x: Array) -> Array:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
 
+def _short_erf(x: Array) -> Array:
+    limit = elementwise.SHORT_ERF_LIMIT
+    t = np.clip(x, -limit, limit)
+    return np.clip(np.polyval(elementwise.SHORT_ERF[::-1], t * t) * t, -1.0, 1.0)
+
+
 def _sigmoid(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
@@ -95,6 +101,7 @@ for _class, _function in (
     (elementwise.ExpOp, np.exp),
     (elementwise.LogOp, np.log),
     (elementwise.ErfOp, _erf),
+    (elementwise.ShortErfOp, _short_erf),
     (elementwise.SinOp, np.sin),
     (elementwise.CosOp, np.cos),
     (elementwise.TanOp, np.tan),

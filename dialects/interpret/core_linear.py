@@ -13,7 +13,7 @@ from lowerdeck.dialects.core import attention, linear
 from lowerdeck.dialects.core.enums import (
     Packing,
 )
-from lowerdeck.dialects.core.types import element_type, numpy_dtype
+from lowerdeck.dialects.core.types import bf16, element_type, numpy_dtype
 from lowerdeck.dialects.interpret.core_numbers import (
     FLOATS,
     Array,
@@ -291,7 +291,11 @@ def _layer_norm(op: linear.LayerNormOp, args: Sequence[Array], symbols: Symbols)
 @meaning_of(attention.AttentionOp)
 def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbols) -> Array:
     query, key, value = (np.swapaxes(widened(operand), -2, -3) for operand in args[:3])
-    scores = matrix_product(query, np.swapaxes(key, -1, -2)) * op.scale.value.data
+    scale = op.scale.value.data
+    if op.in_halves is not None:
+        query, key, value = (_in_bf16(x) for x in (query * scale, key, value))
+        scale = 1.0
+    scores = matrix_product(query, np.swapaxes(key, -1, -2)) * scale
     masks = list(args[3:])
     if op.has_factor is not None:
         scores = scores * widened(masks.pop(0))
@@ -302,10 +306,17 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
         assert op.fill is not None
         scores = np.where(mask, scores, args[0].dtype.type(op.fill.value.data))
     powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
-    weights: Array = powers / powers.sum(-1, keepdims=True)
+    parts = powers if op.in_halves is None else _in_bf16(powers)
+    weights: Array = parts / powers.sum(-1, keepdims=True)
     if op.zero_nan is not None:
         weights[np.isnan(weights)] = 0
     if op.zero_hidden is not None:
         weights = np.where(args[-1], weights, weights.dtype.type(0))
     result = matrix_product(weights, value)
     return rounded(np.swapaxes(result, -2, -3), args[0].dtype)
+
+
+def _in_bf16(x: Array) -> Array:
+    """Rounded to it, by way of f32."""
+    with np.errstate(all="ignore"):
+        return x.astype(np.float32).astype(numpy_dtype(bf16)).astype(x.dtype)

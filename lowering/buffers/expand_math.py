@@ -16,7 +16,8 @@ from typing import TypeAlias
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FuncOp, SigmoidOp
+from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, SHORT, FuncOp, SigmoidOp
+from lowerdeck.dialects.core.elementwise import SHORT_ERF, SHORT_ERF_LIMIT
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.buffers.expansion import (
@@ -171,6 +172,17 @@ def expand_erf(e: Expansion, x: SSAValue) -> SSAValue:
     return e.with_sign(sign, e.choose("olt", magnitude, e.real(ERF_SPLIT), small, large))
 
 
+def expand_short_erf(e: Expansion, x: SSAValue) -> SSAValue:
+    """An odd polynomial, which is limited as its operand is."""
+
+    def limited(value: SSAValue, limit: float) -> SSAValue:
+        value = e.add(arith.MinimumfOp(value, e.real(limit)))
+        return e.add(arith.MaximumfOp(value, e.real(-limit)))
+
+    t = limited(x, SHORT_ERF_LIMIT)
+    return limited(e.times(e.polynomial(e.times(t, t), SHORT_ERF), t), 1.0)
+
+
 def expand_log(e: Expansion, x: SSAValue) -> SSAValue:
     """
     n ln 2 + ln(1 + f) for x = 2^n (1 + f), 2/3 <= 1 + f < 4/3.
@@ -314,6 +326,8 @@ def expand_function(function: FuncOp) -> None:
             continue
         if expand is expand_exp and AT_MOST_ZERO in op.attributes:
             expand = expand_exp_at_most_one
+        if expand is expand_erf and SHORT in op.attributes:
+            expand = expand_short_erf
         expansion = Expansion(constants, f32 if op.results[0].type == f32 else f64)
         if (result := expand(expansion, *op.operands)) is None:
             continue

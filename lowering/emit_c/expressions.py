@@ -309,6 +309,13 @@ def _dot_halves(op: Operation, a: str, b: str, c: str) -> str:
     return f"lowerdeck_fma_f32({high[0]}, {high[1]}, {inner})"
 
 
+def _pair_halves(op: Operation, a: str, b: str) -> str:
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a, b)
+    low, high = (f"(uint32_t)lowerdeck_f32_to_bf16({x})" for x in (a, b))
+    return f"(int32_t)({low} | {high} << 16)"
+
+
 def _widen_pairs(op: Operation, a: str) -> str:
     """The lower byte with its sign in the lower half, the upper one above."""
     if lanes_of(op.results[0].type):
@@ -401,6 +408,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.DotQuadsOp: _dot_quads,
     vector.DotSmallQuadsOp: _dot_quads,
     vector.DotHalvesOp: _dot_halves,
+    vector.PairHalvesOp: _pair_halves,
     vector.WidenPairsOp: _widen_pairs,
     vector.MultiplyHighOp: _multiply_high,
     vector.DivideByPowerOp: _divide_by_power,

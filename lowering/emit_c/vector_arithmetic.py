@@ -144,6 +144,25 @@ def dot_halves(name: str, lanes: int, isa: Isa) -> VectorFunction:
     )
 
 
+def pair_halves(name: str, lanes: int, isa: Isa) -> VectorFunction:
+    """Two f32 in each lane, rounded to bf16; what is no number stays none."""
+    floats, unsigned = f"lowerdeck_f32x{lanes}", f"lowerdeck_u32x{lanes}"
+    own: list[str] = []
+    if (builtin := isa.pairs_of_halves.get(lanes)) is not None:
+        own = [f"  {name} r;", f"  {builtin.call};", "  return r;"]
+    plain = [f"  {unsigned} r[2];"]
+    for number, value in enumerate(("low", "high")):
+        plain += [
+            f"  const {unsigned} {value}_bits = ({unsigned}){value};",
+            f"  const {unsigned} {value}_nan = ({unsigned})({value} != {value});",
+            f"  r[{number}] = ({value}_bits + 0x7fffu + ((({value}_bits) >> 16) & 1u)) >> 16;",
+            f"  r[{number}] = ({value}_nan & ({value}_bits >> 16 | 0x40u))"
+            f" | (~{value}_nan & r[{number}]);",
+        ]
+    plain.append(f"  return ({name})(r[0] | r[1] << 16);")
+    return VectorFunction(name, ((floats, "low"), (floats, "high")), guarded(builtin, own, plain))
+
+
 def widen_pairs(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Twice as many bytes as lanes, with their signs, as halves of lanes."""
     words = f"typedef int16_t words __attribute__((vector_size({4 * lanes})));"

@@ -31,6 +31,7 @@ from lowerdeck.dialects.buffer.vector import (
     MaxfOp,
     MinfOp,
     MultiplyHighOp,
+    PairHalvesOp,
     ReduceOp,
     SelectOp,
     TransposeOp,
@@ -55,6 +56,7 @@ from lowerdeck.lowering.emit_c.vector_arithmetic import (
     float_extremum,
     integer_extrema,
     multiply_high,
+    pair_halves,
     rounding_or_root,
     widen_pairs,
 )
@@ -106,6 +108,7 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     DotQuadsOp: "dot_quads",
     DotSmallQuadsOp: "dot_small_quads",
     DotHalvesOp: "dot_halves",
+    PairHalvesOp: "pair_halves",
     WidenPairsOp: "widen_pairs",
     MultiplyHighOp: "multiply_high",
     DivideByPowerOp: "divide_by_power",
@@ -338,6 +341,7 @@ def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Fu
         found[f"{name}_dot_pairs"] = dot_pairs(name, lanes, isa)
         found[f"{name}_dot_quads"] = dot_quads(name, lanes, isa)
         found[f"{name}_dot_small_quads"] = dot_small_quads(name, lanes, isa)
+        found[f"{name}_pair_halves"] = pair_halves(name, lanes, isa)
         found[f"{name}_widen_pairs"] = widen_pairs(name, lanes, isa)
         found[f"{name}_multiply_high"] = multiply_high(name, lanes, isa)
         found[f"{name}_divide_by_power"] = divide_by_power(name, lanes)

@@ -19,6 +19,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import (
     ELEMENTWISE,
+    SHORT_ERF,
     AddOp,
     AndOp,
     CastOp,
@@ -32,6 +33,7 @@ from lowerdeck.dialects.core.elementwise import (
     NotOp,
     OrOp,
     SelectOp,
+    ShortErfOp,
     SigmoidOp,
     SubOp,
     TanhOp,
@@ -59,17 +61,18 @@ from lowerdeck.passes.machinery.provenance import derive
 MAX_OPS = 64
 """Longer chains are split, so that the length of C functions is bounded."""
 
+_OF_OTHERS = 6
+"""C statements of most maps."""
+
 _STATEMENTS: Mapping[type[Operation], int] = {
     ExpOp: 38,
     SigmoidOp: 40,
     LogOp: 60,
     TanhOp: 72,
     ErfOp: 84,
+    ShortErfOp: 2 * (len(SHORT_ERF) + _OF_OTHERS),
 }
 """C statements of functions that become arithmetic, for the vector and the remainder loop."""
-
-_OF_OTHERS = 6
-"""C statements of most other maps."""
 
 _MOST_OF_A_MASK = 8
 """Ops that compute a mask once more for each head, in place of memory for all of it."""

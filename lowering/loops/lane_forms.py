@@ -208,6 +208,10 @@ def _widen_pairs(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> 
     return vector.WidenPairsOp(a)
 
 
+def _pair_halves(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Operation:
+    return vector.PairHalvesOp(*v.vectors(op, cloner, block))
+
+
 def _last_bit(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Operation:
     """Integers to truth values."""
     (a,) = v.vectors(op, cloner, block)
@@ -406,6 +410,7 @@ FORMS: Mapping[type[Operation], Form] = {
     arith.FPToUIOp: _to_integer,
     **dict.fromkeys(DIVISIONS, _division),
     vector.WidenPairsOp: _widen_pairs,
+    vector.PairHalvesOp: _pair_halves,
     arith.ExtFOp: _convert_float,
     arith.TruncFOp: _convert_float,
 }

@@ -16,7 +16,15 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, FITS, RemfOp, SigmoidOp, value_type
+from lowerdeck.dialects.buffer import vector
+from lowerdeck.dialects.buffer.kernel import (
+    AT_MOST_ZERO,
+    FITS,
+    SHORT,
+    RemfOp,
+    SigmoidOp,
+    value_type,
+)
 from lowerdeck.dialects.buffer.vector import DivideByPowerOp, MultiplyHighOp
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.constant import constant_array
@@ -104,7 +112,7 @@ def elementwise(b: KernelBuilder, op: Operation, operands: Sequence[SSAValue]) -
     if isinstance(op, RequantizeOp):
         return requantized(b, op, operands)
     if isinstance(op, PairHalvesOp):
-        return _pair_of_halves(b, *operands)
+        return b.add(vector.PairHalvesOp(*operands))
     element = element_type(op.operands[0])
     values = [widen(b, value) for value in operands]
     if isinstance(op, core.CompareOp):
@@ -302,13 +310,6 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
             return _limited(b, op, _singly(b, x, multiplier, exponent))
 
 
-def _pair_of_halves(b: KernelBuilder, low: SSAValue, high: SSAValue) -> SSAValue:
-    """Two f32, rounded to bf16, in the halves of an i32."""
-    bits = [b.add(arith.BitcastOp(rounded(b, value, bf16), i32)) for value in (low, high)]
-    lower = b.add(arith.ShRUIOp(bits[0], b.integer(_HALF, i32)))
-    return b.add(arith.OrIOp(lower, bits[1]))
-
-
 def _limited(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:
     """A rounded number plus the zero point in its limits; they come first, so that no sum wraps."""
     type_ = value.type
@@ -416,6 +417,14 @@ Rule = Callable[[KernelBuilder, Sequence[SSAValue], Attribute], SSAValue]
 def _ops(op: Callable[..., Operation]) -> Rule:
     """The rule that is just one op."""
     return lambda b, values, element: b.add(op(*values))
+
+
+def _short_erf(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """In the precision of the element type, or of f32."""
+    (x,) = values
+    op = math.ErfOp(cast(b, x, element, f32))
+    op.attributes[SHORT] = UnitAttr()
+    return cast(b, b.add(op), f32, element)
 
 
 def _sign(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
@@ -546,6 +555,7 @@ _FLOAT: dict[type[Operation], Rule] = {
     core.CeilOp: _ops(math.CeilOp),
     core.RoundOp: _ops(math.RoundEvenOp),
     core.ErfOp: _ops(math.ErfOp),
+    core.ShortErfOp: _short_erf,
     core.SinOp: _ops(math.SinOp),
     core.CosOp: _ops(math.CosOp),
     core.TanOp: _ops(math.TanOp),

@@ -15,12 +15,13 @@ from math import log2, prod
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.buffer.vector import DotHalvesOp, PairHalvesOp
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.index_maps import unravel
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1, i32
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.attention import kept, weight_of
@@ -34,13 +35,15 @@ from lowerdeck.lowering.strategies.facts import (
     item_bytes,
     the,
 )
+from lowerdeck.lowering.strategies.matrix_tiles import vectors_of
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
-CHUNK, TERMS = "chunk", "terms"
+CHUNK, TERMS, HALVES = "chunk", "terms", "halves"
 """
 Parameters of a schedule: if only the scores of some keys are kept, their number; if queries are
-alone, or may be, the lanes of the sums for each of them.
+alone, or may be, the lanes of the sums for each of them; if factors are rounded to bf16, how many
+products are added up at a time.
 """
 
 ALONE_EIGHTHS = 3
@@ -55,6 +58,8 @@ KEY_ALONE, COLUMN_ALONE = "k", "c"
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 
+Element = Callable[[Expr], SSAValue]
+
 
 class BlockedAttention(Strategy):
     """
@@ -68,7 +73,7 @@ class BlockedAttention(Strategy):
 
     name = "blocked_attention"
     anchors = (AttentionOp,)
-    parameters = (CHUNK, TERMS)
+    parameters = (CHUNK, TERMS, HALVES)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(AttentionOp, kernel), setting.target
@@ -99,14 +104,19 @@ class BlockedAttention(Strategy):
         keys, queries = keys if chunk is None else chunk, width if queries is None else queries
         assert keys is not None
         vectors = width // target.lanes
+        is_halved = op.in_halves is not None and can_be_halved(op, target)
+        if is_halved:
+            depth, keys = -(-depth // 2), -(-keys // 2)
         *batch, _, heads, _ = assumed_shape(op.query)
         blocks = prod(batch) * heads * -(-queries // width)
         if chunk is not None:
             blocks *= -(-assumed_size(_length(op.key)) // chunk)
-        scores = product_tiles(target, keys, width, depth, [vectors])
+        scores = product_tiles(target, 2 * keys if is_halved else keys, width, depth, [vectors])
         results = product_tiles(target, min(width, queries), columns, keys)
         lanes = [(LANE, target.lanes), (COLUMN, target.lanes)]
         own = [] if chunk is None else [(CHUNK, chunk)]
+        if is_halved:
+            own.append((HALVES, 2))
         alone: list[tuple[str, int]] = []
         if _length(op.query).value is None and depth >= target.lanes:
             alone = [_columns_alone(target, columns, keys)[1]]
@@ -118,7 +128,7 @@ class BlockedAttention(Strategy):
             tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across), *alone)
             schedule = Schedule(self.name, tiles, (), tuple(lanes), parameters=tuple(own))
             yield Candidate(blocks * (one[0] + other[0]), schedule)
-        if queries < target.lanes and depth >= target.lanes:
+        if queries < target.lanes and depth >= target.lanes and not is_halved:
             yield self._one_at_a_time(op, setting, chunk)
 
     def _one_at_a_time(self, op: AttentionOp, setting: Setting, chunk: int | None) -> Candidate:
@@ -152,6 +162,19 @@ class BlockedAttention(Strategy):
         _lower_blocks(k, the(AttentionOp, k.kernel), schedule)
 
 
+def can_be_halved(op: AttentionOp, target: Target) -> bool:
+    """
+    True if products can be those of pairs of bf16: there are as many queries as a vector has lanes,
+    and numbers of components, which are even, and of keys are known.
+    """
+    if not target.isa.halves or element_type(op.result) != f32:
+        return False
+    queries, depth = _length(op.query).value, dims_of(op.query)[-1].value
+    if not queries or not depth or not _length(op.key).value:
+        return False
+    return queries >= target.lanes and depth % 2 == 0
+
+
 def _cycles(way: tuple[float, tuple[int, int]]) -> float:
     return way[0]
 
@@ -175,6 +198,7 @@ def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> Non
     """
     queries = _length(op.query)
     chunk, terms = schedule.get(CHUNK), schedule.get(TERMS) or 1
+    shared = schedule.vector(LANE) if schedule.get(HALVES) is not None else 0
     if LANE not in dict(schedule.lanes):
         _Blocks(k, op, Expr.const(0), queries, 1, Expr.const(1), chunk, terms).lower()
         return
@@ -182,11 +206,11 @@ def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> Non
     width = schedule.tile(LANE) * lanes
     whole, rest = queries // width, queries % width
     if whole != 0:
-        _Blocks(k, op, Expr.const(0), whole, width, Expr.const(width), chunk).lower()
+        _Blocks(k, op, Expr.const(0), whole, width, Expr.const(width), chunk, lanes=shared).lower()
     if rest.value is not None:
         if rest != 0:
             last = _narrow(rest.value, lanes)
-            _Blocks(k, op, whole * width, Expr.const(1), last, rest, chunk).lower()
+            _Blocks(k, op, whole * width, Expr.const(1), last, rest, chunk, lanes=shared).lower()
         return
     most = max(width * ALONE_EIGHTHS // 8, 1) if terms > 1 else 0
     # 1 if more remain than are each alone.
@@ -221,6 +245,11 @@ class _Blocks:
     size: Expr
     chunk: int | None
     terms: int = 1
+    lanes: int = 0
+    """
+    If not zero, products are those of pairs of bf16, which are made in so many lanes: of components
+    that are half of their number apart, and of neighboring keys.
+    """
 
     def lower(self) -> None:
         """One loop over the blocks of all heads, so that threads share them evenly."""
@@ -240,7 +269,8 @@ class _Blocks:
         b, depth, keys = self.k.builder, dims_of(self.op.query)[-1], _length(self.op.key)
         self._outer, self._head = outer, head
         self._start = self.first + number * self.width
-        self._queries = b.scratch(f32, [depth, self.width])
+        kind, rows = (i32, depth // 2) if self.lanes else (f32, depth)
+        self._queries = b.scratch(kind, [rows, self.width])
         scores = [keys if self.chunk is None else self.chunk, self.width]
         used = minimum(keys, scores[0])
         self._weights = b.scratch(f32, scores, used)
@@ -249,7 +279,14 @@ class _Blocks:
         if self._is_gathered(self.op.keep):
             self._kept = b.scratch(i1, scores, used)
         self._factors = b.scratch(f32, [self.width])
-        self._gather_queries(depth)
+        if self.lanes:
+            most, columns = Expr.of(scores[0]), dims_of(self.op.result)[-1]
+            self._keys = b.scratch(i32, [most, rows])
+            self._values = b.scratch(i32, [most.ceildiv(2), columns])
+            self._pairs_of_weights = b.scratch(i32, [most.ceildiv(2), self.width])
+            self._gather_pairs(rows)
+        else:
+            self._gather_queries(depth)
         if self.chunk is not None:
             self._lower_in_chunks(keys, self.chunk)
             return
@@ -294,6 +331,8 @@ class _Blocks:
             b.store(shrink, self._shrinks, [lane])
             total = self._sum_of_weights(first, keys, lane, limit)
             b.store(b.fma(b.load(self._factors, [lane]), shrink, total), self._factors, [lane])
+        if self.lanes:
+            self._pair_weights(keys)
         with b.labeled_nest(self._results_of(columns)) as (query, column):
             total = self._sum_of_values(first, keys, query, column)
             known, shrink = b.load(self._results, [query, column]), b.load(self._shrinks, [query])
@@ -345,6 +384,72 @@ class _Blocks:
             with b.loop(depth) as i, b.loop(self.width, self.size) as lane:
                 b.store(zero, self._queries, [i, lane])
 
+    def _gather_pairs(self, pairs: Expr) -> None:
+        """Queries as those of `_gather_queries`, in pairs of components."""
+        b = self.k.builder
+        scale = b.floating(self.op.scale.value.data, f32)
+        rows = b.scratch(i32, [self.width, pairs])
+
+        def component(query: Expr, i: Expr) -> SSAValue:
+            at = [*self._outer, self._start + query, self._head, i]
+            return scalars.mul(b, self.k.element(self.op.query, at), scale)
+
+        with b.loop(self.size) as query:
+            low = partial(component, query)
+            self._pair(rows, query, pairs, low, lambda i: low(i + pairs))
+        with b.loop(self.size) as query, b.loop(pairs) as i:
+            b.store(b.load(rows, [query, i]), self._queries, [i, query])
+        if self.size != self.width:
+            zero = b.integer(0, i32)
+            with b.loop(pairs) as i, b.loop(self.width, self.size) as lane:
+                b.store(zero, self._queries, [i, lane])
+
+    def _pair(self, to: SSAValue, row: Expr, count: Expr, low: Element, high: Element) -> None:
+        """A row of pairs."""
+        b = self.k.builder
+        for first, times, width in vectors_of(count, self.lanes):
+            mode = "lanes" if width > 1 else None
+            with b.loop(times) as number, b.loop(width, mode=mode) as lane:
+                i = first + number * width + lane
+                b.store(b.add(PairHalvesOp(low(i), high(i))), to, [row, i])
+
+    def _pair_keys(self, first: Expr, keys: Expr) -> None:
+        """
+        Keys, from the first one on, in pairs of components; values in pairs of keys, the last one
+        of an odd number beside zeros.
+        """
+        b, pairs = self.k.builder, dims_of(self.op.query)[-1] // 2
+        columns = dims_of(self.op.result)[-1]
+
+        def component(key: Expr, i: Expr) -> SSAValue:
+            return self.k.element(self.op.key, [*self._outer, first + key, self._head, i])
+
+        def value(key: Expr, i: Expr) -> SSAValue:
+            return self.k.element(self.op.value, [*self._outer, first + key, self._head, i])
+
+        with b.loop(keys) as key:
+            low = partial(component, key)
+            self._pair(self._keys, key, pairs, low, lambda i: low(i + pairs))
+        with b.loop(keys // 2) as pair:
+            low, high = partial(value, pair * 2), partial(value, pair * 2 + 1)
+            self._pair(self._values, pair, columns, low, high)
+        if keys % 2 != 0:
+            zero = b.floating(0.0, f32)
+            last = partial(value, keys - 1)
+            self._pair(self._values, keys // 2, columns, last, lambda _: zero)
+
+    def _pair_weights(self, keys: Expr) -> None:
+        """The weights of neighboring keys, as their values are."""
+        b = self.k.builder
+        with b.labeled_nest([(LANE, self.width)]) as (lane,):
+            with b.loop(keys // 2) as pair:
+                values = [b.load(self._weights, [pair * 2 + i, lane]) for i in range(2)]
+                b.store(b.add(PairHalvesOp(*values)), self._pairs_of_weights, [pair, lane])
+            if keys % 2 != 0:
+                last = b.load(self._weights, [keys - 1, lane])
+                word = b.add(PairHalvesOp(last, b.floating(0.0, f32)))
+                b.store(word, self._pairs_of_weights, [keys // 2, lane])
+
     def _is_gathered(self, mask: SSAValue | None) -> bool:
         """True if a mask differs between queries and its elements are not adjacent."""
         if mask is None:
@@ -390,11 +495,19 @@ class _Blocks:
             self._gather(mask, self._weights, first, keys)
         if keep is not None and self._is_gathered(keep):
             self._gather(keep, self._kept, first, keys)
+        if self.lanes:
+            self._pair_keys(first, keys)
+            depth = depth // 2
         label = KEY if self.terms == 1 else KEY_ALONE
         with b.labeled_nest([(label, keys), (LANE, self.width)]) as (key, lane):
             at = [*self._outer, first + key, self._head]
 
-            def add_product(i: Expr, total: SSAValue, at: Sequence[Expr] = at) -> SSAValue:
+            def add_product(
+                i: Expr, total: SSAValue, at: Sequence[Expr] = at, key: Expr = key
+            ) -> SSAValue:
+                if self.lanes:
+                    words = b.load(self._keys, [key, i]), b.load(self._queries, [i, lane])
+                    return b.add(DotHalvesOp(*words, total))
                 factor = self.k.element(self.op.key, [*at, i])
                 return b.fma(factor, b.load(self._queries, [i, lane]), total)
 
@@ -446,6 +559,14 @@ class _Blocks:
         """The sum of values with the available weights: of the keys from the first one on."""
         b = self.k.builder
 
+        def add_pair(pair: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            weights = b.load(self._pairs_of_weights, [pair, query])
+            words = b.load(self._values, [pair, column])
+            return [b.add(DotHalvesOp(weights, words, values[0]))]
+
+        if self.lanes:
+            return self._sum(keys.ceildiv(2), add_pair)
+
         def add_value(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             at = [*self._outer, first + key, self._head, column]
             value = self.k.element(self.op.value, at)
@@ -465,6 +586,8 @@ class _Blocks:
         """The weighted sums of values."""
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
+        if self.lanes:
+            self._pair_weights(keys)
         with b.labeled_nest(self._results_of(columns)) as (query, column):
             total = self._sum_of_values(Expr.const(0), keys, query, column)
             total = scalars.mul(b, total, b.load(self._factors, [query]))

@@ -209,11 +209,18 @@ class TiledMatmul(Strategy):
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
+        found: dict[SSAValue, LayoutAttr] = {}
+        rows = len(dims_of(op.result)) - 2
+        height = schedule.tile(row_labels(rows + 2)[-1])
+        is_plain = op.packing is not None and not op.is_split and len(dims_of(op.lhs)) == 2
+        if is_plain and height > 1 and is_constant(kernel, op.lhs) and tiled_axis(op) == rows:
+            # [m / height][k][m % height]: words of the rows of a tile are read one after the other.
+            found[op.lhs] = LayoutAttr.of([Piece(0, height), Piece(1), Piece(0, 1, height)])
         is_copied = is_constant(kernel, op.rhs) or schedule.get(PANELS) is not None
         if not is_copied or schedule.get(WIDTH) is not None:
-            return {}
+            return found
         width = schedule.vector(COLUMN) * schedule.tile(COLUMN)
-        return {op.rhs: panels(len(dims_of(op.rhs)), width)}
+        return {**found, op.rhs: panels(len(dims_of(op.rhs)), width)}
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         """Independent loops over the elements of the result, and a sum in each of them."""

@@ -127,7 +127,7 @@ class Limits:
     one after the other, before the next positions; 0 where the whole image is as good."""
     group_tiles: int = 256
     """Tiles that are transformed and multiplied at a time by Winograd's algorithm."""
-    tile_maps: int = 160
+    tile_maps: int = 320
     """Maps that are computed for a tile of a product of integers, those of all its sums."""
     copied_body_ops: int = 150
     """Ops of the largest body that is copied for remainders in short vectors."""

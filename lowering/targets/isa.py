@@ -121,6 +121,11 @@ class Isa:
     By lanes of f32, statements that add to the vector `c` the products of the two numbers of bf16
     in each lane of `a` and `b`.
     """
+    pairs_of_halves: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """
+    By lanes of f32, statements that make `r` of `low` and `high`, rounded to bf16: in the lower and
+    the upper half of each lane of i32.
+    """
     tiles: TileUnit | None = None
     """What multiplies tiles of matrices; None if nothing does."""
     merged_bytes: int = 16

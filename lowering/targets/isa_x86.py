@@ -222,6 +222,23 @@ _HALF_SUMS = {
     for lanes in (16, 8, 4)
 }
 
+
+def _pairs_of_halves() -> Iterator[tuple[int, Builtin]]:
+    """The numbers of one vector, then those of the other; then each beside its own."""
+    for lanes in _REGISTERS.values():
+        places = ", ".join(f"{k}, {lanes + k}" for k in range(lanes))
+        size = 2 * 2 * lanes
+        yield (
+            lanes,
+            Builtin(
+                "__AVX512BF16__ __AVX512VL__",
+                f"const uint16_t places __attribute__((vector_size({size}))) = {{{places}}};\n"
+                '  __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(r) : "v"(low), "v"(high));\n'
+                '  __asm__("vpermw %1, %2, %0" : "=v"(r) : "v"(r), "v"(places))',
+            ),
+        )
+
+
 # Tiles: AMX. Linux keeps the registers only for processes that have asked for them, so they do when
 # the code is loaded.
 
@@ -338,7 +355,12 @@ X86_AVX2 = replace(X86, small_quads=dict(_small_quad_sums()))
 X86_VNNI = replace(X86, quads=_QUAD_SUMS)
 """With sums of products of bytes."""
 
-X86_ZEN4 = replace(X86_VNNI, halves=_HALF_SUMS, overlapping_words=dict(_overlapping_words()))
+X86_ZEN4 = replace(
+    X86_VNNI,
+    halves=_HALF_SUMS,
+    pairs_of_halves=dict(_pairs_of_halves()),
+    overlapping_words=dict(_overlapping_words()),
+)
 """With sums of products of bf16, and bytes in any order, too."""
 
 X86_AMX = replace(

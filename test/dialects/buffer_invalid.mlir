@@ -1065,6 +1065,14 @@ buffer.func @invoke_c1 {
 
 // -----
 
+// CHECK: op 'buffer.pair_halves': halves of vector<8xf32> as vector<4xi32> (C1)
+func.func @pair_halves_c1(%x : vector<8xf32>) {
+  %r = "buffer.pair_halves"(%x, %x) : (vector<8xf32>, vector<8xf32>) -> vector<4xi32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'buffer.dot_halves': halves of vector<8xi32> in vector<4xf32> (C1)
 func.func @dot_halves_c1(%x : vector<8xi32>, %t : vector<4xf32>) {
   %r = buffer.dot_halves %x, %x, %t : vector<8xi32>, vector<4xf32>

@@ -67,6 +67,7 @@ buffer.func @lanes {
 // CHECK-NEXT:    %r = buffer.dot_small_quads %b, %c, %d : vector<8xi32>
 // CHECK-NEXT:    %e = buffer.convert %q : vector<8xi32> -> vector<8xf32>
 // CHECK-NEXT:    %g = buffer.dot_halves %b, %c, %e : vector<8xi32>, vector<8xf32>
+// CHECK-NEXT:    %u = buffer.pair_halves %e, %g : vector<8xf32> -> vector<8xi32>
 // CHECK-NEXT:    %h = buffer.multiply_high %q, %c : vector<8xi32>
 // CHECK-NEXT:    %p = buffer.divide_by_power %h, %b : vector<8xi32>
 // CHECK-NEXT:    %s = buffer.convert %a : vector<8xi8> -> vector<8xi16>
@@ -81,6 +82,7 @@ buffer.func @widened {
   %r = buffer.dot_small_quads %b, %c, %d : vector<8xi32>
   %e = buffer.convert %q : vector<8xi32> -> vector<8xf32>
   %g = buffer.dot_halves %b, %c, %e : vector<8xi32>, vector<8xf32>
+  %u = buffer.pair_halves %e, %g : vector<8xf32> -> vector<8xi32>
   %h = buffer.multiply_high %q, %c : vector<8xi32>
   %p = buffer.divide_by_power %h, %b : vector<8xi32>
   %s = buffer.convert %a : vector<8xi8> -> vector<8xi16>

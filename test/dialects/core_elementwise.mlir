@@ -9,6 +9,7 @@
 // CHECK-NEXT:    %ceil = core.ceil %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %round = core.round %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %erf = core.erf %x : (tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT:    %short_erf = core.short_erf %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %sin = core.sin %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %cos = core.cos %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %tan = core.tan %x : (tensor<2xf32>) -> tensor<2xf32>
@@ -33,6 +34,7 @@ func.func @float_unary(%x : tensor<2xf32>) {
   %ceil = core.ceil %x : (tensor<2xf32>) -> tensor<2xf32>
   %round = core.round %x : (tensor<2xf32>) -> tensor<2xf32>
   %erf = core.erf %x : (tensor<2xf32>) -> tensor<2xf32>
+  %short_erf = core.short_erf %x : (tensor<2xf32>) -> tensor<2xf32>
   %sin = core.sin %x : (tensor<2xf32>) -> tensor<2xf32>
   %cos = core.cos %x : (tensor<2xf32>) -> tensor<2xf32>
   %tan = core.tan %x : (tensor<2xf32>) -> tensor<2xf32>

@@ -584,6 +584,14 @@ func.func @channel_shuffle_c1_groups(%x : tensor<2x3xf32>) {
 
 // -----
 
+// CHECK: op 'core.attention': halves of f64 (C1)
+func.func @attention_c1_halves(%q : tensor<2x3x4xf64>) {
+  %r = core.attention %q, %q, %q {scale = 1.0 : f64, in_halves} : (tensor<2x3x4xf64>, tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x4xf64>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.attention': expected f32 or f64, got f16 (C1)
 func.func @attention_c1_type(%q : tensor<2x3x4xf16>) {
   %r = core.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<2x3x4xf16>, tensor<2x3x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>

@@ -78,9 +78,9 @@ ROUNDED = (0.51,) * len(BY_F64)
 WITHOUT_FMA = ("-O2", "-std=c99", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 
 
-def lowered(count: int, *passes: str) -> ModuleOp:
+def lowered(count: int, *passes: str, functions: Sequence[type[e.UnaryOp]] = FUNCTIONS) -> ModuleOp:
     """All functions of one vector, in kernels."""
-    module = module_of([typed(np.float32, count)], lambda x: [op(x) for op in FUNCTIONS])
+    module = module_of([typed(np.float32, count)], lambda x: [op(x) for op in functions])
     context = LowerdeckContext()
     for name in (
         "form-kernels",
@@ -159,6 +159,23 @@ def test_errors_in_interpreter() -> None:
     x = np.concatenate([rng.choice(arguments(), 2000), SPECIALS])
     results = run_entry(lowered(len(x)), {"0": x})
     check(list(results.values()), x, (1.2, 2.0, 1.25, 1.1, 2.0, 1.1, 1.1, 1.75, *ROUNDED))
+
+
+def test_short_error_function(tmp_path: Path) -> None:
+    """Its error, with a fused multiply-add and without; beyond its limit it is exactly one."""
+    artifact = emit_c(lowered(COUNT, "plan-memory", functions=(e.ShortErfOp,)), "p", "native")
+    x = arguments()
+    for number, flags in enumerate((tuple(compiler_flags("native")), WITHOUT_FMA)):
+        (folder := tmp_path / str(number)).mkdir()
+        call = Call(compile_all([artifact], folder, flags), artifact).prepare([x], [COUNT])
+        assert call.run() == 0
+        (found,) = call.results()
+        with np.errstate(all="ignore"):
+            exact = EXACT[FUNCTIONS.index(e.ErfOp)](x.astype(np.float64))
+        assert np.nanmax(np.abs(found - exact)) < e.SHORT_ERF_ERROR
+        assert (np.isnan(found) == np.isnan(x)).all()
+        far = np.abs(x) >= e.SHORT_ERF_LIMIT
+        assert (found[far] == np.sign(x[far])).all()
 
 
 def test_signs_of_zero() -> None:

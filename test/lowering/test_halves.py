@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.func import FuncOp
 
 from lowerdeck.compiler import compile_with, generate, import_and_lower
+from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.lowering.targets import obstacle
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -100,3 +102,54 @@ def test_the_instruction_of_a_target_is_used(
         options = CompileOptions(target=target, precision=precision)
         generate(path, str(tmp_path), options)
         assert (mark in (tmp_path / "halves.c").read_text()) == (precision == "bf16")
+
+
+ATTENTION = """
+func.func @main(%q0: tensor<1x40x2x6xf32>, %k0: tensor<1x33x2x6xf32>, %v0: tensor<1x33x2x10xf32>,
+             %m0: tensor<33xf32>, %q1: tensor<2x16x3x32xf32>, %k1: tensor<2x16x3x32xf32>,
+             %v1: tensor<2x16x3x16xf32>, %c1: tensor<16x16xi1>, %q2: tensor<1x32x1x8xf32>,
+             %k2: tensor<1x2111x1x8xf32>, %v2: tensor<1x2111x1x4xf32>)
+    -> (tensor<1x40x2x10xf32>, tensor<2x16x3x16xf32>, tensor<1x32x1x4xf32>) {
+  %a = core.attention %q0, %k0, %v0, %m0 {scale = 0.25 : f64}
+      : (tensor<1x40x2x6xf32>, tensor<1x33x2x6xf32>, tensor<1x33x2x10xf32>, tensor<33xf32>)
+      -> tensor<1x40x2x10xf32>
+  %b = core.attention %q1, %k1, %v1, %c1 {scale = 0.5 : f64, fill = -1.0e30 : f64}
+      : (tensor<2x16x3x32xf32>, tensor<2x16x3x32xf32>, tensor<2x16x3x16xf32>, tensor<16x16xi1>)
+      -> tensor<2x16x3x16xf32>
+  %c = core.attention %q2, %k2, %v2 {scale = 1.0 : f64}
+      : (tensor<1x32x1x8xf32>, tensor<1x2111x1x8xf32>, tensor<1x2111x1x4xf32>)
+      -> tensor<1x32x1x4xf32>
+  func.return %a, %b, %c : tensor<1x40x2x10xf32>, tensor<2x16x3x16xf32>, tensor<1x32x1x4xf32>
+}
+"""
+"""An odd number of keys and blocks that are not full; some keys hidden; too many to keep scores."""
+
+
+def test_attention_of_halves(tmp_path: Path) -> None:
+    """The last one rounds weights that belong to another maximum."""
+    path = tmp_path / "attention.mlir"
+    path.write_text(ATTENTION)
+    options = CompileOptions(target="x86-64-zen4", precision="bf16")
+    module, _ = import_and_lower(str(path), "kernels", options)
+    assert str(module).count("in_halves") == 3
+    assert str(module).count("halves = 2") == 3
+    entry, _ = import_and_lower(str(path), "optimized", CompileOptions())
+    (function,) = (op for op in entry.body.block.ops if isinstance(op, FuncOp))
+    shapes = [static_shape(argument) or () for argument in function.body.block.args]
+    inputs: dict[str, Array] = {
+        name: RANDOM.standard_normal(shape).astype(np.float32)
+        for name, shape in zip(map(str, range(len(shapes))), shapes, strict=True)
+    }
+    inputs["7"] = np.tri(16, dtype=np.bool_)
+    exact, expected = (list(run_module(each, inputs).values()) for each in (entry, module))
+    scheduled, _ = import_and_lower(str(path), "scheduled", options)
+    runs: list[Mapping[str, Any]] = [run_module(scheduled, inputs)]
+    if obstacle("x86-64-zen4") is None:
+        runs.append({**compile_with(str(path), options, cache=False)(inputs)})
+    for results in runs:
+        for found, wanted, limit in zip(
+            results.values(), expected, (1e-4, 1e-4, 3e-3), strict=True
+        ):
+            np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), 0, limit)
+    for found, wanted in zip(expected, exact, strict=True):
+        assert 1e-4 < np.abs(np.asarray(found) - np.asarray(wanted)).max() < 0.05
