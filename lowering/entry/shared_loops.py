@@ -108,10 +108,13 @@ def _is_apart(loop: kernel.ForOp) -> bool:
         elif not isinstance(op, _KNOWN) and any(isinstance(v.type, RefType) for v in op.operands):
             return False
     stored = {op.ref for op in all_ops(loop.body) if isinstance(op, kernel.StoreOp)}
+    computed = {result for op in all_ops(loop.body) for result in op.results}
     found: dict[SSAValue, list[_Access | None]] = {}
     for op in all_ops(loop.body):
         if isinstance(op, kernel.LoadOp | kernel.StoreOp) and op.ref in stored:
-            found.setdefault(op.ref, []).append(_Access.of(op, name, indices))
+            is_known = computed.isdisjoint(op.indices)
+            access = _Access.of(op, name, indices) if is_known else None
+            found.setdefault(op.ref, []).append(access)
     trips = -(-(bounds[1] - bounds[0]) // bounds[2])
     return all(_are_apart(each, trips, bounds[2], indices.ranges) for each in found.values())
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
-from xdsl.dialects.builtin import Float32Type, IndexType
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType
 from xdsl.ir import Block, Region, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import ForOp, LoadOp, StoreOp, YieldOp
+from lowerdeck.dialects.buffer.kernel import ApplyOp, ForOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.entry.shared_loops import sharings
@@ -81,6 +82,24 @@ class Nest:
         is_outer, label = depth == 0, f"l{depth}"
         bounds = (Expr.const(0), Expr.const(self.trips[depth]), Expr.const(1))
         return ForOp(bounds, [], [], Region(body), parallel=is_outer, label=label)
+
+
+def test_places_that_are_computed_are_not_known() -> None:
+    """An index that goes back by as much as the loop goes on."""
+    memory = Block(arg_types=[RefType.of(F32, [SIZE])]).args[0]
+    body = Block(arg_types=[IndexType()])
+    outer = Block(arg_types=[IndexType()])
+    index, there = body.args[0], Expr.symbol("d0")
+    back = ApplyOp(there * -1 + 8, [index])
+    value = ConstantOp(FloatAttr(0.0, F32))
+    both = there * 4 + Expr.symbol("d1") * 4
+    body.add_ops([back, value, StoreOp(value.result, memory, [both], [index, back.result])])
+    body.add_op(YieldOp())
+    bounds = (Expr.const(0), Expr.const(8), Expr.const(1))
+    outer.add_op(ForOp(bounds, [], [], Region(body), label="inner"))
+    outer.add_op(YieldOp())
+    loop = ForOp(bounds, [], [], Region(outer), parallel=True, label="outer")
+    assert len([*sharings(loop)]) == 1
 
 
 def test_loops_that_are_shared_are_apart() -> None:
