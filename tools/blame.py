@@ -25,7 +25,7 @@ from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.lowering.pipeline import EXTRA_AFTER, extra_passes, run_passes, steps_of_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.contracts import PHASES, check_contract
-from lowerdeck.passes.machinery.driver import is_enabled
+from lowerdeck.passes.machinery.driver import is_enabled, rounds
 from lowerdeck.passes.machinery.options import CompileOptions
 from lowerdeck.tools.compare import Results, difference
 from lowerdeck.tools.reference import MAX_STEPS, Inputs, interpret
@@ -121,9 +121,7 @@ class Blamer:
         The same for the passes after the last one that rounds numbers on purpose, whose results are
         right ones then; UncheckedError, also where passes before it have changed them.
         """
-        numbers = [
-            k for k, step in enumerate(self.steps) if getattr(step.pass_, "rounds_numbers", False)
-        ]
+        numbers = [k for k, step in enumerate(self.steps) if rounds(step.pass_, self.options)]
         if not numbers:
             return self
         module, context, last = self.module.clone(), self.context(), numbers[-1]

@@ -207,7 +207,7 @@ ErfOp = _float_unary("erf", "Error function.")
 ShortErfOp = _float_unary(
     "short_erf",
     "p(t * t) * t, but at least -1 and at most 1, of t = x, but at least -3 and at most 3, with\n"
-    "    the polynomial p of `SHORT_ERF`: the error function, but for 3.3e-5.",
+    "    the polynomial p of `SHORT_ERF`: the error function, but for 3.3e-5. Computed in f32.",
 )
 SinOp = _float_unary("sin", "Sine.")
 CosOp = _float_unary("cos", "Cosine.")
@@ -234,7 +234,6 @@ FLOAT_UNARY: tuple[type[FloatUnaryOp], ...] = (
     CeilOp,
     RoundOp,
     ErfOp,
-    ShortErfOp,
     SinOp,
     CosOp,
     TanOp,
@@ -650,7 +649,7 @@ def has_bits(element: Attribute) -> bool:
     return element in (f32, f64) or (is_integer(element) and bit_width(element) >= 8)
 
 
-UNARY: tuple[type[UnaryOp], ...] = (NegOp, AbsOp, SignOp, NotOp, *FLOAT_UNARY)
+UNARY: tuple[type[UnaryOp], ...] = (NegOp, AbsOp, SignOp, NotOp, ShortErfOp, *FLOAT_UNARY)
 BINARY: tuple[type[BinaryOp], ...] = (
     AddOp,
     SubOp,

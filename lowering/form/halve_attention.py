@@ -14,7 +14,7 @@ from lowerdeck.lowering.strategies.blocked_attention import can_be_halved
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.machinery.context import options_of, recorder_of
-from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, rounds
 
 
 class HalveAttention(Pattern[None]):
@@ -49,9 +49,11 @@ class HalveAttentionPass(ModulePass):
     name = "halve-attention"
     optional = True
     rounds_numbers = True
+    precisions = ("bf16", "int8", "auto")
+    """With which it does something."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if options_of(ctx).precision not in ("bf16", "int8", "auto"):
+        if not rounds(self, options_of(ctx)):
             return
         target = target_named(options_of(ctx).target)
         patterns: list[Pattern[Any]] = [HalveAttention(target)]

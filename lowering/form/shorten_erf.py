@@ -25,7 +25,7 @@ from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.types import bit_width, element_type, f32, is_integer
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.passes.machinery.context import options_of, recorder_of
-from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, rounds
 
 _BYTE: Exact[int] = 8
 """Bits of one."""
@@ -87,9 +87,11 @@ class ShortenErfPass(ModulePass):
     name = "shorten-erf"
     optional = True
     rounds_numbers = True
+    precisions = ("int8", "auto")
+    """With which it does something."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if options_of(ctx).precision not in ("int8", "auto"):
+        if not rounds(self, options_of(ctx)):
             return
         patterns: list[Pattern[Any]] = [ShortenErf()]
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

@@ -526,6 +526,14 @@ class PassGroup(ModulePass, ABC):
                 return
 
 
+def rounds(pass_: ModulePass, options: CompileOptions) -> bool:
+    """True for a pass that rounds numbers on purpose, with these options: its results are right."""
+    precisions = getattr(pass_, "precisions", None)
+    return getattr(pass_, "rounds_numbers", False) and (
+        precisions is None or options.precision in precisions
+    )
+
+
 def is_enabled(pass_: ModulePass | type[ModulePass], options: CompileOptions) -> bool:
     """
     False if the user disabled a pass; CompileError if it cannot be disabled.

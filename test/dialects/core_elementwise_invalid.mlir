@@ -144,6 +144,14 @@ func.func @atanh_c1(%x : tensor<2xi32>) {
 
 // -----
 
+// CHECK: op 'core.short_erf': expected a floating-point tensor, got i32 (C1)
+func.func @short_erf_c1(%x : tensor<2xi32>) {
+  %r = core.short_erf %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.rectify': expected a floating-point tensor, got i32 (C1)
 func.func @rectify_c1(%x : tensor<2xi32>) {
   %r = core.rectify %x : (tensor<2xi32>) -> tensor<2xi32>
