@@ -104,7 +104,8 @@ def _is_apart(loop: kernel.ForOp) -> bool:
     name = str(indices.loop(loop))
     for op in all_ops(loop.body):
         if isinstance(op, kernel.ForOp):
-            indices.loop(op)
+            if str(indices.loop(op)) not in indices.ranges:
+                return False
         elif not isinstance(op, _KNOWN) and any(isinstance(v.type, RefType) for v in op.operands):
             return False
     stored = {op.ref for op in all_ops(loop.body) if isinstance(op, kernel.StoreOp)}

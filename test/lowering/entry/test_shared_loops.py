@@ -102,6 +102,21 @@ def test_places_that_are_computed_are_not_known() -> None:
     assert len([*sharings(loop)]) == 1
 
 
+def test_ranges_that_depend_on_what_is_around_are_not_known() -> None:
+    """An inner loop that goes the farther the farther the outermost one is."""
+    memory = Block(arg_types=[RefType.of(F32, [SIZE])]).args[0]
+    blocks = [Block(arg_types=[IndexType()]) for _ in range(3)]
+    first, second, third = (block.args[0] for block in blocks)
+    value, place = ConstantOp(FloatAttr(0.0, F32)), Expr.symbol("d0") * 4 + Expr.symbol("d1")
+    blocks[2].add_ops([value, StoreOp(value.result, memory, [place], [second, third]), YieldOp()])
+    farther = (Expr.const(0), Expr.symbol("d0") + 1, Expr.const(1))
+    blocks[1].add_ops([ForOp(farther, [first], [], Region(blocks[2])), YieldOp()])
+    bounds = (Expr.const(0), Expr.const(8), Expr.const(1))
+    blocks[0].add_ops([ForOp(bounds, [], [], Region(blocks[1]), label="inner"), YieldOp()])
+    loop = ForOp(bounds, [], [], Region(blocks[0]), parallel=True, label="outer")
+    assert len([*sharings(loop)]) == 1
+
+
 def test_loops_that_are_shared_are_apart() -> None:
     """Of many nests no wrong one is found, and most of those that are apart are."""
     rng, found, missed = Random(0), 0, 0
