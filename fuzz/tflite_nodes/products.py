@@ -14,7 +14,9 @@ ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 _PRODUCTS = ("FLOAT32", "INT8", "INT8", "UINT8", "INT16")
 
 
-def weights_for(g: Graph, x: Value, shape: Sequence[int], axis: int, *, hybrid: bool) -> Value:
+def weights_for(
+    g: Graph, x: Value, shape: Sequence[int], axis: int, *, hybrid: bool, by_channel: bool = False
+) -> Value:
     """Weights that the kernels take beside a value; `axis` is that of the channels."""
     match x.type:
         case "FLOAT32" if not (hybrid and x.exact and g.chance(0.4)):
@@ -24,8 +26,10 @@ def weights_for(g: Graph, x: Value, shape: Sequence[int], axis: int, *, hybrid: 
         case _:
             is_four = x.type == "INT8" and g.chance(0.2)
             type_ = "INT4" if is_four else "INT8"
-            count = shape[axis] if g.chance(0.6) else 1
+            count = shape[axis] if g.chance(0.6) or by_channel else 1
             scales = [float(np.float32(2.0 ** g.rng.uniform(-9, -5))) for _ in range(count)]
+            # Kernels may take channels of one scale for a tensor of one scale.
+            scales = scales[:1] * count if g.chance(0.2) else scales
             q = Scale(tuple(scales), (0,) * count, axis)
             values = g.hybrid_weights(shape) if x.type == "FLOAT32" else g.weights(shape, type_)
             return g.constant(values, type_, q)
@@ -81,7 +85,7 @@ def _conv(g: Graph, x: Value, depth: int, count: int, groups: int) -> object:
     ]
     if min(sizes) < 1:
         return None
-    w = weights_for(g, x, [count, *kernel, depth], 0, hybrid=groups == 1)
+    w = weights_for(g, x, [count, *kernel, depth], 0, hybrid=True, by_channel=groups > 1)
     options = {
         "padding": padding,
         "stride_h": strides[0],

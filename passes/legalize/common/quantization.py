@@ -112,14 +112,16 @@ def rows_as_bytes(
         scale = is_zero.where(size + 1, size / 127.0)
         integers = round_away(value * inverse).clip(-127, 127)
         return integers.cast(i8).value, scale, size.cast(i8) * 0
-    low = value.reduce("min", axes, keep_dims=True).minimum(0).cast(f64)
-    high = value.reduce("max", axes, keep_dims=True).maximum(0).cast(f64)
+    low = value.reduce("min", axes, keep_dims=True).minimum(0)
+    high = value.reduce("max", axes, keep_dims=True).maximum(0)
     is_zero = low.eq(high)
-    wide = is_zero.where(high - low + 1, (high - low) / 255.0)
-    from_low, from_high = -128.0 - low / wide, 127.0 - high / wide
-    is_low = (128.0 + (low / wide).abs()).lt(127.0 + (high / wide).abs())
-    zero = round_away(is_low.where(from_low, from_high).clip(-128, 127))
+    # The kernels subtract the ends in f32 and round before the zero point is added: it matters at
+    # ties, and values that are multiples of one scale are full of them.
+    wide = is_zero.where(high - low + 255, high - low).cast(f64) / 255.0
+    low, high = low.cast(f64) / wide, high.cast(f64) / wide
+    is_low = (128.0 + low.abs()).lt(127.0 + high.abs())
+    zero = round_away(is_low.where(-128.0 - low, 127.0 - high).clip(-128, 127))
     zero = is_zero.where(zero * 0, zero).cast(f32)
     scale = wide.cast(f32)
-    integers = round_away(zero + value * (1.0 / scale)).clip(-128, 127)
+    integers = (zero + round_away(value * (1.0 / scale))).clip(-128, 127)
     return integers.cast(i8).value, scale, zero.cast(i8)

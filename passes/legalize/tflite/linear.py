@@ -349,10 +349,10 @@ def _hybrid_conv(
     window: Window,
     groups: int,
 ) -> SSAValue:
-    """Each image is quantized: with a zero point if channels have scales, else without."""
+    """Each image is quantized: with a zero point if channels differ in scale, else without."""
     q = builder.quantization(1)
     count = dims_of(weights)[0].value or 0
-    asymmetric = q.is_per_channel or builder.op_type == "DEPTHWISE_CONV_2D" or groups > 1
+    asymmetric = len(set(q.scales)) > 1 or builder.op_type == "DEPTHWISE_CONV_2D" or groups > 1
     integers, scale, zero = rows_as_bytes(TensorValue(builder, x), [1, 2, 3], asymmetric)
     zeros = [zero.value, builder.scalar(0, weights)] if asymmetric else []
     sums = convolution(builder, integers, weights, None, window, groups, zeros, i32)

@@ -255,20 +255,59 @@ func.func @main(%x : tensor<2xi8> {core.name = "x"}) -> tensor<*xi8> {
         np.array([1, 20], np.int8),
         np.array([12, 20, 9], np.int8),
     ),
+    *(
+        Answer(
+            # Channels of one scale are no channels with scales of their own: no byte for zero.
+            name,
+            f"""
+func.func @main(%x : tensor<1x1x1x2xf32> {{core.name = "x"}}) -> tensor<*xf32> {{
+  %w = core.constant dense<{weights}> : tensor<{len(y)}x1x1x2xi8>
+  %b = core.constant dense<0.0> : tensor<{len(y)}xf32>
+  %y = "tflite.CONV_2D"(%x, %w, %b) <{{stride_h = 1 : i64, stride_w = 1 : i64, quantization = [
+    unit, {scales}, unit, unit]}}>
+    : (tensor<1x1x1x2xf32>, tensor<{len(y)}x1x1x2xi8>, tensor<{len(y)}xf32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}}""",
+            np.array([[[[1, 0.26]]]], np.float32),
+            np.array(y, np.float32).reshape(1, len(y), 1, 1).transpose(0, 2, 3, 1),
+        )
+        for name, weights, scales, y in (
+            (
+                "hybrid_convolution_of_one_channel",
+                [[[[100, 57]]]],
+                "#tflite.q<0.01 : 0>",
+                [(127 * 100 + 33 * 57) / 12700],
+            ),
+            (
+                "hybrid_convolution_of_equal_channels",
+                [[[[100, 57]]], [[[0, 100]]]],
+                "#tflite.q<[0.01 : 0, 0.01 : 0] along 0>",
+                [(127 * 100 + 33 * 57) / 12700, 33 / 127],
+            ),
+            (
+                "hybrid_convolution_of_unequal_channels",
+                [[[[100, 57]]], [[[0, 50]]]],
+                "#tflite.q<[0.01 : 0, 0.02 : 0] along 0>",
+                [(255 * 100 + 66 * 57) / 25500, 66 / 255],
+            ),
+        )
+    ),
     Answer(
-        # One scale is no scale a channel, though there is one channel: the bytes have no zero.
-        "hybrid_convolution_of_one_channel",
+        # Ties of zero points and of bytes: the range is subtracted in f32, and the bytes are
+        # rounded before the zero point is added.
+        "rows_whose_bytes_lie_at_ties",
         """
-func.func @main(%x : tensor<1x1x1x2xf32> {core.name = "x"}) -> tensor<*xf32> {
-  %w = core.constant dense<[[[[100, 57]]]]> : tensor<1x1x1x2xi8>
-  %b = core.constant dense<[0.0]> : tensor<1xf32>
-  %y = "tflite.CONV_2D"(%x, %w, %b) <{stride_h = 1 : i64, stride_w = 1 : i64, quantization = [
-    unit, #tflite.q<0.01 : 0>, unit, unit]}>
-    : (tensor<1x1x1x2xf32>, tensor<1x1x1x2xi8>, tensor<1xf32>) -> tensor<*xf32>
+func.func @main(%x : tensor<2x4xf32> {core.name = "x"}) -> tensor<*xf32> {
+  %w = core.constant dense<[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]>
+    : tensor<4x4xi8>
+  %y = "tflite.FULLY_CONNECTED"(%x, %w) <{
+    asymmetric_quantize_inputs = true, quantization = [unit, #tflite.q<1.0 : 0>, unit]}>
+    : (tensor<2x4xf32>, tensor<4x4xi8>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
 }""",
-        np.array([[[[1, 0.26]]]], np.float32),
-        np.array([[[[(127 * 100 + 33 * 57) / 12700]]]], np.float32),
+        np.array([[-59, 43, 1, 7], [-59, -11, 1, 7]], np.float32) * np.float32(0.1),
+        np.array([[-147, 107, 2, 17], [-228, -43, 4, 27]], np.float32)
+        * np.array([[10.2 / 255], [6.6 / 255]], np.float32),
     ),
 ]
 
