@@ -36,8 +36,10 @@ SOURCES = ("api", *FOLDERS, "test", "tools")
 
 NEAR, BY_NAME, OPERATION = 2, 6, 3
 """Steps of an import, of what looks a module up by its name, of a test that uses an operation."""
-ALIKE = 1
-"""A test is nearer to what has its name."""
+NAMESAKE = 0
+"""Steps to a test of the same name, whatever leads there."""
+ALIKE, BESIDE = 1, 2
+"""A test is nearer to what has a part of its name, and to what is in the folder that it is for."""
 
 PIPELINE = "passes/machinery/pipeline.py"
 """It finds passes by their names."""
@@ -178,6 +180,7 @@ def reached(changed: Sequence[str], graph: Graph) -> dict[str, int]:
         if Path(file).suffix not in (".py", ".mlir", ".md"):
             starts.update(_readers(graph, Path(file).name))
     found: dict[str, int] = {}
+    folders = {folder for name in changed for folder in Path("test", name).parents[:-2]}
     for file, steps in graph.distances(starts).items():
         path = Path(file)
         if path.parts[0] != "test" or not (ROOT / file).exists():
@@ -189,13 +192,22 @@ def reached(changed: Sequence[str], graph: Graph) -> dict[str, int]:
         else:
             continue
         words = path.stem.replace("-", "_").removeprefix("test_")
-        alike = any(words in Path(name).stem or Path(name).stem in words for name in changed)
-        found[test] = steps - (ALIKE if alike else 0)
+        stems = [Path(name).stem for name in changed]
+        if words in stems:
+            found[test] = min(steps, NAMESAKE)
+            continue
+        alike = any(words in stem or stem in words for stem in stems)
+        found[test] = steps - (ALIKE if alike else 0) - (BESIDE if path.parent in folders else 0)
     # A frontend is found by what it reads, so that imports hardly lead to the tests of its folders.
     rooms = {room for file in changed for room in Path(file).parts[1:-1]}
+    beside = {Path("test", name).parent for name in changed}
     for file in graph.files:
         stem = Path(file).stem
-        if stem.startswith("test_") and any(f"_{room}_" in f"{stem}_" for room in rooms):
+        if not stem.startswith("test_") or file == LIT:
+            continue
+        if Path(file).parent in beside:
+            found[file] = min(found.get(file, BY_NAME), BY_NAME - BESIDE)
+        elif any(f"_{room}_" in f"{stem}_" for room in rooms):
             found[file] = min(found.get(file, BY_NAME), BY_NAME)
     for mutant in load_mutants():
         if mutant.file in changed:

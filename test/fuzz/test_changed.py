@@ -18,6 +18,13 @@ CASES: Mapping[str, Sequence[str]] = {
         f"{LIT}::test_lit[passes/fuse/fuse-norm.mlir]",
         "test/passes/test_fuse_norm.py",
     ],
+    # A test of the same name, and others of the folder, though all that compiles a model gets there.
+    "lowering/strategies/dot_products.py": [
+        "test/lowering/strategies/test_dot_products.py",
+        f"{LIT}::test_lit[lowering/strategies/choose-products.mlir]",
+    ],
+    "dialects/core/elementwise.py": [f"{LIT}::test_lit[dialects/core_elementwise_invalid.mlir]"],
+    "passes/legalize/onnx/signal.py": ["test/passes/legalize/onnx/test_numbers.py"],
     # What passes import.
     "passes/linear/affine.py": [f"{LIT}::test_lit[passes/linear/fuse-linear.mlir]"],
     # Operations, by the texts that have them.
