@@ -206,6 +206,13 @@ def place(x: Any) -> int:
     return x.untyped_storage()._cdata
 
 
+def is_repeated(x: Any) -> bool:
+    """True if a tensor shows an element several times, so that what writes give is left open."""
+    end = 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
+    places = torch.arange(max(end, 0)).as_strided(x.shape, x.stride())
+    return bool(x.numel()) and len(places.unique()) < x.numel()
+
+
 def are_broadcast(x: Sequence[int], y: Sequence[int]) -> bool:
     """True if two shapes are broadcast to the first one."""
     return len(y) <= len(x) and all(
@@ -490,6 +497,8 @@ def writes(d: Draw) -> Any:
     """A write into a value."""
     ref = d.exact()
     x = d.of(ref)
+    if is_repeated(x):
+        raise NothingFitsError
     match d.whole(0, 19):
         case 0 | 1 | 2 | 3:
             name = d.one(*_INTO)

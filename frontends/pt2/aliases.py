@@ -8,7 +8,7 @@ read again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ComplexType, UnrankedTensorType
@@ -56,9 +56,10 @@ VIEWS = (
 """Operators of `aten`, without overloads, whose results show elements of their first operand."""
 
 
-_SHARING = frozenset(
-    "broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d conj_physical sum_to_size".split()
-)
+SHOWING = frozenset("broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d".split())
+"""Operators of several tensors, of which each result shows one."""
+
+_SHARING = frozenset("conj_physical sum_to_size".split())
 _SHARING_ALONE = frozenset("einsum cartesian_prod".split())
 
 
@@ -68,6 +69,23 @@ def may_share(name: str, operands: int) -> bool:
     tensors all the same.
     """
     return name in _SHARING or (name in _SHARING_ALONE and operands == 1)
+
+
+def shown_by(op: Pt2Op, index: int, value: SSAValue) -> Iterator[Pt2Op]:
+    """The views, one of the other, that a result of one of `SHOWING` is of its operand."""
+    name = name_of(op)
+    if name.startswith("atleast"):
+        yield _made(f"aten.{name}.default", {"self": value}, value)
+        return
+    if name == "meshgrid":
+        count, turned = len(op.results), "indexing" in op.schema.arguments
+        turned = turned and op.argument("indexing") == "xy" and index < 2 <= count
+        sizes = [1] * count
+        sizes[1 - index if turned else index] = -1
+        line = _made("aten.view.default", {"self": value, "size": plain_attribute(sizes)}, value)
+        yield line
+        value = line.results[0]
+    yield _made("aten.expand_as.default", {"self": value, "other": op.results[index]}, value)
 
 
 class AliasError(ValueError):
@@ -208,11 +226,16 @@ def _put_by_places(
 def _add(
     block: Block, target: str, given: dict[str, Given], like: SSAValue | Attribute
 ) -> SSAValue:
-    cls = op_class(target)
-    assert cls is not None
-    op = cls(given, [UnrankedTensorType(element_type(like))])
+    op = _made(target, given, like)
     block.add_op(op)
     return op.results[0]
+
+
+def _made(target: str, given: Mapping[str, Given], like: SSAValue | Attribute) -> Pt2Op:
+    """An op whose result has the elements of another one, and any shape."""
+    cls = op_class(target)
+    assert cls is not None
+    return cls(given, [UnrankedTensorType(element_type(like))])
 
 
 def read_all(aliases: Sequence[Alias], block: Block) -> list[SSAValue]:

@@ -13,7 +13,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from xdsl.ir import Attribute
 from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_of, numpy_dtype, tensor
+from lowerdeck.dialects.pt2.strides import is_contiguous
 from lowerdeck.dialects.records import record
 
 _MAJOR = 8
@@ -256,16 +257,6 @@ class Archive(Entries):
         form = Strided(element(meta["dtype"]), _number(meta["storage_offset"]), sizes, strides)
         start, size = self.range(f"{folder}/{payload['path_name']}")
         return form.constant(self.path, start, size, name)
-
-
-def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """True if elements lie in memory in the order of their indices."""
-    expected = 1
-    for size, stride in reversed(list(zip(sizes, strides, strict=True))):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
 
 
 def _number(size: Mapping[str, Any]) -> int:

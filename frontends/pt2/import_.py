@@ -37,11 +37,13 @@ from lowerdeck.dialects.pt2.strides import can_view, overlaps
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.pt2.aliases import (
+    SHOWING,
     VIEWS,
     Alias,
     AliasError,
     may_share,
     read_all,
+    shown_by,
     unranked,
 )
 from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
@@ -504,6 +506,12 @@ class _Importer:
                 if in_place:  # the tensor itself, by any name, has become the view
                     for key in [key for key, alias in scope.names.items() if alias is source]:
                         scope.names[key] = scope.names[name]
+            elif source is None and base in SHOWING:
+                alias = scope.names[_tensor_names(node)[index]]
+                for view in shown_by(op, index, alias.read(scope.block)):
+                    self._add(scope, view, node)
+                    alias = alias.view(view, 0)
+                scope.names[name] = alias
             else:
                 scope.names[name] = Alias.of(result)
                 if source is not None and base in VIEWS:

@@ -22,12 +22,13 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import MAX_RANK, f32, f64, i1, i64, tensor
 from lowerdeck.dialects.core.types import Tensor as TensorTypeOf
 from lowerdeck.dialects.dims import ExprLike
+from lowerdeck.dialects.pt2.strides import is_contiguous
 from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.fixed import fixed_array, unknown_input
 from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.pickles import Made, Name
-from lowerdeck.frontends.pt2.archive import ArchiveError, Strided, is_contiguous
+from lowerdeck.frontends.pt2.archive import ArchiveError, Strided
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.torchscript.archive import (

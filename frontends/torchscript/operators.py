@@ -31,8 +31,20 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.pt2.ops import Pt2Op, op_class
 from lowerdeck.dialects.pt2.schema import functional, overloads, positional, results_of
-from lowerdeck.dialects.pt2.strides import can_view
-from lowerdeck.frontends.pt2.aliases import IDENTITY, VIEWS, AliasError, may_share
+from lowerdeck.dialects.pt2.strides import (
+    can_view,
+    is_contiguous,
+    overlaps,
+    strides_of_view,
+)
+from lowerdeck.frontends.pt2.aliases import (
+    IDENTITY,
+    SHOWING,
+    VIEWS,
+    AliasError,
+    may_share,
+    shown_by,
+)
 from lowerdeck.frontends.torchscript.archive import ELEMENTS
 from lowerdeck.frontends.torchscript.values import (
     Cell,
@@ -56,15 +68,13 @@ _USUAL_ORDER = (None, 0, 1)
 _MAY_COPY = frozenset("reshape flatten ravel unflatten contiguous reshape_as".split())
 """Operators whose results show the elements of the operand if these lie in order."""
 
-_PERMUTATIONS = frozenset("permute transpose t mT swapaxes swapdims".split())
-
 _END = (1 << 63) - 1
 """Where a slice without an end ends."""
 
 _OUT_OF_ORDER = frozenset(
     "transpose permute t mT mH numpy_T adjoint matrix_H swapaxes swapdims movedim moveaxis expand "
     "expand_as broadcast_to select slice narrow diagonal linalg_diagonal unfold chunk split "
-    "split_with_sizes unbind tensor_split hsplit vsplit dsplit real imag".split()
+    "split_with_sizes unbind tensor_split hsplit vsplit dsplit real imag as_strided".split()
 )
 """Views whose elements lie apart, or in another order."""
 
@@ -295,9 +305,11 @@ class Operators:
         in_order = all(tensor.in_order for tensor in tensors) or base in _ALWAYS_IN_ORDER
         in_order &= not other_order
         if base not in VIEWS or source is None:
-            made = [self.tensor(result, in_order=in_order) for result in op.results]
             lists = (cast("list[Any]", one) for one in values.values() if isinstance(one, list))
             shown = [*tensors, *(one for each in lists for one in each if isinstance(one, Tensor))]
+            if base in SHOWING:
+                return [self._shown(op, k, one) for k, one in enumerate(shown)]
+            made = [self.tensor(result, in_order=in_order) for result in op.results]
             if may_share(base, len(shown)):
                 for one in (*made, *shown):
                     self.journal.storage(one.storage)
@@ -308,13 +320,12 @@ class Operators:
             return [self.tensor(result, in_order=True) for result in op.results]
         if is_copy is False or self._is_view(op, base, source, other_order):
             found: list[Tensor] = []
-            strides = self._permuted(op, base, source)
             for index, result in enumerate(op.results):
                 steps = (*source.steps, (op, index))
                 in_order = source.in_order and base not in _OUT_OF_ORDER
                 in_order |= source.in_order and self._is_outer(op, base, source)
                 one = Tensor(source.storage, result, steps, source.storage.version, in_order)
-                one.strides = strides
+                self._stride(one, op, source)
                 found.append(one)
             if not in_place:
                 return found
@@ -327,6 +338,14 @@ class Operators:
                 one.storage.unclear = True
         return found
 
+    def _shown(self, op: Pt2Op, index: int, source: Tensor) -> Tensor:
+        """The result of an op that shows one of its operands, as views of that."""
+        for view in shown_by(op, index, self.read(source)):
+            self.add(view)
+            self.follow(view)
+            (source,) = self._bound(view, {"self": source}, in_place=False)
+        return source
+
     def _turned(self, tensor: Tensor, view: Tensor) -> Tensor:
         """The tensor, which has become a view of itself for everybody who has it."""
         if len(self.blocks) > 1:
@@ -338,42 +357,39 @@ class Operators:
 
     def _strides(self, tensor: Tensor) -> tuple[list[int], list[int]] | None:
         """The sizes and the strides of a tensor, if all of them are known."""
-        sizes = [size.value for size in self.dims(tensor)]
-        known = [size for size in sizes if size is not None]
-        if len(known) != len(sizes):
+        known = self._sizes(self.read(tensor))
+        if known is None:
             return None
         if tensor.in_order:
             return known, [prod(known[k + 1 :]) for k in range(len(known))]
         return None if tensor.strides is None else (known, list(tensor.strides))
 
-    def _permuted(self, op: Pt2Op, base: str, source: Tensor) -> tuple[int, ...] | None:
-        """The strides of a permutation, if they are known."""
-        if base not in _PERMUTATIONS or (found := self._strides(source)) is None:
+    def _sizes(self, value: SSAValue) -> list[int] | None:
+        """The sizes of a tensor, if all of them are known."""
+        if not self.follower.knows(value):
             return None
-        strides, rank = found[1], len(found[1])
-        order = list(range(rank))
-        if base == "permute":
-            order = [int(k) % rank for k in op.argument("dims")]
-        elif rank > 1:
-            names = ("axis0", "axis1") if base == "swapaxes" else ("dim0", "dim1")
-            places = (-2, -1) if base in ("t", "mT") else [op.argument(n) for n in names]
-            a, b = (int(place) % rank for place in places)
-            order[a], order[b] = order[b], order[a]
-        return tuple(strides[k] for k in order)
+        sizes = [size.value for size in self.follower.dims(value)]
+        known = [size for size in sizes if size is not None]
+        return known if len(known) == len(sizes) else None
+
+    def _stride(self, view: Tensor, op: Pt2Op, source: Tensor) -> None:
+        """Find the strides of a view, if they follow from those of what it is taken of."""
+        found, sizes = self._strides(source), self._sizes(view.value)
+        if view.in_order or found is None or sizes is None:
+            return
+        strides = strides_of_view(op, *found, sizes)
+        if strides is not None:
+            view.strides, view.in_order = tuple(strides), is_contiguous(sizes, strides)
 
     def _is_copy(self, op: Pt2Op, base: str, source: Tensor) -> bool | None:
         """Whether results show nothing of an operand in another order; None if it is not known."""
         if base not in _MAY_COPY or source.in_order or (found := self._strides(source)) is None:
             return None
-        if not self.follower.knows(op.results[0]):
+        if (shape := self._sizes(op.results[0])) is None:
             return None
-        if base not in ("contiguous", "ravel"):
-            sizes = [size.value for size in self.follower.dims(op.results[0])]
-            shape = [size for size in sizes if size is not None]
-            return not can_view(*found, shape) if len(shape) == len(sizes) else None
-        kept = [(size, stride) for size, stride in zip(*found, strict=True) if size != 1]
-        steps = [prod(size for size, _ in kept[k + 1 :]) for k in range(len(kept))]
-        return prod(found[0]) != 0 and [stride for _, stride in kept] != steps
+        if base in ("contiguous", "ravel"):
+            return not is_contiguous(*found)
+        return not can_view(*found, shape)
 
     def _is_outer(self, op: Pt2Op, base: str, source: Tensor) -> bool:
         """True for rows that lie one behind the other, and for all of them."""
@@ -407,7 +423,8 @@ class Operators:
 
     def write(self, into: Tensor, value: SSAValue) -> None:
         """Let the elements of a tensor be those of a value."""
-        if any(self._shows_twice(op) for op, _ in into.steps):
+        found = self._strides(into)
+        if overlaps(*found) if found else any(self._shows_twice(op) for op, _ in into.steps):
             raise ScriptError("a write to elements that the tensor shows several times")
         self.journal.storage(into.storage)
         self.journal.alias(into)

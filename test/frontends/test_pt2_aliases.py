@@ -160,20 +160,41 @@ def test_a_buffer_that_is_turned_by_its_other_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "given"),
-    [("broadcast_tensors.default", ["x", "z"]), ("meshgrid.indexing", ["x"])],
+    ("target", "given", "shape"),
+    [
+        ("broadcast_tensors.default", {}, (3,)),
+        ("meshgrid.default", {}, (3, 1)),
+        ("meshgrid.indexing", {"indexing": {"as_string": "xy"}}, (1, 3)),
+        ("atleast_2d.Sequence", {}, (1, 3)),
+    ],
 )
-def test_a_write_to_what_may_be_of_several_tensors_is_refused(
-    tmp_path: Path, target: str, given: list[str]
+def test_a_write_to_what_shows_one_of_several_tensors(
+    tmp_path: Path, target: str, given: dict[str, Any], shape: tuple[int, ...]
 ) -> None:
-    """They are views by what they do, not by their schemas."""
-    more = {"indexing": {"as_string": "ij"}} if target.startswith("mesh") else {}
-    names = [f"v{k}" for k in range(len(given))]
-    listed = {"as_tensors": [{"name": name} for name in given]}
-    several = node(target, "v0", tensors=listed, **more)
-    several["outputs"] = [{"as_tensors": [{"name": name} for name in names]}]
-    nodes = [several, node("relu_.default", "w", self="v0")]
-    tensors = {name: meta("f4", [3]) for name in ("x", "z", "w", *names)}
-    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "z"], ["w"], {})
+    """They are views by what they do, not by their schemas; the other tensor stays as it is."""
+    several = node(target, "v", tensors={"as_tensors": [{"name": "x"}, {"name": "z"}]}, **given)
+    several["outputs"] = [{"as_tensors": [{"name": "v"}, {"name": "u"}]}]
+    nodes = [
+        several,
+        node("relu_.default", "w", self="v"),
+        node("add.Tensor", "s", self="x", other="z"),
+        node("add.Tensor", "t", self="v", other="u"),
+    ]
+    tensors = {"x": meta("f4", [3]), "z": meta("f4", [1]), "s": meta("f4", [3])}
+    tensors |= {name: meta("f4", list(shape)) for name in "vwt"}
+    tensors["u"] = meta("f4", [1, 1] if target.startswith("atleast") else list(shape))
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "z"], ["s", "t"], {})
+    x, z = np.array([-1, 2, -3], np.float32), np.array([-10], np.float32)
+    found = Calls(load_model(path))({"x": x, "z": z})
+    expected = np.maximum(x, 0) + z
+    assert np.asarray(found["s"]).tolist() == expected.tolist()
+    assert np.asarray(found["t"]).tolist() == expected.reshape(shape).tolist()
+
+
+def test_a_write_to_what_may_be_the_operand_is_refused(tmp_path: Path) -> None:
+    """A view by what it does, if it does nothing."""
+    nodes = [node("conj_physical.default", "v", self="x"), node("relu_.default", "w", self="v")]
+    tensors = {name: meta("f4", [3]) for name in "xvw"}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["w"], {})
     with pytest.raises(FrontendError, match="of which another tensor may have a copy"):
         load_model(path)

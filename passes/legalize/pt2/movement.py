@@ -138,9 +138,8 @@ def _with_dims(builder: Pt2Legalizer, x: SSAValue, least: int) -> SSAValue:
 @legalizes("atleast_1d", "atleast_2d", "atleast_3d")
 def legalize_atleast(builder: Pt2Legalizer) -> Results:
     """Dimensions of one where there are too few."""
-    if not isinstance(builder.get("self") if builder.has("self") else None, SSAValue):
-        builder.refuse("a list of tensors", "one tensor")
-    return _with_dims(builder, builder.input(), int(builder.name[-2]))
+    values = builder.inputs("tensors") if builder.has("tensors") else [builder.input()]
+    return [_with_dims(builder, value, int(builder.name[-2])) for value in values]
 
 
 @legalizes("permute", "transpose", "swapaxes", "swapdims", "t", "mT", "mH", "numpy_T")
