@@ -69,7 +69,7 @@ GROUP, BLOCK, VECTOR, PARTS = "group", "block", "vector", "parts"
 """
 Parameters of a schedule: rows of tiles that are transformed at a time, output channels whose
 products are transformed back before the next ones, the lanes of transforms, and the parts for
-threads.
+threads: of the groups, or, if there is one group, of the channels.
 """
 
 SIZE: Exact[int] = 4
@@ -274,16 +274,19 @@ def plans(op: ConvOp, setting: Setting) -> Iterator[tuple[float, Schedule]]:
         row_bytes = values * pitch_of(group * g.columns, g.lanes) * WORD_BYTES
         columns = -(-group * g.columns // FEWEST_LANES) * FEWEST_LANES
         groups = g.images * g.rows // group
-        turns = -(-groups // threads)
-        transforms = turns * group * _cycles_to_transform(g, group, target)
+        turns, shares = -(-groups // threads), threads if groups == 1 else 1
+        transforms = turns * group * _cycles_to_transform(g, group, target) / shares
         # What is larger is read once.
         order = (ROW, COLUMN) if g.filters > columns else (COLUMN, ROW)
         for cycles, (height, count) in product_tiles(scaled, g.filters, columns, g.pairs):
             tiles, most = -(-g.filters // height), machine.l2_bytes // 2 // (height * row_bytes)
-            block = max(n for n in range(1, tiles + 1) if tiles % n == 0 and n <= max(most, 1))
+            # Of the busiest thread.
+            own = -(-tiles // shares)
+            even = (n for n in range(1, own + 1) if tiles % n == own % n == 0)
+            block = max(n for n in even if n <= max(most, 1))
             missing = max((g.pairs + block * height) * row_bytes - machine.l2_bytes, 0)
-            brought = tiles // block * missing / machine.shared_bytes_per_cycle
-            products = values * cycles + brought
+            brought = own // block * missing / machine.shared_bytes_per_cycle
+            products = values * cycles * own / tiles + brought
             # The first group reads weights from memory, the others from the cache that cores share.
             first = max(products, weight_bytes / machine.memory_bytes_per_cycle)
             again = max(products, weight_bytes / machine.shared_bytes_per_cycle)
@@ -319,26 +322,57 @@ class _Tiles:
         if (found := added_to(op)) is not None:
             self._last, self._added = found
         self._pitch = pitch_of(self._group * self._columns, self._lanes)
+        self._groups = dims_of(op.result)[0] * (self._rows // self._group)
+        self._shares_channels = self._parts > 1 and self._groups == 1
+        counts = [1 if self._shares_channels else self._parts, self._parts]
         sizes = [slab(count, self._pitch, 1) for count in (self._pairs, self._block)]
-        workspace = [k.scratch(i32, [self._parts, VALUES**2, size]) for size in sizes]
+        workspace = [
+            k.scratch(i32, [count, VALUES**2, size])
+            for count, size in zip(counts, sizes, strict=True)
+        ]
         self._inputs, self._sums = workspace
 
     def lower(self) -> None:
-        """Each part of the groups has its own workspace, so that threads can share them."""
-        b, each = self._b, self._rows // self._group
-        groups = dims_of(self._op.result)[0] * each
+        """
+        Each part of the groups has its own workspace, so that threads can share them. Of a single
+        group threads share the channels, first those of inputs, then those of outputs.
+        """
+        b, each, none = self._b, self._rows // self._group, Expr.const(0)
+        if self._shares_channels:
+            with b.nest([self._parts], parallel=True) as (part,):
+                self._transform_inputs(none, none, none, self._share(part, self._pairs))
+            with b.nest([self._parts], parallel=True) as (part,):
+                self._compute(part, none, (none, none), self._share(part, self._blocks))
+            return
         with b.nest([self._parts], parallel=True) as (part,):
-            first, last = part * groups // self._parts, (part + 1) * groups // self._parts
+            first, last = self._share(part, self._groups)
             with b.loop(last, first) as number:
                 image = b.computed(number // each)
                 top = b.computed(number % each * self._group)
-                self._transform_inputs(part, image, top)
-                with b.nest([-(-self._filters // self._block)]) as (block,):
-                    channel = block * self._block
-                    self._multiply(part, channel)
-                    self._transform_sums(part, image, top, channel)
+                self._transform_inputs(part, image, top, (none, Expr.const(self._pairs)))
+                self._compute(part, part, (image, top), (none, Expr.const(self._blocks)))
 
-    def _transform_inputs(self, part: Expr, image: Expr, top: Expr) -> None:
+    @property
+    def _blocks(self) -> int:
+        return -(-self._filters // self._block)
+
+    def _share(self, part: Expr, count: Expr | int) -> tuple[Expr, Expr]:
+        """The range of a part."""
+        return part * count // self._parts, (part + 1) * count // self._parts
+
+    def _compute(
+        self, part: Expr, inputs: Expr, at: tuple[Expr, Expr], blocks: tuple[Expr, Expr]
+    ) -> None:
+        """Some blocks of channels of a group, from inputs in their place of the workspace."""
+        (image, top), (first, last) = at, blocks
+        with self._b.loop(last, first) as block:
+            channel = block * self._block
+            self._multiply(part, inputs, channel)
+            self._transform_sums(part, image, top, channel)
+
+    def _transform_inputs(
+        self, part: Expr, image: Expr, top: Expr, pairs: tuple[Expr, Expr]
+    ) -> None:
         """Pairs of channels: their rows under a group of tiles, with padding, are copied first."""
         b, op = self._b, self._op
         height, width = (dim.value or 0 for dim in dims_of(op.input)[2:])
@@ -356,7 +390,7 @@ class _Tiles:
         end = b.computed(minimum(height + above - top * SIZE, lines))
         lanes = vector_of_bytes(width)
         shift = self._shift(zero)
-        with b.loop(self._pairs) as pair:
+        with b.loop(pairs[1], pairs[0]) as pair:
             for half in range(2):
                 channel = minimum(pair * 2 + half, self._channels - 1)
                 with b.loop(end, first) as line, b.nest([-(-width // lanes)]) as (number,):
@@ -405,7 +439,7 @@ class _Tiles:
         wide = b.add(arith.ExtUIOp(zero, i32))
         return b.add(arith.MuliOp(wide, b.integer((1 << HALF_BITS) + 1, i32)))
 
-    def _multiply(self, part: Expr, first: Expr) -> None:
+    def _multiply(self, part: Expr, transformed: Expr, first: Expr) -> None:
         b, weight = self._b, self._k.inputs[self._op.weight]
         columns = -(-self._group * self._columns // FEWEST_LANES) * FEWEST_LANES
         sizes = [("v0", VALUES), ("v1", VALUES), (ROW, self._block), (COLUMN, columns)]
@@ -414,7 +448,8 @@ class _Tiles:
 
             def add_pair(pair: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 factor = b.load_word(weight, [first + row, pair * 2, i, j])
-                inputs = b.load(self._inputs, [part, number, pair * self._pitch + column])
+                at = [transformed, number, pair * self._pitch + column]
+                inputs = b.load(self._inputs, at)
                 return [b.add(DotPairsOp(factor, inputs, values[0]))]
 
             (total,) = b.carry(self._pairs, [b.integer(0, i32)], add_pair)

@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import i32, ui8
 from lowerdeck.dialects.core.winograd import exact_matrices, exact_taps
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.lowering.strategies.exact_winograd import BLOCK, GROUP, ROW
+from lowerdeck.lowering.strategies.exact_winograd import BLOCK, GROUP, ROW, SIZE
 from lowerdeck.lowering.strategies.tiled_matmul import COLUMN
 from lowerdeck.passes.machinery.context import LowerdeckContext
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -153,6 +153,34 @@ def test_c(tmp_path: Path, target: str, threads: int) -> None:
             threads=threads,
             strategy=STRATEGY,
             change=change,
+        )
+    suite.check()
+
+
+@pytest.mark.parametrize("number", [0, 4])
+def test_shared_channels(tmp_path: Path, number: int) -> None:
+    """Of an image that is one group of rows threads share the channels, which may be too few."""
+    form = FORMS[number]
+    height = form.shape[2] + form.begin[0] + form.end[0] - 2
+
+    def in_one_group(schedule: Schedule) -> Schedule:
+        if schedule.strategy not in STRATEGY:
+            return schedule
+        changed = with_few_rows(schedule)
+        sizes = {**dict(changed.parameters), GROUP: -(-height // SIZE)}
+        return replace(changed, parameters=tuple(sizes.items()))
+
+    suite = suite_for(TARGET, tmp_path)
+    for threads in (2, 4):
+        add(
+            suite,
+            TARGET,
+            form.types,
+            form.body,
+            *form.inputs,
+            threads=threads,
+            strategy=STRATEGY,
+            change=in_one_group,
         )
     suite.check()
 
