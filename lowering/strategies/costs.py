@@ -170,14 +170,18 @@ def are_shared(cycles: float, setting: Setting) -> bool:
     return setting.threads > 1 and cycles >= costs.shared_steps * costs.shared_steps_in_loops
 
 
-def of_busiest(cycles: float, parts: int, setting: Setting) -> float:
+def of_busiest(cycles: float, parts: float, setting: Setting) -> float:
     """
-    The cycles of a kernel whose loops have so many equal parts, as if all threads had as much to do
-    as the busiest one; those of one thread for a kernel that threads do not share.
+    The cycles of a kernel whose loops have so many equal parts, of which the last may be a fraction
+    of one, as if all threads had as much to do as the busiest one; those of one thread for a kernel
+    that threads do not share.
     """
     if not are_shared(cycles, setting):
         return cycles
-    return cycles * -(-parts // setting.threads) * setting.threads / parts
+    threads, whole = setting.threads, int(parts)
+    # A thread that has one part less takes what is left.
+    busiest = -(-whole // threads) if whole % threads else whole / threads + parts - whole
+    return cycles * busiest * threads / parts
 
 
 def conversion_cycles(target: Target) -> float:

@@ -371,11 +371,11 @@ def _cycles_to_copy(op: MatmulOp, target: Target) -> float:
     return _panels_of(op) * depth * -(-columns // target.lanes) * each
 
 
-def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:
+def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> float:
     """
     The iterations of a schedule that so many threads share: those of the outermost loop over tiles,
-    or of two loops if these are too few to be divided evenly and lie in each other, which
-    `parallelize` makes one.
+    the last of which may be smaller, or of two loops if these are too few to be divided evenly and
+    lie in each other, which `parallelize` makes one.
     """
     dims = assumed_shape(op.result)
     sizes = dict(zip([*row_labels(len(dims)), COLUMN], dims, strict=True))
@@ -386,8 +386,8 @@ def _parts(op: MatmulOp, schedule: Schedule, threads: int) -> int:
     loops = [label for label in order if sizes[label] > steps[label]]
     if not loops:
         return 1
-    parts = -(-sizes[loops[0]] // steps[loops[0]])
-    if are_even(parts, threads) or len(loops) == 1:
+    parts = sizes[loops[0]] / steps[loops[0]]
+    if are_even(int(parts), threads) or len(loops) == 1:
         return parts
     inner, step = sizes[loops[1]], steps[loops[1]]
     return parts * (inner // step) if inner % step == 0 else parts

@@ -24,7 +24,10 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
+from lowerdeck.lowering.strategies.costs import of_busiest
+from lowerdeck.lowering.targets import target_named
 
 from ..choosing import Change, unchanged, with_numbers  # noqa: TID251  (these are tests)
 from ..forms import EVERY_FORM  # noqa: TID251  (these are tests, not the folder of sources)
@@ -452,3 +455,14 @@ def test_nothing_to_see(tmp_path: Path) -> None:
     q, k = values(1, 20, 1, 4), values(1, 6, 1, 4, seed=1)
     add(suite, "x86-64-v4", types_of(q, k, k), body, q, k, k)
     suite.check()
+
+
+@pytest.mark.parametrize(
+    ("parts", "busiest"), [(12, 6), (11, 6), (11.25, 6), (12.25, 6.25), (0.5, 0.5), (1.5, 1)]
+)
+def test_busiest_thread(parts: float, busiest: float) -> None:
+    """Two threads share whole tiles; who has one less takes what they leave of a row."""
+    cycles, target = 1e6, target_named("x86-64-v4")
+    assert of_busiest(cycles, parts, Setting(target)) == cycles
+    shared = of_busiest(cycles, parts, Setting(target, threads=2))
+    assert shared == pytest.approx(cycles * busiest * 2 / parts)
