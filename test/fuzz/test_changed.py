@@ -18,7 +18,7 @@ CASES: Mapping[str, Sequence[str]] = {
         f"{LIT}::test_lit[passes/fuse/fuse-norm.mlir]",
         "test/passes/test_fuse_norm.py",
     ],
-    # A test of the same name, and others of the folder, though all that compiles a model gets there.
+    # A test of the same name, others of the folder, though all that compiles a model gets there.
     "lowering/strategies/dot_products.py": [
         "test/lowering/strategies/test_dot_products.py",
         f"{LIT}::test_lit[lowering/strategies/choose-products.mlir]",
