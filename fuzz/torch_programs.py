@@ -360,6 +360,8 @@ def calls(d: Draw) -> Any:
     match d.whole(0, 9):
         case 0 | 1 | 2:
             ref, name = d.exact(), d.one(*_UNARY)
+            if name == "signbit":
+                return d.do(lambda x: without_nan(x).signbit(), ref)
             return d.do(method(name), ref, rounds=name in _RISKY)
         case 3:
             ref = d.find(lambda x: x.dtype != torch.bool)
@@ -383,7 +385,14 @@ def calls(d: Draw) -> Any:
             other = divisor(d, ref) if name in ("remainder", "fmod") else d.partner(d.of(ref))
             if isinstance(other, Ref) and place(d.of(other)) in d.rounded:
                 raise NothingFitsError
+            if name == "copysign" and isinstance(other, Ref):
+                return d.do(lambda x, y: torch.copysign(x, without_nan(y)), ref, other)
             return d.do(lambda x, y: getattr(torch, name)(x, y), ref, other, rounds=name in _RISKY)
+
+
+def without_nan(x: Any) -> Any:
+    """The value with 1 for NaN, of which functions leave the sign open."""
+    return torch.nan_to_num(x, 1, torch.inf, -torch.inf) if x.dtype in REAL else x
 
 
 def divisor(d: Draw, ref: Ref) -> Any:
