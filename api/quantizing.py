@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,12 @@ _HELD_BACK = 4
 
 _LOUD = 0.02
 """What rounding to one byte adds to what a layer reads, by norm, from which on it becomes two."""
+
+_LOUD_AT_LAST = 0.01
+"""The same for what a last layer reads: nothing after it evens out what is lost."""
+
+_CHEAP = 1 / 256
+"""The share of multiplications that a last layer may have for it: two bytes take twice as many."""
 
 _ROOM = 2
 """How much larger than all that was seen the range of two bytes is."""
@@ -107,7 +113,7 @@ def quantize_with(
     budget = None if max_drop is None else Budget.of(*max_drop)
     with model_file(model) as path:
         options.progress("layers")
-        ranges, shared = _without_ranges(path, options)
+        ranges, shared, last = _without_ranges(path, options)
         if calibration is None:
             if budget is not None or shared:
                 raise CalibrationError("calibration: this model needs samples")
@@ -115,13 +121,18 @@ def quantize_with(
         probe = "observe" if budget is None else "switch"
         observer = compile_with(path, replace(options, probe=probe), cache=False)
         options.progress("calibrate")
-        return _calibrated(ranges, shared, observer, calibration, method, budget)
+        return _calibrated(ranges, shared, last, observer, calibration, method, budget)
 
 
-def _without_ranges(path: str, options: CompileOptions) -> tuple[Ranges, dict[int, int]]:
-    """The layers of a model, and which are observed: for each the first that reads the same."""
+def _without_ranges(
+    path: str, options: CompileOptions
+) -> tuple[Ranges, dict[int, int], set[int]]:
+    """
+    The layers of a model, which are observed, for each the first that reads the same, and which are
+    the last ones.
+    """
     from lowerdeck.lowering.pipeline import run_to_phase
-    from lowerdeck.passes.fuse.layers import fingerprint, layers_of, observed
+    from lowerdeck.passes.fuse.layers import fingerprint, last_layers, layers_of, observed
     from lowerdeck.passes.machinery.provenance import check_names, source_names
 
     with working_on_modules():
@@ -141,12 +152,13 @@ def _without_ranges(path: str, options: CompileOptions) -> tuple[Ranges, dict[in
         )
         for layer in layers
     )
-    return Ranges(fingerprint(layers), entries), observed(layers)
+    return Ranges(fingerprint(layers), entries), observed(layers), last_layers(layers)
 
 
 def _calibrated(
     ranges: Ranges,
     shared: Mapping[int, int],
+    last: Set[int],
     observer: Model,
     data: Data,
     method: str,
@@ -185,7 +197,9 @@ def _calibrated(
         histogram = histograms[first]
         one[number], wide[number] = _with_range(layers[number], histogram, method)
         low, high = one[number].low or 0, one[number].high or 0
-        layers[number] = (wide if histogram.noise(low, high) > _LOUD else one)[number]
+        is_cheap = number in last and layers[number].share <= _CHEAP
+        is_loud = histogram.noise(low, high) > (_LOUD_AT_LAST if is_cheap else _LOUD)
+        layers[number] = (wide if is_loud else one)[number]
     ranges = replace(ranges, layers=tuple(layers), method=method, samples=samples)
     if budget is None:
         return ranges

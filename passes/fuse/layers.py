@@ -101,6 +101,24 @@ def matrices(layers: Sequence[Layer]) -> dict[int, int]:
     }
 
 
+def last_layers(layers: Sequence[Layer]) -> set[int]:
+    """The layers after which there is no other, such as those that give the scores of classes."""
+    own = {layer.op: number for number, layer in enumerate(layers)}
+    blocks = {block: None for op in own if (block := op.parent_block()) is not None}
+    found: set[int] = set()
+    for block in blocks:
+        before: set[SSAValue] = set()
+        """What layers are computed from."""
+        for op in reversed(block.ops):
+            inside = list(op.walk())
+            leads = not before.isdisjoint(op.results)
+            if op in own and not leads:
+                found.add(own[op])
+            if leads or any(each in own for each in inside):
+                before.update(operand for each in inside for operand in each.operands)
+    return found
+
+
 def _has_weights(op: Product) -> bool:
     weight = op.operands[1].owner
     if not is_ranked(op) or not op.is_uniform or not isinstance(weight, ConstantOp):

@@ -226,6 +226,25 @@ def test_transposed_convolutions_in_steps_are_layers(tmp_path: Path) -> None:
     assert 0 < np.linalg.norm(result - exact) < 0.01 * np.linalg.norm(exact)
 
 
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_last_layer_takes_two_bytes_earlier(tmp_path: Path, *, follows: bool) -> None:
+    """Where that costs next to nothing, and no other layer comes after it."""
+    nodes = [
+        node("Conv", "x w0", "a", pads=[1] * 4),
+        node("GlobalAveragePool", "a", "p"),
+        node("Flatten", "p", "h"),
+        node("Mul", "h h", "s"),
+        node("Mul", "s s", "q"),
+        node("Mul", "q h", "t"),
+        node("MatMul", "t w1", "m" if follows else "y"),
+        *([node("Relu", "m", "r"), node("MatMul", "r w2", "y")] if follows else []),
+    ]
+    constants = {"w0": weights(16, 3, 3, 3), "w1": weights(16, 10), "w2": weights(10, 4)}
+    path = write(tmp_path / "model.onnx", nodes, [1, 3, 12, 12], constants)
+    found = quantize(path, images(8)).layers
+    assert [layer.bytes for layer in found[:2]] == [1, 1 if follows else 2]
+
+
 def test_numbers_far_from_others_take_two_bytes(model: str, ranges: Ranges) -> None:
     """The sum of two products of bytes, which is near that of floats."""
     random = np.random.default_rng(5)
