@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -124,9 +124,7 @@ def quantize_with(
         return _calibrated(ranges, shared, last, observer, calibration, method, budget)
 
 
-def _without_ranges(
-    path: str, options: CompileOptions
-) -> tuple[Ranges, dict[int, int], set[int]]:
+def _without_ranges(path: str, options: CompileOptions) -> tuple[Ranges, dict[int, int], set[int]]:
     """
     The layers of a model, which are observed, for each the first that reads the same, and which are
     the last ones.
@@ -158,7 +156,7 @@ def _without_ranges(
 def _calibrated(
     ranges: Ranges,
     shared: Mapping[int, int],
-    last: Set[int],
+    last: set[int],
     observer: Model,
     data: Data,
     method: str,

@@ -19,7 +19,7 @@ from lowerdeck.exporting import phase_of
 from lowerdeck.model import Array
 from lowerdeck.passes.fuse.observe_layers import OBSERVED
 from lowerdeck.passes.linear.narrow_weights import NarrowWeightsPass
-from lowerdeck.passes.linear.rounding import as_halves_for
+from lowerdeck.passes.linear.rounding import Moments, as_halves_for
 from lowerdeck.passes.machinery.options import OptionError, block_of
 from lowerdeck.reading import Source, known_options, model_file, read_model
 from lowerdeck.telling import telling
@@ -84,8 +84,8 @@ def quantize_weights_with(model: Source, data: Data, path: str, options: Compile
         exports()[phase].write()(module, path)
 
 
-def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Array]:
-    """The sum of x^T x of the rows x of left factors over all samples, by their constant factor."""
+def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Moments]:
+    """Those of the rows of left factors over all samples, by their constant factor."""
     from lowerdeck.lowering.pipeline import run_to_phase
     from lowerdeck.passes.fuse.layers import layers_of, matrices
     from lowerdeck.passes.machinery.provenance import check_names
@@ -100,7 +100,7 @@ def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Arra
     if not observed:
         raise CalibrationError(f"{path}: there is no product with a constant matrix")
     sizes = {first: layers[number].weight.array.shape[0] for number, first in observed.items()}
-    sums = {first: np.zeros((size, size)) for first, size in sizes.items() if size <= _MOST_ROWS}
+    sums = {first: Moments(size) for first, size in sizes.items() if size <= _MOST_ROWS}
     observer = compile_with(path, replace(options, probe="matrices"), cache=False)
     own = [info for info in observer.outputs if not info.name.startswith(OBSERVED)]
     for number, sample in enumerate(samples_of(data, observer.inputs, own)):
@@ -109,27 +109,27 @@ def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Arra
         except (RunError, ValueError) as error:
             raise CalibrationError(f"calibration: sample {number}: {error}") from error
         for first, total in sums.items():
-            rows = found[f"{OBSERVED}{first}"].reshape(-1, len(total)).astype(np.float64)
+            rows = found[f"{OBSERVED}{first}"].reshape(-1, sizes[first])
             if not np.isfinite(rows).all():
                 raise CalibrationError(
                     f"calibration: sample {number}: what a product reads has NaN or infinities"
                 )
-            total += rows.T @ rows
-    result: dict[bytes, Array] = {}
+            total.add(rows)
+    result: dict[bytes, Moments] = {}
     for number, first in observed.items():
         if first in sums:
-            key = _digest(layers[number].weight.array)
-            result[key] = result.get(key, 0) + sums[first]
+            array = layers[number].weight.array
+            result.setdefault(_digest(array), Moments(len(array))).join(sums[first])
     return result
 
 
-def _rounding(moments: Mapping[bytes, Array]) -> NarrowWeightsPass:
+def _rounding(moments: Mapping[bytes, Moments]) -> NarrowWeightsPass:
     class RoundedForSamplesPass(NarrowWeightsPass):
         keeps_others = True
 
         def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array] | None:
             found = moments.get(_digest(array)) if axis == 0 else None
-            return None if found is None else as_halves_for(array, found, block)
+            return None if found is None else as_halves_for(array, found.mean, block)
 
     return RoundedForSamplesPass()
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.attention import AttentionOp
@@ -103,7 +103,7 @@ def matrices(layers: Sequence[Layer]) -> dict[int, int]:
 
 def last_layers(layers: Sequence[Layer]) -> set[int]:
     """The layers after which there is no other, such as those that give the scores of classes."""
-    own = {layer.op: number for number, layer in enumerate(layers)}
+    own: dict[Operation, int] = {layer.op: number for number, layer in enumerate(layers)}
     blocks = {block: None for op in own if (block := op.parent_block()) is not None}
     found: set[int] = set()
     for block in blocks:

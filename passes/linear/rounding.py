@@ -52,21 +52,60 @@ def as_halves(array: Array, axis: int, block: int) -> tuple[Array, Array]:
 _PART = 128
 """Rows of a matrix that are rounded before what they miss is spread over all others."""
 
-_DAMPING = 0.01
-"""Of the mean of the diagonal, what is added to it: few samples do not say all."""
+_DAMPING = 1e-4
+"""Of the mean of the diagonal, what is added to it, so that there is an inverse."""
+
+
+class Moments:
+    """
+    What samples say of the rows that a matrix is multiplied by: the mean of x^T x, nearer to a
+    multiple of the unit matrix the fewer rows there are and the less they agree, for what few rows
+    happen to have in common is not what others have (Ledoit and Wolf 2004, "A well-conditioned
+    estimator for large-dimensional covariance matrices", section 3.2).
+    """
+
+    def __init__(self, size: int) -> None:
+        self._sum = np.zeros((size, size))
+        self._fourth = 0.0
+        """The sum of |x|^4."""
+        self._count = 0
+
+    def add(self, rows: Array) -> None:
+        """Take in more rows."""
+        rows = rows.astype(np.float64)
+        self._sum += rows.T @ rows
+        self._fourth += float(np.square(np.square(rows).sum(1)).sum())
+        self._count += len(rows)
+
+    def join(self, other: Moments) -> None:
+        """Take in those of another matrix with the same elements."""
+        self._sum += other._sum
+        self._fourth += other._fourth
+        self._count += other._count
+
+    @property
+    def mean(self) -> Array:
+        """The estimate for rows in general."""
+        mean = self._sum / max(self._count, 1)
+        level = np.eye(len(mean)) * np.diagonal(mean).mean()
+        distance = np.square(mean - level).sum()
+        if not distance:
+            return mean
+        noise = (self._fourth / self._count - np.square(mean).sum()) / self._count
+        part = min(max(noise / distance, 0.0), 1.0)
+        return (1 - part) * mean + part * level
 
 
 def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Array]:
     """
-    A matrix [rows, columns] as `as_halves` gives it along the rows, for a left factor of which
-    `moments` [rows, rows] is the sum of x^T x: row after row, what rounding misses is made good by
-    the rows after it (GPTQ, https://arxiv.org/abs/2210.17323, algorithm 1). Where that gives no
-    better product than rounding alone, it is that.
+    A matrix [rows, columns] as `as_halves` gives it along the rows, for a left factor with these
+    `moments` [rows, rows]: row after row, what rounding misses is made good by the rows after it
+    (GPTQ, https://arxiv.org/abs/2210.17323, algorithm 1). Where that gives no better product than
+    rounding alone, it is that.
     """
     plain = as_halves(array, 0, block)
-    moments = moments.astype(np.float64)
-    diagonal = np.diagonal(moments)
-    damped = moments + np.eye(len(moments)) * max(_DAMPING * diagonal.mean(), np.finfo(float).tiny)
+    level = _DAMPING * np.diagonal(moments).mean()
+    damped = moments + np.eye(len(moments)) * max(level, np.finfo(float).tiny)
     try:
         inverse = cast("Array", np.linalg.inv(damped))
         upper = cast("Array", np.linalg.cholesky(inverse).T)

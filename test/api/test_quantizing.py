@@ -25,7 +25,7 @@ from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporting import export_with
 from lowerdeck.metadata import TensorInfo
 from lowerdeck.observing import METHODS, Histogram, range_of
-from lowerdeck.passes.linear.rounding import as_halves, as_halves_for
+from lowerdeck.passes.linear.rounding import Moments, as_halves, as_halves_for
 from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
@@ -600,6 +600,32 @@ def test_rounding_makes_good_what_it_misses() -> None:
         as_halves_for(array, np.zeros((70, 70)), 32), as_halves(array, 0, 32), strict=True
     ):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_few_samples_do_not_say_all() -> None:
+    """What they happen to have in common counts little: other samples lose less than by nearest."""
+    random = np.random.default_rng(11)
+    mixing, array = random.standard_normal((96, 96)), weights(96, 24)
+    spread = np.linspace(0.3, 2, 96)
+
+    def rows(count: int) -> Array:
+        return (random.standard_normal((count, 96)) * spread) @ mixing
+
+    few, others = rows(40), rows(2000)
+    moments = Moments(96)
+    for part in (few[:15], few[15:]):
+        moments.add(part)
+    plain = few.T @ few / 40
+    level = np.trace(moments.mean) / 96
+    assert level == pytest.approx(np.trace(plain) / 96)
+    part = 1 - moments.mean[0, 1] / plain[0, 1]
+    assert 0.1 < part < 0.9
+    np.testing.assert_allclose(moments.mean, (1 - part) * plain + part * level * np.eye(96))
+    losses: list[float] = []
+    for codes, scales in (as_halves(array, 0, 32), as_halves_for(array, moments.mean, 32)):
+        rounded = (codes.astype(float) - 8) * np.repeat(scales.astype(float), 32, 0)
+        losses.append(float(np.linalg.norm(others @ (rounded - array))))
+    assert losses[1] < 0.95 * losses[0]
 
 
 @pytest.mark.parametrize(
