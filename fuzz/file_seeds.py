@@ -207,7 +207,9 @@ def _ranges_seeds() -> Iterator[Seed]:
             module, _ = import_and_lower(str(path), "optimized", CompileOptions())
         layers = layers_of(module)
         entries = [
-            LayerRange(f"layer {k}") if layer.is_dynamic else LayerRange(f"layer {k}", -1.0, 2.0)
+            LayerRange(f"layer {k}", factors=(0.5,) * 8 if k else None)
+            if layer.is_dynamic
+            else LayerRange(f"layer {k}", -1.0, 2.0)
             for k, layer in enumerate(layers)
         ]
         text = Ranges(fingerprint(layers), tuple(entries), "mse", 3).text

@@ -61,6 +61,13 @@ class Layer:
         return [axis for axis in range(rank_of(self.op.weight)) if axis != channels]
 
     @property
+    def input_axis(self) -> int | None:
+        """That of the weights along which input channels lie; None for groups of channels."""
+        if isinstance(self.op, ConvOp):
+            return 1 if self.op.groups.data == 1 else None
+        return 0
+
+    @property
     def weight(self) -> ConstantOp:
         owner = self.op.operands[1].owner
         assert isinstance(owner, ConstantOp)
@@ -87,6 +94,13 @@ def observed(layers: Sequence[Layer]) -> dict[int, int]:
     """For each layer that has one range, the first of those that read the same value."""
     first: dict[SSAValue, int] = {}
     own = [(number, layer) for number, layer in enumerate(layers) if not layer.is_dynamic]
+    return {number: first.setdefault(layer.input, number) for number, layer in own}
+
+
+def inputs(layers: Sequence[Layer]) -> dict[int, int]:
+    """For each layer that every run computes once, the first of those that read the same."""
+    first: dict[SSAValue, int] = {}
+    own = [(number, layer) for number, layer in enumerate(layers) if _runs_once(layer.op)]
     return {number: first.setdefault(layer.input, number) for number, layer in own}
 
 

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.names import named, value_names
-from lowerdeck.passes.fuse.layers import layers_of, matrices, observed
+from lowerdeck.passes.fuse.layers import inputs, layers_of, matrices, observed
 from lowerdeck.passes.machinery.context import options_of
 
 OBSERVED = "lowerdeck.layer."
@@ -19,9 +19,9 @@ OBSERVED = "lowerdeck.layer."
 class ObserveLayersPass(ModulePass):
     """
     Return the input of each layer, which `lowerdeck quantize` asks for: the values that one range
-    stands for. Layers whose rows have their own ranges are not observed, but for their weights, for
-    which those of all matrices are. An input that several
-    layers read is returned once, for the first of them.
+    stands for. Layers whose rows have their own ranges are not observed, but where weights are
+    rounded for samples, for which those of all matrices are, or where channels get factors. An
+    input that several layers read is returned once, for the first of them.
     """
 
     name = "observe-layers"
@@ -31,7 +31,7 @@ class ObserveLayersPass(ModulePass):
             return
         layers = layers_of(op)
         functions: dict[FuncOp, dict[SSAValue, int]] = {}
-        found = matrices(layers) if probe == "matrices" else observed(layers)
+        found = {"matrices": matrices, "inputs": inputs}.get(probe, observed)(layers)
         for number in dict.fromkeys(found.values()):
             function = layers[number].op.parent_op()
             assert isinstance(function, FuncOp)

@@ -56,6 +56,7 @@ class Plan:
     number: int
     range: LayerRange | None
     """None for rows with ranges of their own."""
+    factors: tuple[float, ...] | None = None
 
 
 class QuantizeLayer(Pattern[Plan]):
@@ -73,6 +74,8 @@ class QuantizeLayer(Pattern[Plan]):
             return None
         found = plan.range
         how = "each row by its range" if found is None else f"from {found.low} to {found.high}"
+        if plan.factors is not None:
+            how += " with factors of channels"
         if found is not None and found.bytes > 1:
             how += f" in {found.bytes} bytes"
         return Match((op,), how, plan)
@@ -90,10 +93,11 @@ def _quantized(plan: Plan) -> list[CoreOp]:
     """The ops that compute a layer from bytes, its result last."""
     made = _Ops()
     step = None if plan.range is None else plan.range.step
+    factors = _with_factors(made, plan)
     if step is None:
-        _by_rows(made, plan.layer)
+        _by_rows(made, factors)
     else:
-        _by_range(made, plan.layer, step)
+        _by_range(made, plan.layer, factors, step)
     return made.ops
 
 
@@ -118,26 +122,47 @@ class _Ops:
         return self.add(CastOp(self.add(MaxOp(value, self.number(low))), to))
 
 
-def _by_range(made: _Ops, layer: Layer, step: Step) -> None:
+@record
+class _Factors:
+    """What a layer multiplies."""
+
+    input: SSAValue
+    weights: Array
+
+
+def _with_factors(made: _Ops, plan: Plan) -> _Factors:
+    """x / f and f * w, for each channel"""
+    layer, array = plan.layer, plan.layer.weight.array
+    axis = layer.input_axis
+    if plan.factors is None or axis is None:
+        return _Factors(layer.input, array)
+    inverse = np.reciprocal(np.array(plan.factors, np.float32))
+    if not isinstance(layer.op, MatmulOp):
+        inverse = inverse.reshape(-1, *[1] * (array.ndim - 2))
+    x = made.add(MulOp(layer.input, made.add(ConstantOp.of(inverse))))
+    return _Factors(x, _times(array, plan.factors, axis))
+
+
+def _by_range(made: _Ops, layer: Layer, factors: _Factors, step: Step) -> None:
     """The form that quantized models have, of which others make sums of bytes."""
     op, bias = layer.op, layer.op.operands[2:]
     if step.largest > _BYTE:
-        high, low = _two_bytes(made, layer.input, step)
-        w, _ = _weights(made, layer)
+        high, low = _two_bytes(made, factors.input, step)
+        w, _ = _weights(made, layer, factors)
         upper = made.add(op.with_operands([high, w, *bias]))
         made.add(AddOp(upper, made.add(op.with_operands([low, w]))))
         return
-    x = _one_byte(made, layer.input, step)
-    w, scale = _weights(made, layer)
+    x = _one_byte(made, factors.input, step)
+    w, scale = _weights(made, layer, factors)
     if bias:
         unit = step.scale * scale.astype(np.float64).reshape(-1)
         bias = [_rounded_bias(made, bias[0], unit)]
     made.add(op.with_operands([x, w, *bias]))
 
 
-def _weights(made: _Ops, layer: Layer) -> tuple[SSAValue, Array]:
+def _weights(made: _Ops, layer: Layer, factors: _Factors) -> tuple[SSAValue, Array]:
     """cast(q) * s, and s"""
-    values, scale = as_bytes(layer.weight.array, layer.summed_axes)
+    values, scale = as_bytes(factors.weights, layer.summed_axes)
     w = made.add(CastOp(made.add(ConstantOp.of(values)), f32))
     return made.add(MulOp(w, made.add(ConstantOp.of(scale[0])))), scale
 
@@ -211,15 +236,15 @@ def _rounded_bias(made: _Ops, bias: SSAValue, unit: Array) -> SSAValue:
     return made.add(ConstantOp.of((steps * unit).astype(np.float32)))
 
 
-def _by_rows(made: _Ops, layer: Layer) -> None:
+def _by_rows(made: _Ops, factors: _Factors) -> None:
     """Symmetric: the largest magnitude of a row is 127."""
-    x, rank = layer.input, rank_of(layer.input)
+    x, rank = factors.input, rank_of(factors.input)
     largest = made.add(ReduceOp(ReduceKind.MAX, made.add(AbsOp(x)), [rank - 1], keep_dims=True))
     largest = made.add(MaxOp(largest, made.number(LEAST)))
     ratio = made.add(DivOp(made.number(MOST), largest))
     rounded = made.add(RoundOp(made.add(MulOp(x, ratio))))
     q = made.limited(rounded, -MOST, MOST, i8)
-    values, scale = as_bytes(layer.weight.array, (0,))
+    values, scale = as_bytes(factors.weights, (0,))
     total = made.add(MatmulOp(q, made.add(ConstantOp.of(values)), accumulator=i32))
     total = made.add(MulOp(made.add(CastOp(total, f32)), made.add(ConstantOp.of(scale[0]))))
     made.add(MulOp(total, made.add(MulOp(largest, made.number(1 / MOST)))))
@@ -233,16 +258,16 @@ def plans_of(layers: Sequence[Layer], options: CompileOptions) -> list[Plan]:
         if rest := len(layers) - len(found):
             _tell_of_ranges(rest, has_others=bool(found), options=options)
         return found
-    if problem := _other_model(layers, ranges):
+    if problem := _other_model(layers, ranges) or _other_factors(layers, ranges):
         raise OptionError([("ranges", problem)])
     plans: list[Plan] = []
     for number, (layer, found) in enumerate(zip(layers, ranges.layers, strict=True)):
         if options.precision == "auto" and found.precision == "f32":
             continue
         if layer.is_dynamic:
-            plans.append(Plan(layer, number, None))
+            plans.append(Plan(layer, number, None, found.factors))
         elif found.low is not None:
-            plans.append(Plan(layer, number, found))
+            plans.append(Plan(layer, number, found, found.factors))
     return plans
 
 
@@ -253,6 +278,28 @@ def _tell_of_ranges(count: int, *, has_others: bool, options: CompileOptions) ->
     if not has_others:
         raise OptionError([("precision", text)])
     options.warn(f"precision: {text}; until then, they stay in f32")
+
+
+def _other_factors(layers: Sequence[Layer], ranges: Ranges) -> str | None:
+    """The layer that does not have as many input channels as there are factors."""
+    for number, (layer, found) in enumerate(zip(layers, ranges.layers, strict=True)):
+        if found.factors is None:
+            continue
+        axis = layer.input_axis
+        count = None if axis is None else layer.weight.array.shape[axis]
+        if axis is None or count != len(found.factors):
+            has = "groups of channels" if count is None else f"{count} channels"
+            return f"layer {number} ({found.node}) has {len(found.factors)} factors for {has}"
+        if not np.isfinite(_times(layer.weight.array, found.factors, axis)).all():
+            return f"layer {number} ({found.node}) has factors that make infinities of weights"
+    return None
+
+
+def _times(array: Array, factors: Sequence[float], axis: int) -> Array:
+    """Weights times the factors of their input channels."""
+    each = np.array(factors, np.float32).reshape(-1, *[1] * (array.ndim - 1 - axis))
+    with np.errstate(over="ignore"):
+        return array * each
 
 
 def _other_model(layers: Sequence[Layer], ranges: Ranges) -> str | None:
@@ -291,6 +338,7 @@ class QuantizeLayersPass(ModulePass):
     - x @ w -> cast(cast(clip(round(x / r))) @ q) * s * r
       [r the largest magnitude of each row of x / 127; the model has layer normalizations or
        attention, so that rows are tokens, or the product is in a loop]
+    - f(x, w) -> f(x / f, f * w), then as above, where the ranges give factors f of input channels
 
     In f32, with `--precision int8`, or `auto` where the ranges say so. `fuse-quantized` and
     `fold-quantize`, which come next, compute these products in integers.

@@ -184,8 +184,8 @@ class CompileOptions:
     ranges: Ranges | None = field(default=None, metadata={"key": _ranges_key})
     """What calibration has found (`passes/machinery/ranges.py`)."""
     probe: str | None = None
-    """For calibration: `observe` returns what layers read, `matrices` what all products read, and
-    `switch` asks which are on, too."""
+    """For calibration: `observe` returns what layers read that have one range, `inputs` what all
+    layers read, `matrices` what all products read, and `switch` asks which are on, too."""
     fast_math: bool = False
     """Use algebra of real numbers on floats (`passes/fold/fast_math.py`)."""
     embed_weights: bool = False

@@ -72,6 +72,8 @@ class LayerRange:
     """What the outputs differ by if this layer alone is quantized, by norm; None if not known."""
     error_of_byte: float | None = None
     """The same if its inputs are one byte, whatever they are."""
+    factors: tuple[float, ...] | None = None
+    """By which each channel of its inputs is divided, and its weights are multiplied."""
 
     @property
     def step(self) -> Step | None:
@@ -123,12 +125,7 @@ class Ranges:
         problems = list(_problems(content))
         if problems:
             raise OptionError([("ranges", f"{where}: {text}") for text in problems])
-        layers = tuple(
-            LayerRange(
-                **{name: entry[name] for name in LayerRange.__annotations__ if name in entry}
-            )
-            for entry in content["layers"]
-        )
+        layers = tuple(map(_layer_of, content["layers"]))
         return Ranges(
             content["model"],
             layers,
@@ -138,6 +135,13 @@ class Ranges:
             content.get("drop"),
             content.get("bound"),
         )
+
+
+def _layer_of(entry: Mapping[str, Any]) -> LayerRange:
+    known = {name: entry[name] for name in LayerRange.__annotations__ if name in entry}
+    if (factors := known.get("factors")) is not None:
+        known["factors"] = tuple(map(float, factors))
+    return LayerRange(**known)
 
 
 def _problems(content: Any) -> list[str]:
@@ -192,6 +196,9 @@ def _problems_of_layer(entry: Any) -> list[str]:
         found = values.get(name, 0.0)
         if not (_is_number(found) or (name.startswith("error") and found is None)):
             problems.append(f"'{name}' is {values[name]!r}, expected a number")
+    factors = values.get("factors")
+    if factors is not None and not _are_factors(factors):
+        problems.append("'factors' is no list of numbers from 2^-64 to 2^64")
     limits = [values.get(name) for name in ("low", "high")]
     if limits == [None, None]:
         return problems
@@ -205,6 +212,14 @@ def _problems_of_layer(entry: Any) -> list[str]:
     elif not math.isfinite(2 * (high - low)) or high - low > 2.0**127:
         problems.append(f"a range from {low} to {high}, which has no scale in f32")
     return problems
+
+
+def _are_factors(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(
+        _is_number(each) and 2.0**-64 <= each <= 2.0**64 for each in cast("list[Any]", value)
+    )
 
 
 def _is_text(value: Any) -> bool:

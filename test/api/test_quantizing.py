@@ -326,6 +326,80 @@ def test_rows_have_ranges_of_their_own(tmp_path: Path) -> None:
     assert (error < 0.03).all()
 
 
+def behind_norm(path: Path, loud: Array) -> str:
+    """Rows whose normalization makes some channels far larger than all others."""
+    nodes = [node("LayerNormalization", "x s", "n"), node("MatMul", "n w", "y")]
+    return write(path, nodes, [1, 6, 16], {"s": loud, "w": weights(16, 24)})
+
+
+def side_by_side(path: Path, _: Array) -> str:
+    """Two layers that read the same."""
+    nodes = [
+        node("Conv", "x w b", "a", pads=[1] * 4),
+        node("Conv", "x v", "c"),
+        node("Concat", "a c", "y", axis=1),
+    ]
+    constants = {"w": weights(8, 16, 3, 3), "v": 2 * weights(4, 16, 1, 1), "b": weights(8)}
+    return write(path, nodes, [1, 16, 7, 7], constants)
+
+
+@pytest.mark.parametrize("make", [behind_norm, side_by_side])
+def test_factors_make_channels_alike(make: Callable[[Path, Array], str], tmp_path: Path) -> None:
+    """So one byte is enough for small channels, too; layers that read the same have the same."""
+    loud = np.ones(16, np.float32)
+    loud[[3, 11]] = 300, 40
+    path = make(tmp_path / "model.onnx", loud)
+    is_image = make is side_by_side
+    shape, scale = ((1, 16, 7, 7), loud.reshape(-1, 1, 1)) if is_image else ((1, 6, 16), 1)
+    random = np.random.default_rng(9)
+
+    def sample() -> Array:
+        return np.asarray(random.standard_normal(shape) * scale, np.float32)
+
+    samples = [sample() for _ in range(6)]
+    plain = quantize(path, samples, method="min-max")
+    smooth = quantize(path, iter(samples), method="min-max", smooth=0.5)
+    assert Ranges.of(json.loads(smooth.text), "file") == smooth
+    assert len({layer.factors for layer in smooth.layers}) == 1
+    factors = smooth.layers[0].factors
+    assert factors is not None
+    assert np.argsort(factors)[-2:].tolist() == [11, 3]
+    x = sample()
+    exact = np.asarray(lowerdeck.compile(path, cache=False)({"x": x})["y"])
+    errors: list[float] = []
+    for each in (plain, smooth):
+        # Two bytes would do without factors; with them one does.
+        each = replace(each, layers=tuple(replace(layer, bytes=1) for layer in each.layers))
+        options = CompileOptions(target="c99", precision="int8", ranges=each)
+        module, _ = import_and_lower(path, "optimized", options)
+        expected = np.asarray(run_module(module, {"x": x})["y"])
+        got = compile_with(path, replace(options, target="native"), cache=False)({"x": x})["y"]
+        np.testing.assert_allclose(got, expected, 1e-4, 1e-3)
+        errors.append(float(np.linalg.norm(got - exact) / np.linalg.norm(exact)))
+    assert errors[1] < 0.7 * errors[0]
+
+
+def test_what_factors_are_not_for_is_refused(model: str) -> None:
+    for wrong in (-0.1, 1.5, float("nan")):
+        with pytest.raises(OptionError, match="is not from 0 to 1"):
+            quantize(model, images(4), smooth=wrong)
+    with pytest.raises(OptionError, match="not for a budget"):
+        quantize(model, images(4), smooth=0.5, max_drop=("error", 0.1))
+    with pytest.raises(CalibrationError, match="needs samples"):
+        quantize(model, smooth=0.5)
+    found = quantize(model, images(4), smooth=0.5)
+    depthwise = [layer.factors is None for layer in found.layers]
+    assert depthwise == [False, False, True, False]
+    factors = found.layers[0].factors
+    assert factors is not None
+    for number, text in ((0, "4 factors for 3 channels"), (2, "4 factors for groups of channels")):
+        layers = list(found.layers)
+        layers[number] = replace(layers[number], factors=(*factors, 1.0))
+        other = replace(found, layers=tuple(layers))
+        with pytest.raises(OptionError, match=text):
+            lowerdeck.compile(model, precision="int8", ranges=other, cache=False)
+
+
 def test_a_budget_is_met(tmp_path: Path) -> None:
     """By layers that stay in f32; the samples that verify it are others."""
     path = str(DIGITS / "digits.onnx")
@@ -446,6 +520,7 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
         "precision": ("int4", "precision 'int4', expected one of f32, int8"),
         "clipped": ("", "'clipped' is ''"),
         "bytes": ([], "'bytes' is \\[\\], expected 1 or 2"),
+        "factors": ([1.0, 0.0], "'factors' is no list of numbers"),
     }
     for name, (value, text) in wrong.items():
         other = {**content, "layers": [{**layer, name: value}, *content["layers"][1:]]}

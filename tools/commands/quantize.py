@@ -46,6 +46,15 @@ def add_to(commands: Any) -> None:
         "norm); layers that would lose more stay in f32 with --precision auto. One sample in four "
         "is held back, and verifies the whole",
     )
+    one.add_argument(
+        "--smooth",
+        metavar="A",
+        nargs="?",
+        const=0.5,
+        type=float,
+        help="divide the channels of what layers read by factors, by which weights are multiplied "
+        "(SmoothQuant): from 0, weights differ least, to 1, inputs do (default: 0.5)",
+    )
     one.add_argument("--html", metavar="F", help="also write the report to F, with a picture")
     add_force_option(one)
     one.add_argument(
@@ -73,7 +82,12 @@ def run(args: argparse.Namespace) -> int:
         options = command_options(args, shown)
         try:
             ranges = quantize_with(
-                args.model, args.calibration, options, method=args.method, max_drop=budget
+                args.model,
+                args.calibration,
+                options,
+                method=args.method,
+                max_drop=budget,
+                smooth=args.smooth,
             )
         except (CalibrationError, BudgetError) as error:
             raise ToolError(str(error)) from error
@@ -99,8 +113,11 @@ def _write_weights(args: argparse.Namespace) -> int:
 
     if args.calibration is None:
         raise ToolError("--gptq needs samples: --calibration DATA")
-    if args.max_drop is not None or args.html is not None:
-        raise ToolError("--gptq has no budget and no report: leave --max-drop and --html out")
+    if args.max_drop is not None or args.html is not None or args.smooth is not None:
+        raise ToolError(
+            "--gptq has no budget, no factors and no report: leave --max-drop, --smooth and --html "
+            "out"
+        )
     with about(args.model), progress() as shown:
         options = replace(command_options(args, shown), weight_format=args.gptq)
         try:
