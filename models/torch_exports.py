@@ -167,6 +167,7 @@ class Positional(torch.nn.Module):
     def __init__(self, module: torch.nn.Module, names: Sequence[str]) -> None:
         super().__init__()
         self.module, self.names = module, list(names)
+        self.train(module.training)  # exports put all modules back into the mode of the outer one
 
     def forward(self, *values: Any) -> Any:
         count = len(values) - len(self.names)
