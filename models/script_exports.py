@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from models import script_networks as nets
-from models import script_quantized
+from models import script_quantized, script_values
 
 Inputs = Mapping[str, Any]
 
@@ -83,6 +83,9 @@ def examples() -> dict[str, Example]:
             nets.Branches, [{"x": r(3, 4) + k} for k in (1, -3, 0)], script, {"x": "nx4xf32"}
         ),
         "flow": Example(nets.Flow, [{"x": r(3, 4) + k} for k in (1, -3)], trace),
+        "lists": Example(
+            script_values.Lists, [{"x": torch.tensor([1.0, 2, 3]) * k} for k in (1, 2, 3)], script
+        ),
         "halting": Example(nets.Halting, [{"x": r(3, 4)}, {"x": r(3, 4) * 5}], script),
         "fibonacci": Example(nets.Fibonacci, [{"x": r(3, 4) + k} for k in (1, -3)], script),
         "structures": Example(

@@ -29,6 +29,7 @@ from lowerdeck.frontends.torchscript.values import (
     Tensor,
     Unknown,
     UnknownError,
+    is_unknown,
     kind_of,
     leaves,
 )
@@ -167,6 +168,9 @@ class Builtins(Caller):
         """What a function that is no one of the program gives."""
         if any(isinstance(value, Unknown) for value in (*args, *keywords.values())):
             raise UnknownError
+        for value in (*args, *keywords.values()):
+            if is_unknown(value):
+                raise ScriptError(describe(value[0]))
         space, _, short = name.partition(".")
         short = short or space
         if space == "ops":

@@ -6,8 +6,10 @@ Branches and loops: those that constants decide are followed, others become `cor
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import UnrankedTensorType
@@ -24,6 +26,7 @@ from lowerdeck.frontends.torchscript.operators import KINDS, describe
 from lowerdeck.frontends.torchscript.run import Env, Program
 from lowerdeck.frontends.torchscript.values import (
     Cell,
+    Named,
     Nothing,
     Number,
     RaisedError,
@@ -33,11 +36,12 @@ from lowerdeck.frontends.torchscript.values import (
     Tensor,
     Unknown,
     UnknownError,
+    copied,
     has,
     held,
     kind_of,
     leaves,
-    lists_in,
+    places_in,
     rebuilt,
     same_form,
 )
@@ -114,50 +118,66 @@ class Flow(Program):
                 self.journal.set(cast("dict[Any, Any]", into), key, Unknown())
 
     def _both(self, node: ast.If, condition: Number, env: Env) -> None:
-        born = self.made
-        line = self._line
+        self.either(
+            condition,
+            lambda: self.statements(node.body, env),
+            lambda: self.statements(node.orelse, env),
+        )
+
+    def either(self, condition: Number, one: Callable[[], Any], other: Callable[[], Any]) -> None:
+        """Follow one or the other, as a run decides: `core.if`, and what both leave behind."""
+        born, line, old = self.made, self._line, places_in(self.held)
         ends: list[_End] = []
-        for body, other in ((node.body, node.orelse), (node.orelse, node.body)):
+        for follow, instead in ((one, other), (other, one)):
             self._line = line
-            end = self._branch(lambda body=body: self.statements(body, env))
+            end = self._branch(follow, old)
             if end is None:
                 # The program raises an error there, which no run is expected to meet.
-                self.statements(other, env)
+                instead()
                 return
             ends.append(end)
         slots: Slots = {**ends[0].slots, **ends[1].slots}
         slots = {
             key: slot
             for key, slot in slots.items()
-            if self._is_there(key, slot, ends) and not _is_local(slot[0], born)
+            if self._is_there(key, slot, ends) and self.was_there(slot[0], born, old)
         }
         merge = _Merge(self, ends, born)
         merged = {key: merge.place(key, slot) for key, slot in slots.items()}
         results = merge.finish(condition)
         for key, slot in slots.items():
             self.put(slot, merged[key](results))
+        merge.freeze()
+
+    def was_there(self, into: Any, born: int, old: Mapping[int, Any]) -> bool:
+        """True for what can be changed outside of a branch or an iteration."""
+        if isinstance(into, Storage):
+            return not _is_local(into, born)
+        return id(into) in old
 
     def _is_there(self, key: tuple[int, Any], slot: Slot, ends: Sequence[_End]) -> bool:
         """True for a place that holds something after both branches."""
         return has(slot) or all(key in end.values for end in ends)
 
-    def _branch(self, follow: Callable[[], Any]) -> _End | None:
+    def _branch(self, follow: Callable[[], Any], old: Mapping[int, Any]) -> _End | None:
         """What statements leave behind in a block of their own; None if they raise an error."""
         since = len(self.journal.entries)
         block = Block()
         self.blocks.append(block)
         try:
             follow()
-            return self._end(block, since)
+            return self._end(block, since, old)
         except RaisedError:
             return None
         finally:
             self.journal.undo(since)
             self.blocks.pop()
 
-    def _end(self, block: Block, since: int) -> _End:
+    def _end(self, block: Block, since: int, old: Mapping[int, Any]) -> _End:
         slots = self.journal.changed(since)
-        values = {key: held(slot) for key, slot in slots.items() if has(slot)}
+        # Lists that were made here lose what they got since when the changes are undone.
+        made: dict[int, Any] = {}
+        values = {key: _held_then(slot, old, made) for key, slot in slots.items() if has(slot)}
         known: dict[int, SSAValue] = {}
         for value in values.values():
             for leaf in leaves(value):
@@ -173,7 +193,8 @@ class Flow(Program):
             self.made += 1
             into.value, into.version = value, self.made
         elif isinstance(into, list):
-            items = cast("list[Any]", value) if isinstance(value, list) else [value]
+            is_known = isinstance(value, list)
+            items = cast("list[Any]", value) if is_known else [Unknown(describe(value), True)]
             self.journal.list(cast("list[Any]", into))[:] = items
         else:
             self.journal.set(cast("dict[Any, Any]", into), key, value)
@@ -206,12 +227,13 @@ class Flow(Program):
         """A loop of known length: rolled if it is long and carries tensors only."""
         if count > _UNROLLED:
             since, marks, made = len(self.journal.entries), len(self.problems), self.made
-            last = self.block.last_op
+            last, frozen = self.block.last_op, dict(self.journal.frozen)
             try:
                 self._rolled(node.body, count, name, None, env, grows=count > _MOST_ITERATIONS)
                 return
             except LoopFormError:
                 self.journal.undo(since)
+                self.journal.frozen = frozen
                 del self.problems[marks:]
                 self.made = max(self.made, made)
                 self._erase_after(last)
@@ -262,7 +284,7 @@ class Flow(Program):
 
         LoopFormError if what it changes cannot be carried; lists may become longer if it `grows`.
         """
-        carried = _Carried(self, self.made, env, going if grows else None)
+        carried = _Carried(self, self.made, going if grows else None)
         line = self._line
         for _ in range(_TRIALS):
             self._line = line
@@ -323,6 +345,14 @@ def _is_local(into: Any, born: int) -> bool:
     return isinstance(into, Cell) and into.born > born
 
 
+def _held_then(slot: Slot, old: Mapping[int, Any], made: dict[int, Any]) -> Any:
+    """What a place holds now, which does not change any more."""
+    value = held(slot)
+    if isinstance(slot[0], list):
+        return [copied(item, old, made) for item in value]
+    return copied(value, old, made)
+
+
 class _Merge:
     """What two branches give together."""
 
@@ -330,6 +360,8 @@ class _Merge:
         self._program = program
         self._ends = ends
         self._born = born
+        self._places: dict[tuple[int, int], _Place] = {}
+        """Lists and dictionaries that two of them become."""
         self._pairs: list[tuple[Any, Any]] = []
         self._types: list[tuple[Attribute, TensorTypeOf | None]] = []
         self._shown: dict[int, list[Storage]] = {}
@@ -339,18 +371,53 @@ class _Merge:
         """What a place holds afterwards, for the results of the op."""
         before = held(slot) if has(slot) else None
         one, other = (end.values.get(key, before) for end in self._ends)
+        if isinstance(slot[0], list):
+            lists = cast("list[list[Any]]", [one, other])
+            if len(lists[0]) != len(lists[1]):
+                return self._leaf(one, other)
+            items = [self._merged(a, b) for a, b in zip(*lists, strict=True)]
+            return lambda results: [item(results) for item in items]
         return self._merged(one, other)
 
     def _merged(self, one: Any, other: Any) -> Callable[[Sequence[SSAValue]], Any]:
+        if one is other:
+            return lambda results: one
+        sides = self._then(one, 0), self._then(other, 1)
         if isinstance(one, Nothing) and not _is_leaf(other):
-            one = other
+            sides = rebuilt(sides[1], itertools.repeat(one)), sides[1]
         elif isinstance(other, Nothing) and not _is_leaf(one):
-            other = cast("Any", one)
-        if isinstance(one, list | tuple | dict) and same_form(one, other):
-            pairs = zip(leaves(one), leaves(other), strict=True)
-            parts = [self._leaf(a, b) for a, b in pairs]
-            return lambda results: rebuilt(one, iter([part(results) for part in parts]))
-        return self._leaf(one, other)
+            sides = sides[0], rebuilt(sides[0], itertools.repeat(other))
+        if not _are_alike(*sides):
+            return self._leaf(one, other)
+        both = id(one), id(other)
+        if both not in self._places:
+            pairs = zip(*map(_children_of, sides), strict=True)
+            made = [self._merged(a, b) for a, b in pairs]
+            self._places[both] = _Place(one, other, sides[0], made)
+        return self._places[both].read
+
+    def _then(self, value: Any, side: int) -> Any:
+        """A list or dictionary as it was at the end of a branch."""
+        values = self._ends[side].values
+        if isinstance(value, list):
+            return values.get((id(cast("Any", value)), None), cast("Any", value))
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value)
+            return {key: values.get((id(items), key), item) for key, item in items.items()}
+        return value
+
+    def freeze(self) -> None:
+        """
+        Freeze lists and dictionaries that are held elsewhere, too, or that one branch alone has in
+        two places, and what they have become: a change would have to reach both.
+        """
+        now = places_in(self._program.held)
+        sides = [Counter(both[side] for both in self._places) for side in range(2)]
+        for both, place in self._places.items():
+            sources = place.one, place.other
+            for each, source, counts in zip(both, sources, sides, strict=True):
+                if each in now or counts[each] > 1:
+                    self._program.journal.freeze(source, *place.made)
 
     def _leaf(self, one: Any, other: Any) -> Callable[[Sequence[SSAValue]], Any]:
         if one is other or (_is_plain(one) and type(one) is type(other) and one == other):
@@ -361,7 +428,7 @@ class _Merge:
             place = self._pair(one, other)
             return lambda results: results[place]
         kinds = {kind for value in (one, other) if (kind := _kind(value)) is not None}
-        if len(kinds) != 1:
+        if len(kinds) != 1 or any(isinstance(kind, str) for kind in kinds):
             reason = f"{describe(one)} or {describe(other)}, as a condition decides"
             return lambda results: Unknown(reason)
         (kind,) = kinds
@@ -453,6 +520,54 @@ class _Merge:
 
 
 @dataclass
+class _Place:
+    """A list, tuple or dictionary that two of them become."""
+
+    one: Any
+    other: Any
+    form: Any
+    """What the merged one looks like."""
+    parts: Sequence[Callable[[Sequence[SSAValue]], Any]]
+    made: list[Any] = field(default_factory=list[Any])
+
+    def read(self, results: Sequence[SSAValue]) -> Any:
+        """The merged one: always the same."""
+        if not self.made:
+            items = [part(results) for part in self.parts]
+            self.made.append(_with_children(self.form, items))
+        return self.made[0]
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """True for two lists, tuples or dictionaries of as many items, and of the same keys."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and [*cast("Any", one)] == [*cast("Any", other)]
+    kinds: tuple[Any, Any] = kind_of(one), kind_of(other)
+    return (
+        isinstance(one, list | tuple)
+        and kinds[0] is kinds[1]
+        and len(cast("Any", one)) == len(other)
+    )
+
+
+def _children_of(value: Any) -> list[Any]:
+    return list(cast("Any", value).values() if isinstance(value, dict) else value)
+
+
+def _with_children(value: Any, items: Sequence[Any]) -> Any:
+    """A list, tuple or dictionary of the same kind with other items."""
+    match value:
+        case dict():
+            return dict(zip(cast("dict[Any, Any]", value), items, strict=True))
+        case Named():
+            return Named(value.type, value.names, items)
+        case list():
+            return list(items)
+        case _:
+            return tuple(items)
+
+
+@dataclass
 class _Grown:
     """A list to which each iteration adds one item: rows of a tensor, written in order."""
 
@@ -469,10 +584,10 @@ class _Grown:
 class _Carried:
     """What a loop carries from iteration to iteration."""
 
-    def __init__(self, program: Flow, born: int, env: Env, count: Any) -> None:
+    def __init__(self, program: Flow, born: int, count: Any) -> None:
         self._program = program
         self._born = born
-        self._lists = {id(one) for one in lists_in(env)}
+        self._old = places_in(program.held)
         self._count = count
         """How many iterations there are; None where lists have to keep their length."""
         self._slots: Slots = {}
@@ -495,6 +610,7 @@ class _Carried:
         for key, index, leaf in list(self._leaves()):
             argument = self._argument(block, self._type(key, index, leaf))
             made[key, index] = self._held(leaf, argument)
+        copies: list[tuple[Any, Any]] = []
         for key, slot in self._slots.items():
             value = held(slot)
             if _is_leaf(value):
@@ -503,10 +619,19 @@ class _Carried:
                 items = [made.get((key, k), leaf) for k, leaf in enumerate(leaves(value))]
                 now = rebuilt(value, iter(items))
                 program.put(slot, [*now, Rows()] if self._has_rows(key) else now)
+                copies.append((value, now))
             self._forms[key] = held(slot)
+        self._freeze(copies)
         for grown in self._grown.values():
             if grown.rows is not None:
                 grown.argument = self._argument(block, program.follower.type_of(grown.rows))
+
+    def _freeze(self, copies: Sequence[tuple[Any, Any]]) -> None:
+        """Freeze lists that are held elsewhere, too, and their copies: changes have to reach both."""
+        held_now = places_in(self._program.held)
+        for before, now in copies:
+            if places_in([before]).keys() & held_now:
+                self._program.journal.freeze(before, now)
 
     def _has_rows(self, key: tuple[int, Any]) -> bool:
         return key in self._grown and self._grown[key].rows is not None
@@ -633,15 +758,14 @@ class _Carried:
 
     def take(self, more: Slots) -> bool:
         """Carry more, as far as it was there before; False if there is no more."""
-        found = {key: slot for key, slot in more.items() if has(slot) and self._was_there(slot[0])}
+        is_old = self._program.was_there
+        found = {
+            key: slot
+            for key, slot in more.items()
+            if has(slot) and is_old(slot[0], self._born, self._old)
+        }
         self._slots.update(found)
         return bool(found)
-
-    def _was_there(self, into: Any) -> bool:
-        """True for what is older than an iteration."""
-        if isinstance(into, list):
-            return id(cast("Any", into)) in self._lists
-        return not _is_local(into, self._born)
 
     def widen(self, yielded: Sequence[SSAValue]) -> bool:
         """Let dimensions that an iteration changes be open; False if there are none."""
@@ -684,6 +808,7 @@ class _Carried:
             # A write to what the list has would change it, too.
             program.journal.storage(grown.item.storage)
             grown.item.storage.unclear = True
+        copies: list[tuple[Any, Any]] = []
         for key, slot in list(self._slots.items()):
             value = held(slot)
             if _is_leaf(value):
@@ -692,6 +817,8 @@ class _Carried:
                 items = [made.get((key, k), leaf) for k, leaf in enumerate(leaves(value))]
                 now = rebuilt(value, iter(items))
                 program.put(slot, [*now, rows[key]] if key in rows else now)
+                copies.append((value, now))
+        self._freeze(copies)
 
 
 def element_type_of(type_: TensorTypeOf) -> Attribute:

@@ -61,6 +61,8 @@ class Program(Builtins, ABC):
         self.problems: list[Problem] = []
         self._steps = 0
         self._frames: list[Definition] = []
+        self.held: list[Any] = []
+        """The variables of the functions that run, and the model."""
         self._line = 0
 
     # Problems
@@ -84,6 +86,7 @@ class Program(Builtins, ABC):
             raise ScriptError(f"{len(args)} arguments for '{definition.node.name}'")
         line, path = self._line, self.path
         self._frames.append(definition)
+        self.held.append(env)
         try:
             for position, (name, _, default) in enumerate(parameters):
                 if position < len(args):
@@ -99,6 +102,7 @@ class Program(Builtins, ABC):
             return self.statements(definition.node.body, env)
         finally:
             self._frames.pop()
+            self.held.pop()
             self._line, self.path = line, path
 
     # Statements

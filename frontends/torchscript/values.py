@@ -7,7 +7,7 @@ Numbers, texts, lists and dictionaries are Python's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias, cast
 
@@ -55,6 +55,15 @@ class Unknown:
     """A value of which nothing is known, since what makes it was refused, or why it is none."""
 
     reason: str = ""
+    is_all: bool = False
+    """True for the only item of a list of which nothing is known, not even how long it is."""
+
+
+def is_unknown(value: Any) -> bool:
+    """True for a list of which nothing is known."""
+    return isinstance(value, list) and any(
+        isinstance(item, Unknown) and item.is_all for item in cast("list[Any]", value)
+    )
 
 
 @dataclass(eq=False)
@@ -116,19 +125,32 @@ class Journal:
     """What was changed, so that it can be undone."""
 
     entries: list[tuple[Any, Any, Any]] = field(default_factory=list[tuple[Any, Any, Any]])
+    frozen: dict[int, Any] = field(default_factory=dict[int, Any])
+    """By identity, lists and dictionaries of which only a run knows whether they are the same."""
+
+    def freeze(self, *found: Any) -> None:
+        """Let no list or dictionary in these be changed from now on."""
+        self.frozen |= places_in(found)
+
+    def _require_known(self, into: Any) -> None:
+        if id(into) in self.frozen:
+            raise ScriptError("a change of a list or dictionary that data decide which it is")
 
     def set(self, into: dict[Any, Any], key: Any, value: Any) -> None:
         """Let a dictionary have a value."""
+        self._require_known(into)
         self.entries.append((into, key, into.get(key, _MISSING)))
         into[key] = value
 
     def drop(self, into: dict[Any, Any], key: Any) -> None:
         """Let a dictionary have no such value."""
+        self._require_known(into)
         self.entries.append((into, key, into[key]))
         del into[key]
 
     def list(self, into: list[Any]) -> list[Any]:
         """The list, which is about to be changed."""
+        self._require_known(into)
         self.entries.append((into, None, list(into)))
         return into
 
@@ -216,21 +238,47 @@ def leaves(value: Any) -> Iterator[Any]:
     raise ScriptError("lists that are too long, or too deep inside of one another")
 
 
-def lists_in(value: Any) -> Iterator[list[Any]]:
-    """The lists in tuples, lists, dictionaries and objects, each once."""
-    seen: set[int] = set()
-    open_: list[Any] = [value]
+def places_in(values: Iterable[Any]) -> dict[int, Any]:
+    """
+    The lists, dictionaries and attributes of objects that are in values, or in what these hold, by
+    identity.
+    """
+    found: dict[int, Any] = {}
+    open_: list[Any] = list(values)
     while open_:
         item = open_.pop()
         if isinstance(item, Instance):
             item = item.attributes
-        if id(item) in seen or not isinstance(item, list | tuple | dict):
+        if not isinstance(item, list | tuple | dict) or id(cast("Any", item)) in found:
             continue
-        seen.add(id(cast("Any", item)))
-        if isinstance(item, list):
-            yield cast("list[Any]", item)
         items = cast("Any", item)
+        if not isinstance(item, tuple):
+            found[id(items)] = items
         open_ += items.values() if isinstance(item, dict) else items
+    return found
+
+
+def copied(value: Any, old: Mapping[int, Any], made: dict[int, Any]) -> Any:
+    """
+    A value whose lists and dictionaries, but the `old` ones, are copies: one for each, by identity
+    in `made`.
+    """
+    if isinstance(value, Named):
+        return Named(value.type, value.names, [copied(item, old, made) for item in value])
+    if isinstance(value, tuple):
+        return tuple(copied(item, old, made) for item in cast("tuple[Any, ...]", value))
+    if not isinstance(value, list | dict) or id(cast("Any", value)) in old:
+        return cast("Any", value)
+    place = id(cast("Any", value))
+    if place in made:
+        return made[place]
+    if isinstance(value, list):
+        items: list[Any] = made.setdefault(place, [])
+        items += [copied(item, old, made) for item in cast("list[Any]", value)]
+        return items
+    pairs: dict[Any, Any] = made.setdefault(place, {})
+    pairs |= {key: copied(item, old, made) for key, item in cast("Any", value).items()}
+    return pairs
 
 
 def rebuilt(value: Any, items: Iterator[Any]) -> Any:

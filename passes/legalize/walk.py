@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, TensorType
+from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -123,7 +124,7 @@ class FunctionWalk(ABC):
         types that C does not have.
         """
         for op in reversed(list(block.ops)):
-            is_transient = self.is_transient(op) or _is_narrow(op)
+            is_transient = isinstance(op, PoisonOp) or self.is_transient(op) or _is_narrow(op)
             if is_transient and all(r.first_use is None for r in op.results):
                 op.detach()
                 op.erase()

@@ -143,6 +143,24 @@ def test_lists_that_no_rows_are_are_refused(tmp_path: Path, body: str, message: 
         load_model(path, input_type=["x=nx2xf32"])
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = [x, x]\nif bool(torch.gt(x[0][0], 0)):\n  b = a\nelse:\n  b = [torch.neg(x), x]",
+        "a = [x, x]\nb = a\nfor i in range(torch.size(x, 0)):\n  b = [torch.neg(b[0]), b[1]]",
+    ],
+)
+def test_a_list_that_may_be_another_is_not_changed(tmp_path: Path, body: str) -> None:
+    last = "_0 = torch._set_item(b, 0, torch.mul(x, 2))\nreturn torch.add(a[0], b[0])"
+    path = write(tmp_path / "m.pt", method(f"{body}\n{last}"))
+    with pytest.raises(FrontendError, match="data decide which it is"):
+        load_model(path, input_type=["x=nx2xf32"])
+    read = write(tmp_path / "n.pt", method(f"{body}\nreturn torch.add(a[0], torch.mul(b[0], 3))"))
+    call = Calls(load_model(read, input_type=["x=nx2xf32"]))
+    (found,) = call({"x": X}).values()
+    np.testing.assert_array_equal(np.asarray(found), X + 3 * X)
+
+
 def test_a_write_in_a_branch_is_seen_through_other_views(tmp_path: Path) -> None:
     code = method("""
 y = torch.clone(x)

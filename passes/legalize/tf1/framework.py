@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -66,7 +65,7 @@ class Tf1Walk(FunctionWalk):
         return isinstance(op, Tf1Op | IfOp | LoopOp)
 
     def is_transient(self, op: Operation) -> bool:
-        return isinstance(op, (*CREATORS, PoisonOp)) or any(r in self._drawn for r in op.results)
+        return isinstance(op, CREATORS) or any(r in self._drawn for r in op.results)
 
     def convert(self, op: Operation) -> None:
         from lowerdeck.passes.legalize.common.control_flow import legalize_if, legalize_loop
