@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import torch
 from torch import Tensor, nn
 
@@ -84,3 +86,89 @@ class Lists(nn.Module):
             self.paired(x),
             self.repeated(x),
         ]
+
+
+class Cell(nn.Module):
+    """A cell that has no hidden values at first, and counts its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = torch.jit.Attribute(None, Optional[Tensor])  # noqa: UP045
+        self.count = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.hidden
+        if hidden is None:
+            hidden = torch.zeros_like(x)
+        hidden = hidden * 0.5 + x
+        self.hidden = hidden
+        self.count += 1
+        return hidden * self.count
+
+
+class Attributes(nn.Module):
+    """Attributes of all kinds that remember."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Cell(), Cell()
+        self.listed = [torch.zeros(3), torch.ones(3)]
+        self.ring = torch.jit.Attribute([], list[Tensor])
+        self.numbers = [1, 2]
+        self.entries = {"a": torch.zeros(3)}
+        self.pair = torch.zeros(3), torch.ones(3)
+        self.maybe = torch.jit.Attribute(None, Optional[tuple[Tensor, Tensor]])  # noqa: UP045
+        self.mode = "first"
+        self.empty = torch.zeros(0)
+        shared, replaced = torch.ones(3), torch.ones(3)
+        self.register_buffer("shared", shared)
+        self.register_buffer("same", shared)
+        self.register_buffer("kept", replaced)
+        self.register_buffer("replaced", replaced)
+        self.factor = 0.5
+
+    def lists(self, x: Tensor) -> Tensor:
+        """Lists: items that are replaced, that are written to, and all of them."""
+        y = self.listed[0] * 2 + self.listed[1] + x * self.numbers[0] + self.numbers[1]
+        self.listed[0] = self.listed[1]
+        self.listed[1] = y
+        self.numbers[0] += 1
+        if len(self.ring) == 0:
+            self.ring = [x, x]
+        y = y + self.ring[0] * 10 + self.ring[1]
+        self.ring = [self.ring[1], x]
+        return y
+
+    def others(self, x: Tensor) -> Tensor:
+        """A dictionary, tuples, a text, a tensor that is empty at first."""
+        y = x + self.entries["a"]
+        self.entries["a"] = y
+        a, b = self.pair
+        y = y + a * 2 + b
+        self.pair = (b, y)
+        maybe = self.maybe
+        if maybe is None:
+            a, b = x * 0, x * 0 + 1
+        else:
+            a, b = maybe
+        self.maybe = (b, a + x)
+        y = y + a + b * 2
+        if self.mode == "first":
+            y = y * 10
+        self.mode = "later"
+        if len(self.empty) > 0:
+            y = y + self.empty * 0.5
+        self.empty = y
+        return y
+
+    def buffers(self, x: Tensor) -> Tensor:
+        """A buffer with two names, written to and replaced, and what data decide to change."""
+        self.shared.add_(x)
+        self.replaced = self.replaced + x
+        if bool(x[0] > 2.5):
+            self.factor *= 2
+        return self.same * 2 + self.shared + self.kept * 10 + self.replaced + self.factor
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        cells = self.first(x) + self.second(x * 2)
+        return [cells, self.lists(x), self.others(x), self.buffers(x)]

@@ -38,6 +38,20 @@ class _Elsewhere(argparse.Action):
         raise ToolError(f"{parser.prog}: {flag} has no effect here; it is for {owners}")
 
 
+class _Listed(argparse.Action):
+    """A list with commas between its parts, some of which may follow in further options."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
+
+
 class Arguments(Protocol):
     """A parser, or a group of its arguments."""
 
@@ -112,7 +126,8 @@ def add_options(
         if option.is_flag:
             add(flag, dest=name, action="store_const", const="yes", help=option.help)
         else:
-            add(flag, dest=name, metavar=option.metavar, help=option.help)
+            listed = {"action": _Listed} if option.is_list else {}
+            add(flag, dest=name, metavar=option.metavar, help=option.help, **listed)
     add(
         "--import-option",
         action="append",

@@ -422,8 +422,9 @@ class _Merge:
     def _leaf(self, one: Any, other: Any) -> Callable[[Sequence[SSAValue]], Any]:
         if one is other or (_is_plain(one) and type(one) is type(other) and one == other):
             return lambda results: one
-        if isinstance(one, Unknown) or isinstance(other, Unknown):
-            return lambda results: Unknown()
+        for value in (one, other):
+            if isinstance(value, Unknown):
+                return lambda results: value
         if isinstance(one, SSAValue) or isinstance(other, SSAValue):
             place = self._pair(one, other)
             return lambda results: results[place]
@@ -627,7 +628,7 @@ class _Carried:
                 grown.argument = self._argument(block, program.follower.type_of(grown.rows))
 
     def _freeze(self, copies: Sequence[tuple[Any, Any]]) -> None:
-        """Freeze lists that are held elsewhere, too, and their copies: changes have to reach both."""
+        """Freeze lists that are held elsewhere, too, and their copies."""
         held_now = places_in(self._program.held)
         for before, now in copies:
             if places_in([before]).keys() & held_now:
@@ -651,7 +652,7 @@ class _Carried:
             storage = leaf.storage
             found.storage.unclear = not isinstance(storage, Cell) or storage.born <= self._born
             return found
-        return Number(value, cast(Any, kind_of(leaf)))
+        return Number(value, kind_of(leaf))
 
     def _type(self, key: tuple[int, Any], index: int, leaf: Any) -> TensorTypeOf:
         if (key, index) not in self._types:

@@ -10,7 +10,6 @@ import ast
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +19,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import MAX_RANK, f32, f64, i1, i64, tensor
-from lowerdeck.dialects.core.types import Tensor as TensorTypeOf
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.pt2.strides import is_contiguous
 from lowerdeck.dialects.records import record
@@ -40,9 +38,9 @@ from lowerdeck.frontends.torchscript.archive import (
     strided_tensor,
 )
 from lowerdeck.frontends.torchscript.code import Definition, dotted
-from lowerdeck.frontends.torchscript.flow import Flow
 from lowerdeck.frontends.torchscript.operators import describe
 from lowerdeck.frontends.torchscript.quantized import packed, weight
+from lowerdeck.frontends.torchscript.states import Remembered, Remembering
 from lowerdeck.frontends.torchscript.values import (
     Device,
     Instance,
@@ -73,6 +71,9 @@ _BROKEN = (
 
 _MOST_OUTPUTS = 4096
 
+_TRIALS = 24
+"""Attempts at the states: each time a further one turns up."""
+
 _TYPES = {"int": i64, "float": f64, "bool": i1}
 
 _ELEMENTS = {str(element).replace("ui", "u"): element for element in ELEMENTS.values()} | {
@@ -99,14 +100,14 @@ def import_script(
     try:
         archive = ScriptArchive(file)
         asked = _Asked(outputs, input_shapes or {}, _parsed_types(file, input_types), fixed or {})
-        changed: set[str] = set()
-        while True:
-            importer = _Importer(archive, asked, changed)
+        remembered = Remembered()
+        for _ in range(_TRIALS):
+            importer = _Importer(archive, asked, remembered)
             module = importer.run()
-            # A buffer that turns out to be changed is an argument the next time.
-            if importer.changed <= changed:
+            if module is not None:
                 return module
-            changed |= importer.changed
+            remembered = importer.found
+        raise ScriptError(f"states that still change after {_TRIALS} attempts")
     except (ArchiveError, OSError) as error:
         text = diagnosis(file) or f"the file is broken: {error}"
         raise FrontendError.of_file(file, text) from None
@@ -155,27 +156,13 @@ def _is_size(text: str) -> bool:
     return text == "?" or re.fullmatch(r"\d{1,18}|[A-Za-wyz_]\w*", text, re.ASCII) is not None
 
 
-@dataclass
-class _Parameter:
-    """A tensor or number of the model that has a name."""
-
-    into: dict[str, Any]
-    key: str
-    value: Any
-    constant: ConstantOp
-    argument: SSAValue | None = None
-    """What holds it before a call, if it is a state."""
-
-
-class _Importer(Flow):
+class _Importer(Remembering):
     """The import of one program."""
 
-    def __init__(self, archive: ScriptArchive, asked: _Asked, changed: set[str]) -> None:
-        super().__init__(archive, {})
+    def __init__(self, archive: ScriptArchive, asked: _Asked, remembered: Remembered) -> None:
+        super().__init__(archive, remembered)
         self.asked = asked
-        self.changed = set(changed)
         self.symbols = Symbols()
-        self.parameters: dict[str, _Parameter] = {}
         self.names: list[str] = []
         self._tensors: dict[Any, Tensor] = {}
         self._storages: dict[str, list[Tensor]] = {}
@@ -183,8 +170,8 @@ class _Importer(Flow):
         self._constants = Reader(self._constant)
         self._used: set[str] = set()
 
-    def run(self) -> ModuleOp:
-        """The module."""
+    def run(self) -> ModuleOp | None:
+        """The module, or None if there are other states than was known."""
         constants = self._constants.read(self.archive.pickled("constants.pkl"))
         values = cast("tuple[Any, ...]", constants if isinstance(constants, tuple) else ())
         self.constants = {f"c{k}": value for k, value in enumerate(values)}
@@ -195,17 +182,15 @@ class _Importer(Flow):
         if forward is None:
             raise ArchiveError(f"{made.name} has no method 'forward'")
         arguments = self._inputs(forward)
-        self._raise_problems()
+        self.raise_problems()
         model = self._reader.read(made)
-        result = self.call_function(forward, [model, *arguments], {})
+        self.begin(model)
+        result = self.result(forward, [model, *arguments])
         self._line = forward.node.lineno
-        self._raise_problems()
-        self._find_changed()
-        return self._module(result, forward)
-
-    def _raise_problems(self) -> None:
-        if self.problems:
-            raise FrontendError(self.problems)
+        self.raise_problems()
+        self.find_changed()
+        self.raise_problems()
+        return self._module(result, forward) if self.found == self.remembered else None
 
     # Objects of the archive
 
@@ -239,7 +224,7 @@ class _Importer(Flow):
         try:
             return weight(self, stored, str(scheme).removeprefix("torch."), numbers)
         except ScriptError as error:
-            self._problem(str(error))
+            self.problem(str(error))
             return Unknown()
 
     def _instance(self, made: Made, path: str) -> Instance:
@@ -249,12 +234,7 @@ class _Importer(Flow):
             return self._restored(found, self._reader.read(state, path))
         for key, value in cast("dict[str, Any]", state).items():
             place = f"{path}.{key}" if path else str(key)
-            item = self._reader.read(value, place)
-            found.attributes[key] = item
-            if type(item) in (int, float, bool):
-                found.attributes[key] = self._number_state(found.attributes, key, place, item)
-            elif isinstance(item, Tensor) and place in self.parameters:
-                self.parameters[place].into = found.attributes
+            found.attributes[key] = self._reader.read(value, place)
         return found
 
     def _restored(self, instance: Instance, state: Any) -> Instance:
@@ -269,15 +249,6 @@ class _Importer(Flow):
         self.call_function(restore, [instance, state], {})
         return instance
 
-    def _number_state(self, into: dict[str, Any], key: str, place: str, item: float) -> Any:
-        constant = ConstantOp.of(np.array(item))
-        one = self.parameters[place] = _Parameter(into, key, item, constant)
-        if place not in self.changed:
-            return item
-        one.argument = self._argument(place, cast(TensorTypeOf, constant.result.type))
-        one.value = Number(one.argument, type(item))
-        return one.value
-
     def _weight(self, made: Made, path: str) -> Tensor:
         """A parameter or buffer, which may be in several places."""
         stored, form, is_parameter = strided_tensor(made)
@@ -285,31 +256,18 @@ class _Importer(Flow):
         if (storage, form) in self._tensors:
             return self._tensors[storage, form]
         op = self.archive.constant("data", made, path)
-        argument = None
-        if path in self.changed:
-            argument = self._argument(path, cast(TensorTypeOf, op.result.type))
-        else:
-            self.where = NameLoc(StringAttr(path), self.location)
-            self.add(op)
-        in_order = is_contiguous(form.sizes, form.strides)
-        found = self.tensor(op.result if argument is None else argument, in_order=in_order)
+        self.where = NameLoc(StringAttr(path), self.location)
+        self.add(op)
+        found = self.tensor(op.result, in_order=is_contiguous(form.sizes, form.strides))
         found.requires_grad = is_parameter
         self._tensors[storage, form] = found
+        self.stored[id(found)] = (found, op)
         sharing = self._storages.setdefault(storage, [])
         sharing.append(found)
         if len(sharing) > 1:
             for one in sharing:
                 one.storage.unclear = True
-        self.parameters[path] = _Parameter({}, path.rpartition(".")[2], found, op, argument)
         return found
-
-    def _argument(self, name: str, type_: TensorTypeOf) -> SSAValue:
-        block = self.blocks[0]
-        argument = block.insert_arg(type_, len(block.args))
-        argument.location = NameLoc(StringAttr(name), self.location)
-        argument.name_hint = name if name.isidentifier() else None
-        self.follower.declare(argument, type_)
-        return argument
 
     # Inputs
 
@@ -323,13 +281,10 @@ class _Importer(Flow):
         names = [*self.names, *self._used]
         for name in {*self.asked.shapes, *self.asked.types} - {*names}:
             known = ", ".join(f"'{one}'" for one in self.names) or "none"
-            self._problem(f"a shape or type is given for '{name}', but the inputs are {known}")
+            self.problem(f"a shape or type is given for '{name}', but the inputs are {known}")
         for name in self.asked.fixed.keys() - {*names}:
-            self._problem(unknown_input(name, names))
+            self.problem(unknown_input(name, names))
         return found
-
-    def _problem(self, message: str) -> None:
-        self.problems.append(Problem(self.file, "", "", message))
 
     def _examples(self) -> list[Any]:
         """The inputs of a traced program: the types of tensors, and other things as they are."""
@@ -376,7 +331,7 @@ class _Importer(Flow):
             case _ if default is not None:
                 return self.expression(default, {})
             case _:
-                self._problem(
+                self.problem(
                     f"input '{name}' of type {ast.unparse(kind) if kind else 'unknown'}, expected "
                     "tensors and numbers; write a module whose forward takes these, and script it"
                 )
@@ -396,7 +351,7 @@ class _Importer(Flow):
         while self._is_given(f"{name}_{given}", kind):
             given += 1
         if not given and not count:
-            self._problem(
+            self.problem(
                 f"the file does not say how many tensors the list '{name}' has; give their shapes: "
                 f"--input-shape {name}_0=1,3,224,224 --input-shape {name}_1=..."
             )
@@ -408,7 +363,7 @@ class _Importer(Flow):
         examples = cast("dict[Any, Any]", example) if isinstance(example, dict) else {}
         keys = list(examples) or sorted(keys)
         if not keys:
-            self._problem(
+            self.problem(
                 f"the file does not say which keys the dictionary '{name}' has; give the shapes of "
                 f"its tensors: --input-shape {name}_KEY=1,3,224,224"
             )
@@ -426,20 +381,20 @@ class _Importer(Flow):
             sizes = np.shape(self.asked.fixed[name])
         if sizes is None:
             self.names.append(name)
-            self._problem(
+            self.problem(
                 f"the file does not say the shape of input '{name}'; give it: --input-shape "
                 f"{name}=1,3,224,224, or with open sizes and the element type: --input-type "
                 f"{name}=nx3x224x224xf32"
             )
             return Unknown()
         if len(sizes) > MAX_RANK or any(isinstance(size, int) and size < 0 for size in sizes):
-            self._problem(f"input '{name}' of shape {list(sizes)}")
+            self.problem(f"input '{name}' of shape {list(sizes)}")
             return Unknown()
         dims: list[ExprLike] = [self._dim(size) for size in sizes]
         if name in self.asked.fixed:
             return self._fixed_tensor(name, element, dims)
         self.names.append(name)
-        return self.tensor(self._argument(name, tensor(element, dims)), in_order=True)
+        return self.tensor(self.argument(name, tensor(element, dims)), in_order=True)
 
     def _dim(self, size: int | str) -> ExprLike:
         if isinstance(size, int):
@@ -452,7 +407,7 @@ class _Importer(Flow):
             sizes = [size if isinstance(size, int) else None for size in dims]
             array = fixed_array(self.asked.fixed[name], element, sizes)
         except ValueError as error:
-            self._problem(f"input '{name}' {error}")
+            self.problem(f"input '{name}' {error}")
             return Unknown()
         op = ConstantOp.of(array)
         self.where = NameLoc(StringAttr(name), self.location)
@@ -467,19 +422,12 @@ class _Importer(Flow):
             try:
                 return kind(fixed_array(self.asked.fixed[name], _TYPES[base], []).item())
             except ValueError as error:
-                self._problem(f"input '{name}' {error}")
+                self.problem(f"input '{name}' {error}")
                 return Unknown()
         self.names.append(name)
-        return Number(self._argument(name, tensor(_TYPES[base], [])), kind)
+        return Number(self.argument(name, tensor(_TYPES[base], [])), kind)
 
-    # Outputs and states
-
-    def _find_changed(self) -> None:
-        for name, one in self.parameters.items():
-            now = one.into.get(one.key, one.value)
-            is_written = isinstance(one.value, Tensor) and one.value.storage.version != 0
-            if is_written or (now is not one.value and now != one.value):
-                self.changed.add(name)
+    # Outputs
 
     def _module(self, result: Any, forward: Definition) -> ModuleOp:
         if sum(1 for _ in leaves(result)) > _MOST_OUTPUTS:
@@ -489,44 +437,21 @@ class _Importer(Flow):
         for name in self.asked.outputs or ():
             if name not in names:
                 known = ", ".join(f"'{one}'" for one in names)
-                self._problem(f"no output is named '{name}'; the outputs are {known}")
+                self.problem(f"no output is named '{name}'; the outputs are {known}")
         if not found:
-            self._problem("the model returns no tensor")
-        self._raise_problems()
+            self.problem("the model returns no tensor")
+        self.raise_problems()
         if self.asked.outputs is not None:
             values = dict(found)
             found = [(name, values[name]) for name in self.asked.outputs]
         taken = {*self.names, *(name for name, _ in found)}
-        states = {name: one for name, one in self.parameters.items() if one.argument is not None}
-        befores = {name: fresh(name, taken) for name in states}
         self._line = forward.node.lineno
-        kept = [
-            State(
-                before,
-                fresh(f"{before}_next", taken),
-                self._after(name, states[name]),
-                states[name].constant.value,
-            )
-            for name, before in befores.items()
-        ]
-        self._raise_problems()
+        kept: list[State] = []
+        for name, one in self.states.items():
+            before = fresh(name, taken)
+            after = fresh(f"{before}_next", taken)
+            kept.append(State(before, after, self.value_of(one.now()), one.first))
         return main_module(self.blocks[0], self.names, found, kept, self.location)
-
-    def _after(self, name: str, one: _Parameter) -> SSAValue:
-        """What a state holds after a call."""
-        assert one.argument is not None
-        now = one.into.get(one.key, one.value)
-        try:
-            value = self.value_of(now)
-            before, after = (self.follower.type_of(v) for v in (one.argument, value))
-            if before != after:
-                self._problem(
-                    f"'{name}' of type {before} becomes one of {after}, expected the same"
-                )
-            return value
-        except ScriptError as error:
-            self._problem(f"'{name}' becomes {error}")
-        return one.argument
 
     def _outputs(self, name: str, value: Any) -> Iterator[tuple[str, SSAValue]]:
         """Names and values of the tensors and numbers that are returned."""
@@ -542,7 +467,7 @@ class _Importer(Flow):
                 items = list(enumerate(cast("Sequence[Any]", value)))
                 parts = [(f"{'' if name else 'output_'}{key}", item) for key, item in items]
             case Unknown() | Instance() | Rows():
-                self._problem(f"found an output '{name or 'output'}' that is {describe(value)}")
+                self.problem(f"found an output '{name or 'output'}' that is {describe(value)}")
             case _:
                 pass  # what is no tensor is the same for every input
         for key, item in parts:

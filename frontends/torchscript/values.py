@@ -294,7 +294,7 @@ def rebuilt(value: Any, items: Iterator[Any]) -> Any:
     return next(items)
 
 
-def kind_of(value: Any) -> type:
+def kind_of(value: Any) -> Any:
     """The type of a value, or of the number that it stands for."""
     return value.kind if isinstance(value, Number) else type(cast("object", value))
 

@@ -161,6 +161,54 @@ def test_a_list_that_may_be_another_is_not_changed(tmp_path: Path, body: str) ->
     np.testing.assert_array_equal(np.asarray(found), X + 3 * X)
 
 
+_NONE = b"N"
+
+_FIRST = """
+h = self.h
+if torch.__is__(h, None):
+  h0 = FIRST
+else:
+  h0 = unchecked_cast(Tensor, h)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        # From the second call on PyTorch has one tensor under two names.
+        (
+            _FIRST.replace("FIRST", "self.w")
+            + "_0 = torch.add_(self.w, x)\nself.h = h0\nreturn torch.add(h0, x)",
+            "'h' and 'w' may become one tensor",
+        ),
+        (
+            _FIRST.replace("FIRST", "x") + "self.h = torch.cat([h0, x])\nreturn h0",
+            "'h' of type .* becomes one of",
+        ),
+        ("if bool(torch.gt(x[0], 0)):\n  self.h = x\nelse:\n  pass\nreturn x", "as a condition"),
+    ],
+)
+def test_an_attribute_that_is_no_state_is_refused(tmp_path: Path, body: str, message: str) -> None:
+    code = method(body, fields="w : Tensor\n  h : Optional[Tensor]")
+    path = write(tmp_path / "m.pt", code, {"w": np.ones(2, np.float32), "h": _NONE})
+    with pytest.raises(FrontendError, match=message):
+        load_model(path, input_type=["x=2xf32"])
+
+
+def test_an_attribute_has_another_form_from_the_first_call_on(tmp_path: Path) -> None:
+    body = _FIRST.replace("FIRST", "torch.mul(self.w, 3)")
+    code = method(
+        f"{body}\n_0 = torch.add_(self.w, x)\nself.h = torch.add(h0, x)\nreturn torch.add(h0, x)",
+        fields="w : Tensor\n  h : Optional[Tensor]",
+    )
+    path = write(tmp_path / "m.pt", code, {"w": np.ones(2, np.float32), "h": _NONE})
+    module = load_model(path, input_type=["x=2xf32"])
+    assert sum(isinstance(op, IfOp) for op in find_function(module, "main").walk()) == 1
+    call = Calls(module)
+    found = [next(iter(call({"x": np.float32([k, 1])}).values())) for k in (1, 2, 3)]
+    assert [np.asarray(one).tolist() for one in found] == [[4, 4], [6, 5], [9, 6]]
+
+
 def test_a_write_in_a_branch_is_seen_through_other_views(tmp_path: Path) -> None:
     code = method("""
 y = torch.clone(x)

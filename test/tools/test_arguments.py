@@ -129,3 +129,10 @@ def test_a_placeholder_called_input(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == f"{graph}: {error}"
     with pytest.raises(lowerdeck.OptionError, match="there is no open dimension 'n'"):
         lowerdeck.compile(graph, dims={"n": 1}, cache=False)
+
+
+def test_an_option_with_a_list_may_be_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    model = Path(__file__).parents[1] / "frontends" / "script_models" / "types_script" / "model.pt"
+    assert main([str(model), "--input-type", "x=4xf32", "--input-type", "n=4xi64"]) == 0
+    assert "%x: tensor<4xf32>" in (text := capsys.readouterr().out)
+    assert "%n: tensor<4xi64>" in text
