@@ -37,7 +37,6 @@ Step = Callable[..., Any]
 REAL = torch.float32, torch.float64
 WHOLE = torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8
 CALLS = 2
-INPUTS = 4
 TYPES = (*REAL, *WHOLE, torch.bool)
 
 
@@ -103,6 +102,8 @@ class Draw:
         self.rng = rng
         self.values: list[Any] = []
         self.statements: list[Statement] = []
+        self.given = 0
+        """How many of the values are inputs and buffers, which keep their shapes."""
         self.rounded: set[int] = set()
         """Storages whose elements another order of sums may round otherwise."""
 
@@ -568,7 +569,7 @@ def writes(d: Draw) -> Any:
             return d.do(method(name), ref, d.axis(x) if name == "cumsum_" else d.whole(-1, 2))
         case 18:
             name = d.one("unsqueeze_", "transpose_", "swapdims_")
-            if any(x is value for value in d.values[:INPUTS]):
+            if any(x is value for value in d.values[: d.given]):
                 raise NothingFitsError
             return d.do(method(name), ref, *(d.axis(x) for _ in range(1 + (name[0] != "u"))))
         case _:
@@ -592,6 +593,7 @@ def make(seed: int) -> tuple[Program, list[list[Any]]]:
     drawn = [[d.fresh(s, t) for s, t in zip(shapes, types, strict=True)] for _ in range(CALLS)]
     buffers = [d.fresh(shapes[0], d.one(*TYPES)), d.fresh([], torch.int64)][: d.whole(0, 2)]
     d.values = [*(one.clone() for one in drawn[0]), *(one.clone() for one in buffers)]
+    d.given = len(d.values)
     for _ in range(d.whole(4, 14)):
         for _ in range(20):
             try:
