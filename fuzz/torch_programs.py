@@ -503,6 +503,11 @@ _ALONE = (
 ).split()
 
 
+def storable(x: Any) -> Sequence[torch.dtype]:
+    """Types that are converted to that of a tensor: whole numbers would be anything for NaN."""
+    return (*WHOLE, torch.bool) if x.dtype in WHOLE else TYPES
+
+
 def writes(d: Draw) -> Any:
     """A write into a value."""
     ref = d.exact()
@@ -512,7 +517,7 @@ def writes(d: Draw) -> Any:
     match d.whole(0, 19):
         case 0 | 1 | 2 | 3:
             name = d.one(*_INTO)
-            other = d.partner(x) if name in _INTO[:4] else divisor(d, ref)
+            other = d.partner(x, storable(x)) if name in _INTO[:4] else divisor(d, ref)
             if name == "copy_" and not isinstance(other, Ref):
                 name = "fill_"
             return d.do(method(name), ref, other, rounds=name in _RISKY)
@@ -522,7 +527,7 @@ def writes(d: Draw) -> Any:
         case 6 | 7 | 8:
             key = key_of(d, x)
             into = x[key]
-            return d.do(set_item, ref, key, d.partner(into))
+            return d.do(set_item, ref, key, d.partner(into, storable(x)))
         case 9:  # of itself, where both overlap
             axis = d.axis(x) % x.dim()
             lead = [slice(None)] * axis
