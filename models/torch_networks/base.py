@@ -26,6 +26,8 @@ class Network:
     calls: Callable[[], Sequence[Call]]
     open: Any = None
     forms: tuple[str, ...] = STATIC
+    settle: Callable[[nn.Module], object] | None = None
+    """What is done to the module with its random parameters."""
 
 
 def plain(*makers: Callable[[], Any]) -> Callable[[], Sequence[Call]]:
@@ -55,7 +57,14 @@ def ones(*shape: int) -> Callable[[], torch.Tensor]:
 
 def varied(network: Network) -> Network:
     """The network with `scattered` parameters."""
-    return replace(network, build=lambda: scattered(network.build()))
+
+    def build() -> nn.Module:
+        model = scattered(network.build())
+        if network.settle is not None:
+            network.settle(model)
+        return model
+
+    return replace(network, build=build)
 
 
 def scattered(model: nn.Module) -> nn.Module:
