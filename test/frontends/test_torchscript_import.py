@@ -205,7 +205,7 @@ def test_an_attribute_has_another_form_from_the_first_call_on(tmp_path: Path) ->
     module = load_model(path, input_type=["x=2xf32"])
     assert sum(isinstance(op, IfOp) for op in find_function(module, "main").walk()) == 1
     call = Calls(module)
-    found = [next(iter(call({"x": np.float32([k, 1])}).values())) for k in (1, 2, 3)]
+    found = [next(iter(call({"x": np.array([k, 1], np.float32)}).values())) for k in (1, 2, 3)]
     assert [np.asarray(one).tolist() for one in found] == [[4, 4], [6, 5], [9, 6]]
 
 
