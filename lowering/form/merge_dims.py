@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -42,6 +42,7 @@ from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.context import recorder_of
+from lowerdeck.passes.machinery.structure import nameless_key
 
 Joint: TypeAlias = tuple[SSAValue, int]
 """Two dimensions of a value next to each other, by the number of the first one."""
@@ -460,14 +461,22 @@ def _layouts(kernel: KernelOp) -> Iterator[LayoutAttr]:
     return map(kernel.layout_at, range(len(kernel.inputs) + len(kernel.results)))
 
 
-def merge_dims(kernel: KernelOp, joints: Joints) -> None:
-    """Reshape what a kernel reads and what it gives, so that it has fewer dimensions."""
+@record
+class Merged:
+    """What a kernel becomes, and any that is equal to it."""
+
+    dims: Sequence[Sequence[Expr]]
+    """Of the values that it reads."""
+    body: Region
+    """To be cloned."""
+
+
+def merged(kernel: KernelOp, joints: Joints) -> Merged:
+    """A kernel with fewer dimensions."""
     arguments = kernel.body.block.args
-    inputs = [
-        _reshaped(value, joints.dims(argument), kernel)
-        for value, argument in zip(kernel.inputs, arguments, strict=True)
-    ]
-    block = Block(arg_types=[value.type for value in inputs])
+    dims = [joints.dims(argument) for argument in arguments]
+    types = [tensor(element_type(a), own) for a, own in zip(arguments, dims, strict=True)]
+    block = Block(arg_types=types)
     values: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
     for op in kernel.body.block.ops:
         operands = [values[operand] for operand in op.operands]
@@ -476,12 +485,22 @@ def merge_dims(kernel: KernelOp, joints: Joints) -> None:
         else:
             assert isinstance(op, CoreOp)
             new = op.with_operands(operands, _properties(joints, op))
+        values.update(zip(op.results, new.results, strict=True))
+        block.add_op(new)
+    return Merged(dims, Region(block))
+
+
+def replace(kernel: KernelOp, by: Merged) -> None:
+    """Reshape what a kernel reads and what it gives, so that it has fewer dimensions."""
+    inputs = [
+        _reshaped(value, dims, kernel) for value, dims in zip(kernel.inputs, by.dims, strict=True)
+    ]
+    body = by.body.clone()
+    for op, new in zip(kernel.body.block.ops, body.block.ops, strict=True):
+        new.location = op.location
         for old, result in zip(op.results, new.results, strict=True):
             result.name_hint = old.name_hint
-            values[old] = result
-        new.location = op.location
-        block.add_op(new)
-    replacement = KernelOp(kernel.sym_name.data, inputs, Region(block))
+    replacement = KernelOp(kernel.sym_name.data, inputs, body)
     replacement.location = kernel.location
     Rewriter.insert_op(replacement, InsertPoint.before(kernel))
     results = [
@@ -533,12 +552,16 @@ class MergeDimsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         recorder = recorder_of(ctx)
+        known: dict[Hashable, Merged | None] = {}
         for kernel in [k for k in all_ops(op) if isinstance(k, KernelOp)]:
-            joints = joints_of(kernel)
-            if joints is not None and recorder.decide(
+            key = nameless_key(kernel)
+            if key not in known:
+                joints = joints_of(kernel)
+                known[key] = None if joints is None else merged(kernel, joints)
+            if (by := known[key]) is not None and recorder.decide(
                 self.name, "merge-dims", [kernel], "what is treated alike is one dimension"
             ):
-                merge_dims(kernel, joints)
+                replace(kernel, by)
         for reshape in [r for r in op.walk(reverse=True) if isinstance(r, ReshapeOp)]:
             if not any(reshape.result.uses):
                 Rewriter.erase_op(reshape)

@@ -10,13 +10,21 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect, is_side_effect_free
 
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp, yielded
-from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
+from lowerdeck.dialects.core.symbols import (
+    MakesSymbols,
+    region_symbols_made_by,
+    symbols_made_by,
+)
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.machinery.recorder import Recorder
 from lowerdeck.passes.machinery.symbols import bind_dims, symbols_of, symbols_used_by
 
 Kept = TypeVar("Kept")
+
+
+_FOLLOWED = (IfOp, LoopOp, KernelOp)
+"""Ops whose results are followed one by one, and so is what their regions yield."""
 
 
 class Liveness:
@@ -36,13 +44,18 @@ class Liveness:
         """Of symbols; without any, no symbol that is used keeps anything."""
         self._todo: list[Operation | SSAValue] = []
         ops = all_ops(module)
+        # What an op of a class cannot do is not asked of each: few classes have many ops.
+        classes = set(map(type, ops))
+        making = {cls for cls in classes if issubclass(cls, (MakesSymbols, IfOp, LoopOp))}
+        acting = set(filter(_may_be_root, classes))
         for op in ops:
-            for symbol in (*symbols_made_by(op), *region_symbols_made_by(op)):
-                self._makers.setdefault(symbol, []).append(op)
-            for symbol, value in _sized_by(op):
-                self._makers[symbol].append(value)
+            if type(op) in making:
+                for symbol in (*symbols_made_by(op), *region_symbols_made_by(op)):
+                    self._makers.setdefault(symbol, []).append(op)
+                for symbol, value in _sized_by(op):
+                    self._makers[symbol].append(value)
         for op in ops:
-            if _is_root(op) or recorder.skips(op):
+            if (type(op) in acting and not is_side_effect_free(op)) or recorder.skips(op):
                 self._keep_op(op)
         self._propagate()
 
@@ -81,6 +94,15 @@ class Liveness:
         """Mark the needs of a live op, whichever of its results are live."""
         if (parent := op.parent_op()) is not None:
             self._keep_op(parent)
+        if not isinstance(parent if isinstance(op, YieldOp) else op, _FOLLOWED):
+            for value in op.operands:
+                self._keep_value(value)
+            if self._makers:
+                self._keep_symbols(symbols_used_by(op))
+            if op.regions:
+                for inner in _terminators(op):
+                    self._keep_op(inner)
+            return
         match op:
             case IfOp():
                 self._keep_value(op.condition)
@@ -90,17 +112,10 @@ class Liveness:
                     if value is not None:
                         self._keep_value(value)
                 self._keep_attributes(op)
-            case YieldOp() if isinstance(op.parent_op(), IfOp | LoopOp | KernelOp):
-                pass  # its operands are followed one by one
             case KernelOp():
                 self._keep_attributes(op)
             case _:
-                for value in op.operands:
-                    self._keep_value(value)
-                if self._makers:
-                    self._keep_symbols(symbols_used_by(op))
-                for inner in _terminators(op):
-                    self._keep_op(inner)
+                pass  # what is yielded is followed one by one
 
     def _keep_attributes(self, op: Operation) -> None:
         if self._makers:
@@ -112,7 +127,8 @@ class Liveness:
             self._keep_symbols(symbols_of(value.type))
         if isinstance(value, OpResult):
             self._keep_op(value.op)
-            self._visit_result(value.op, value.index)
+            if value.op.regions:
+                self._visit_result(value.op, value.index)
         elif isinstance(value, BlockArgument):
             self._visit_argument(value)
 
@@ -167,11 +183,12 @@ def _pairs(
             yield symbol, value
 
 
-def _is_root(op: Operation) -> bool:
-    """True for ops that are kept for their effects, not for their results."""
-    if op.has_trait(IsTerminator) or op.has_trait(RecursiveMemoryEffect):
-        return False  # what has effects inside keeps it; what it ends keeps a terminator
-    return not is_side_effect_free(op)
+def _may_be_root(cls: type[Operation]) -> bool:
+    """
+    False for classes of ops that are never kept for their effects: what has effects inside keeps
+    what has regions, and what it ends a terminator.
+    """
+    return not cls.has_trait(IsTerminator) and not cls.has_trait(RecursiveMemoryEffect)
 
 
 def _terminators(op: Operation) -> list[Operation]:

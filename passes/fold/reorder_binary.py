@@ -49,15 +49,18 @@ class SameOrder(Pattern[None]):
 
     def __init__(self) -> None:
         self._numbers: dict[SSAValue, int] = {}
+        """Equal for what is computed alike; the later a value is seen first, the larger."""
         self._first: dict[Hashable, tuple[bool, list[int]]] = {}
         """Of the first op with a key: whether its operands are swapped, and what it gives."""
-        self._count = 0
 
     def match(self, op: Operation) -> Match[None] | None:
         if op.regions or not op.results:
             return None
-        operands = [self._number(value) for value in op.operands]
-        properties = tuple(sorted(op.properties.items()))
+        numbers = self._numbers
+        operands = [numbers.setdefault(value, len(numbers)) for value in op.operands]
+        properties: object = tuple(op.properties.items())
+        if len(op.properties) > 1:
+            properties = tuple(sorted(op.properties.items()))
         swapped = False
         if _commutes(op):
             swapped = operands[0] > operands[1]
@@ -66,17 +69,13 @@ class SameOrder(Pattern[None]):
                 predicate = op.predicate.data
                 properties = _MIRRORED[predicate] if swapped else predicate
         key = (type(op), tuple(operands), properties, tuple(op.result_types))
-        if key not in self._first:
-            self._first[key] = (swapped, [self._number(result) for result in op.results])
-        before, numbers = self._first[key]
-        self._numbers.update(zip(op.results, numbers, strict=True))
+        if (first := self._first.get(key)) is None:
+            own = [numbers.setdefault(result, len(numbers)) for result in op.results]
+            self._first[key] = (swapped, own)
+            return None
+        before, given = first
+        numbers.update(zip(op.results, given, strict=True))
         return None if swapped == before else Match((op,), "the order of an op before")
-
-    def _number(self, value: SSAValue) -> int:
-        if value not in self._numbers:
-            self._numbers[value] = self._count
-            self._count += 1
-        return self._numbers[value]
 
     def rewrite(self, match: Match[None], rewriter: Rewriter) -> None:
         op = match.root

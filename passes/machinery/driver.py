@@ -236,11 +236,8 @@ def is_trivially_dead(op: Operation) -> bool:
 def is_ranked(op: Operation) -> bool:
     """False if an operand or result of `op` is a tensor whose rank is not known."""
     # No class derives from it, and a generator takes twice as long.
-    for value in op.operands:
+    for value in (*op.operands, *op.results):
         if type(value.type) is UnrankedTensorType:
-            return False
-    for type_ in op.result_types:
-        if type(type_) is UnrankedTensorType:
             return False
     return True
 
@@ -319,17 +316,24 @@ class _Driver:
         self._queue.extend(concerned)
         self._queued.update(concerned)
         budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
-        while self._queue and not self._recorder.exhausted:
-            op = self._queue.popleft()
-            self._queued.discard(op)
-            if op not in self._forgotten and op.parent is not None:
-                try:
-                    self._visit(op)
-                except Exception as error:
-                    # Before anything of it is said: the op may be gone, or half of it.
-                    if (raised := located(error, self._where(op), self._suspect())) is error:
-                        raise
-                    raise raised from error
+        queue, queued, forgotten = self._queue, self._queued, self._forgotten
+        if self._recorder.exhausted:
+            queue.clear()
+        while queue:
+            op = queue.popleft()
+            queued.discard(op)
+            if op in forgotten or op.parent is None:
+                continue
+            try:
+                if not self._visit(op):
+                    continue
+            except Exception as error:
+                # Before anything of it is said: the op may be gone, or half of it.
+                if (raised := located(error, self._where(op), self._suspect())) is error:
+                    raise
+                raise raised from error
+            if self._recorder.exhausted:
+                break
             if self._rewrites > budget:
                 names = " and ".join(f"'{name}'" for name in dict.fromkeys(sorted(self._last)))
                 raise CompileError(
@@ -345,10 +349,11 @@ class _Driver:
     def _suspect(self) -> object:
         return None if self._tried is None else self._tried.match
 
-    def _visit(self, op: Operation) -> None:
-        candidates = self._patterns_for(type(op))
-        has_ranks = is_ranked(op) if candidates.ask_for_ranks else True
-        for pattern, is_plain in candidates.patterns:
+    def _visit(self, op: Operation) -> bool:
+        """True if the op is rewritten."""
+        patterns, ask_for_ranks = self._by_class[type(op)]
+        has_ranks = not ask_for_ranks or is_ranked(op)
+        for pattern, is_plain in patterns:
             if not has_ranks and pattern.ranked:
                 continue
             self._tried = pattern
@@ -363,7 +368,8 @@ class _Driver:
             rewriter.sweep()
             if op not in self._forgotten:
                 self.enqueue(op)
-            return
+            return True
+        return False
 
     def _match_of(self, pattern: Pattern[Any], op: Operation) -> Match[Any] | None:
         """What a pattern says of an op; those of others are not trusted to change nothing."""

@@ -31,16 +31,20 @@ def small_constant(value: SSAValue) -> Array | None:
 
 def uniform_value(value: SSAValue) -> Any:
     """The value (a numpy scalar) that all elements of a constant share, bit by bit; or None."""
-    array = small_constant(value)
-    if array is None or array.size == 0:
+    if not isinstance(value.owner, ConstantOp):
         return None
-    first = array.reshape(-1)[:1]
-    size = array.dtype.itemsize
-    if array.size > 1:
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, size)
+    blob = value.owner.value.data
+    if not 0 < blob.size <= UNIFORM_LIMIT or blob.is_elided:
+        return None
+    size = numpy_dtype(element_type(value)).itemsize
+    if blob.size > size and (blob.element is None or len(blob.element) != size):
+        # Most weights differ where they begin.
+        if blob.data[:size] != blob.data[size : 2 * size]:
+            return None
+        data = np.frombuffer(blob.data, np.uint8).reshape(-1, size)
         if not (data == data[0]).all():
             return None
-    return first[0]
+    return value.owner.array.reshape(-1)[0]
 
 
 def number(value: SSAValue) -> float | None:
