@@ -514,12 +514,12 @@ def _is_plain(terms: tuple[tuple[Monomial, int], ...]) -> bool:
     return True
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 10)
 def _const(value: int) -> Expr:
     return Expr((((), value),) if value else ())
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 10)
 def _symbol(name: str) -> Expr:
     return _atom(Atom("symbol", name))
 
@@ -527,10 +527,10 @@ def _symbol(name: str) -> Expr:
 _substituted: dict[tuple[Expr | ExprLike | None, ...], Expr] = {}
 """What became of expressions and values of their symbols, sorted: kernels are alike."""
 
-_MOST_KNOWN = 1 << 13
+_MOST_KNOWN = 1 << 12
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 10)
 def _quotient(value: Expr, divisor: Expr) -> Expr:
     return value._divided(divisor)  # pyright: ignore[reportPrivateUsage]
 

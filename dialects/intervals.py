@@ -113,7 +113,7 @@ def simplified(expr: Expr, ranges: Mapping[str, Interval]) -> Expr:
 _simplified: dict[tuple[Expr | Interval | None, ...], Expr] = {}
 """What became of expressions and ranges of their symbols, sorted: kernels are alike."""
 
-_MOST_KNOWN = 1 << 12
+_MOST_KNOWN = 1 << 10
 
 
 def _simplify(expr: Expr, ranges: Mapping[str, Interval]) -> Expr:

@@ -355,7 +355,7 @@ _PLAIN_TYPE = re.compile(r"(?:tensor|vector)<(?:\d+x)*(?:[su]?i\d+|bf16|f16|f32|
 _plain_types: dict[str, Attribute] = {}
 """Those that were read, by their texts: the same ones stand in a text again and again."""
 
-_MOST_PLAIN = 1 << 12
+_MOST_PLAIN = 1 << 9
 
 
 def _parse_parametrized_type(self: Any) -> Any:

@@ -21,7 +21,7 @@ Polynomial: TypeAlias = dict[Monomial, Fraction]
 """Symbols only, with rational coefficients."""
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 10)
 def is_never_negative(expr: Expr, cases: int = _CASES) -> bool:
     """
     True if an expression is provably at least zero wherever its symbols are.

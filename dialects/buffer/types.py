@@ -98,7 +98,7 @@ def ref_type(value: SSAValue) -> RefType:
     return value.type
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 9)
 def _ref(element: Attribute, dims: tuple[Expr, ...], strides: tuple[Expr, ...] | None) -> RefType:
     """Equal layers have equal buffers."""
     steps = row_major(dims) if strides is None else strides

@@ -238,7 +238,7 @@ _Known: TypeAlias = "tuple[Tensor, tuple[Expr, ...], tuple[int, ...] | None]"
 _dims: dict[int, _Known] = {}
 """What is known of types that were asked for, by their identity: they live as long."""
 
-_MOST_KNOWN = 1 << 12
+_MOST_KNOWN = 1 << 10
 
 
 def _dims_of(type_: Tensor) -> tuple[Expr, ...]:

@@ -208,6 +208,6 @@ def _bytes(attribute: Attribute) -> bytes:
     return file.getvalue()
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 9)
 def _attribute(data: bytes) -> Attribute:
     return pickle.loads(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
@@ -25,6 +26,7 @@ STEMS: dict[Attribute, tuple[str, str, int]] = {
 """What vectors are called by the scalars in them, these in C, and their bytes."""
 
 
+@lru_cache(maxsize=1 << 10)
 def vector_name(type_: Attribute) -> str:
     """The C type of a vector."""
     return type_name(scalar_of(type_), lanes_of(type_))
