@@ -40,6 +40,7 @@ from lowerdeck.passes.machinery.driver import (
     apply_patterns,
 )
 from lowerdeck.passes.machinery.recorder import Recorder
+from lowerdeck.passes.machinery.symbols import symbols_used_by
 
 ELEMENT_LIMIT = 64
 """The maximum number of elements of an integer tensor that are tracked."""
@@ -90,13 +91,22 @@ class FoldSymbol(Pattern[Values]):
     name = "fold-symbol"
     roots = (BindSymbolsOp, IfOp, LoopOp)
 
-    def __init__(self, makers: Mapping[str, int], guarded: Mapping[str, Sequence[CoreOp]]) -> None:
+    def __init__(
+        self,
+        makers: Mapping[str, int],
+        guarded: Mapping[str, Sequence[CoreOp]],
+        used: Container[str],
+    ) -> None:
         self._makers = makers
         self._guarded = guarded
+        self._used = used
         self.values: Values = {}
 
     def match(self, op: BindSymbolsOp | IfOp | LoopOp) -> Match[Values] | None:
         values = _known(op, self._makers)
+        if isinstance(op, LoopOp) and op.count is not None and op.count.data not in self._used:
+            # What is collected needs a name for the iterations, also if all sizes are known.
+            values = {k: value for k, value in (values or {}).items() if k != op.count.data}
         # A name that several scopes define would need the bounds of each.
         if not values or any(self._makers[name] > 1 for name in values):
             return None
@@ -195,12 +205,12 @@ class FoldSymbolsPass(PatternPass):
     name = "fold-symbols"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        ops = all_ops(module)
         makers = Counter(
-            name
-            for op in all_ops(module)
-            for name in (*symbols_made_by(op), *region_symbols_made_by(op))
+            name for op in ops for name in (*symbols_made_by(op), *region_symbols_made_by(op))
         )
-        return [FoldSymbol(makers, guarded_ops(module))]
+        used = {name for op in ops for name in symbols_used_by(op)} if makers else set[str]()
+        return [FoldSymbol(makers, guarded_ops(module), used)]
 
     def run(self, module: ModuleOp, recorder: Recorder) -> None:
         (pattern,) = self.patterns(module)
