@@ -164,10 +164,10 @@ func.func @reassociate(%i : tensor<i64>, %x : tensor<f32>) -> (tensor<i64>, tens
 // 0 and -0 are two values: this constant is not -0 everywhere.
 // CHECK-LABEL: @mixed_zeros
 // CHECK:       core.add
-func.func @mixed_zeros(%x : tensor<2xf32>) -> tensor<2xf32> {
-  %z = core.constant dense<[-0.0, 0.0]> : tensor<2xf32>
-  %a = core.add %x, %z : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  func.return %a : tensor<2xf32>
+func.func @mixed_zeros(%x : tensor<3xf32>) -> tensor<3xf32> {
+  %z = core.constant dense<[-0.0, -0.0, 0.0]> : tensor<3xf32>
+  %a = core.add %x, %z : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  func.return %a : tensor<3xf32>
 }
 
 // -----
