@@ -104,6 +104,8 @@ class Draw:
         self.statements: list[Statement] = []
         self.given = 0
         """How many of the values are inputs and buffers, which keep their shapes."""
+        self.written: int | None = None
+        """The storage that is written, of which no operand may show other elements."""
         self.rounded: set[int] = set()
         """Storages whose elements another order of sums may round otherwise."""
 
@@ -131,7 +133,11 @@ class Draw:
 
     def find(self, fits: Callable[[Any], bool] = lambda x: True) -> Ref:
         """A value that fits; later ones are likelier."""
-        found = [n for n, v in enumerate(self.values) if isinstance(v, torch.Tensor) and fits(v)]
+        found = [
+            n
+            for n, v in enumerate(self.values)
+            if isinstance(v, torch.Tensor) and place(v) != self.written and fits(v)
+        ]
         if not found:
             raise NothingFitsError
         return Ref(
@@ -511,9 +517,18 @@ def storable(x: Any) -> Sequence[torch.dtype]:
 def writes(d: Draw) -> Any:
     """A write into a value."""
     ref = d.exact()
-    x = d.of(ref)
-    if is_repeated(x):
+    if is_repeated(d.of(ref)):
         raise NothingFitsError
+    d.written = place(d.of(ref))
+    try:
+        return write_into(d, ref)
+    finally:
+        d.written = None
+
+
+def write_into(d: Draw, ref: Ref) -> Any:
+    """A write of what other storages hold."""
+    x = d.of(ref)
     match d.whole(0, 19):
         case 0 | 1 | 2 | 3:
             name = d.one(*_INTO)
