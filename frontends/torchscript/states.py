@@ -41,6 +41,8 @@ from lowerdeck.frontends.torchscript.values import (
 
 _Parts: TypeAlias = "list[tuple[str, Any]]"
 
+_MOST_VALUES = 200_000
+
 
 @record
 class Kept:
@@ -90,8 +92,9 @@ class Remembered:
 
 
 def places_of(model: Any) -> list[Place]:
-    """The attributes of a model's objects, in order."""
+    """The attributes of a model's objects, in order; ScriptError if they hold too much."""
     found: list[Place] = []
+    count = 0
     seen: set[int] = set()
     holders: dict[int, list[Place]] = {}
     open_: _Parts = [("", model)]
@@ -103,6 +106,10 @@ def places_of(model: Any) -> list[Place]:
         inner: _Parts = []
         for key, item in value.attributes.items():
             place = Place(f"{path}.{key}" if path else str(key), value.attributes, key)
+            for _ in leaves(item):
+                count += 1
+                if count > _MOST_VALUES:
+                    raise ScriptError(f"more than {_MOST_VALUES} values of attributes")
             inner += parts_of(place.path, item)
             found.append(place)
             for one in lists_of(item):
@@ -116,12 +123,14 @@ def places_of(model: Any) -> list[Place]:
 
 def lists_of(value: Any) -> set[int]:
     """The lists and dictionaries that an attribute has, by identity."""
+    seen: set[int] = set()
     found: set[int] = set()
     open_: list[Any] = [value]
     while open_:
         item = open_.pop()
-        if isinstance(item, list | tuple | dict):
+        if isinstance(item, list | tuple | dict) and id(cast("Any", item)) not in seen:
             items = cast("Any", item)
+            seen.add(id(items))
             found |= set() if isinstance(item, tuple) else {id(items)}
             open_ += items.values() if isinstance(item, dict) else items
     return found

@@ -243,19 +243,16 @@ def places_in(values: Iterable[Any]) -> dict[int, Any]:
     The lists, dictionaries and attributes of objects that are in values, or in what these hold, by
     identity.
     """
-    found: dict[int, Any] = {}
+    seen: dict[int, Any] = {}
     open_: list[Any] = list(values)
     while open_:
         item = open_.pop()
         if isinstance(item, Instance):
             item = item.attributes
-        if not isinstance(item, list | tuple | dict) or id(cast("Any", item)) in found:
-            continue
-        items = cast("Any", item)
-        if not isinstance(item, tuple):
-            found[id(items)] = items
-        open_ += items.values() if isinstance(item, dict) else items
-    return found
+        if isinstance(item, list | tuple | dict) and id(cast("Any", item)) not in seen:
+            items = seen[id(cast("Any", item))] = cast("Any", item)
+            open_ += items.values() if isinstance(item, dict) else items
+    return {key: one for key, one in seen.items() if not isinstance(one, tuple)}
 
 
 def copied(value: Any, old: Mapping[int, Any], made: dict[int, Any]) -> Any:
