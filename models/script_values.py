@@ -172,3 +172,59 @@ class Attributes(nn.Module):
     def forward(self, x: Tensor) -> list[Tensor]:
         cells = self.first(x) + self.second(x * 2)
         return [cells, self.lists(x), self.others(x), self.buffers(x)]
+
+
+@torch.jit.script
+class Box:
+    """A value and a count."""
+
+    def __init__(self, value: Tensor, count: int) -> None:
+        self.value = value
+        self.count = count
+
+    def grow(self, factor: int) -> None:
+        """Change both."""
+        self.value = self.value * factor
+        self.count += 1
+
+    def total(self) -> Tensor:
+        """What it holds."""
+        return self.value + self.count
+
+
+class Objects(nn.Module):
+    """Objects of a class of its own, context managers, returns in loops, bits of numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.box = Box(torch.ones(3), 2)
+
+    def boxes(self, x: Tensor) -> Tensor:
+        """Objects that branches and loops change, and one that remembers."""
+        one = Box(x, 2)
+        same = one
+        same.grow(3)
+        if bool(x[0] > 2.5):
+            one.grow(2)
+        for _ in range(int(x[0])):
+            one.grow(2)
+        self.box.grow(2)
+        total = self.box.total()
+        for box in [one, Box(x * 2, 5)]:
+            total = total + box.total()
+        return total + same.count * 100
+
+    def returned(self, x: Tensor) -> Tensor:
+        """A loop of unknown length that returns, and leaves nothing if it does not."""
+        y = x
+        while bool(y.sum() < 100):
+            y = y * 2
+            if bool(y[0] > 8):
+                return y + 1
+        return y
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        with torch.no_grad():
+            n = int(x[0])
+            bits = x + (n & 3) + (n | 8) * 10 + (n ^ 1) * 100 + (1 << n) * 1000
+        return [self.boxes(x), self.returned(x), bits]

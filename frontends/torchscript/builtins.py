@@ -246,6 +246,8 @@ class Builtins(Caller):
         self.located(name)
         if name in ("floordiv", "remainder", "pow") and float in kinds:
             return self._through_tensors(name, args)
+        if name == "__xor__" and kinds != [bool, bool]:
+            return self._through_tensors("bitwise_xor", args)
         if op.startswith("sym_"):
             return self.call(f"torch.{op}", args, {})
         return self.call(f"_operator.{op}", args, {})

@@ -324,7 +324,7 @@ class Flow(Program):
             if len(self.problems) > marks:
                 raise LoopFormError("what is refused")
             del slots
-            if carried.take(more) or carried.widen(yielded[1:]) or carried.grow():
+            if carried.take(more) or carried.fill() or carried.widen(yielded[1:]) or carried.grow():
                 continue
             self.blocks.append(block)
             block.add_op(YieldOp(yielded))
@@ -595,6 +595,8 @@ class _Carried:
         self._types: dict[tuple[tuple[int, Any], int], TensorTypeOf] = {}
         self._forms: dict[tuple[int, Any], Any] = {}
         self._grown: dict[tuple[int, Any], _Grown] = {}
+        self._unset: dict[tuple[int, Any], tuple[Any, TensorTypeOf | None]] = {}
+        """Places that have nothing before the loop: what kind of value they get, and its type."""
 
     def _leaves(self) -> Iterator[tuple[tuple[int, Any], int, Any]]:
         """The carried tensors and numbers: place, number in it, and value before the loop."""
@@ -683,6 +685,8 @@ class _Carried:
             for old, new in zip(olds, news, strict=True):
                 if isinstance(old, Tensor | Number | SSAValue):
                     found.append(self._left(old, new))
+                elif isinstance(before, Nothing) and _kind(new) in (Tensor, *KINDS):
+                    self._unset[key] = self._kind_of(new)
                 elif old is not new and not (_is_plain(new) and old == new):
                     raise LoopFormError(f"{describe(old)} that becomes {describe(new)}")
         return found
@@ -727,6 +731,30 @@ class _Carried:
             zeros = program.call("aten.zeros", [[self._count, *sizes]], {"dtype": code})
             grown.rows = program.value_of(zeros)
         return bool(new)
+
+    def _kind_of(self, value: Any) -> tuple[Any, TensorTypeOf | None]:
+        if not isinstance(value, Tensor):
+            return _kind(value), None
+        found = self._program.value_of(value)
+        if not self._program.follower.knows(found):
+            raise UnknownError
+        return Tensor, self._program.follower.type_of(found)
+
+    def fill(self) -> bool:
+        """Let places have zeros that have nothing before the loop; False if there are none."""
+        program, unset = self._program, self._unset
+        self._unset = {}
+        for key, (kind, type_) in unset.items():
+            program.located("zeros")
+            if type_ is not None:
+                sizes = [self._size(dim) for dim in dims_of(type_)]
+                zeros = program.call(
+                    "aten.zeros", [sizes], {"dtype": CODES[element_type_of(type_)]}
+                )
+            else:
+                zeros = kind(0)
+            program.put(self._slots[key], zeros)
+        return bool(unset)
 
     def _size(self, dim: Expr) -> Any:
         """A dimension as a number before the loop."""

@@ -133,6 +133,8 @@ class Program(Builtins, ABC):
                     self.follow_while(node, env)
                 case ast.For():
                     self.follow_for(node, env)
+                case ast.With(items=items, body=body):
+                    self._with(items, body, env)
                 case _:
                     self.report(type(node).__name__, "found a statement that is not TorchScript's")
         return None
@@ -152,6 +154,20 @@ class Program(Builtins, ABC):
             self.report(_op_type(self.failed or name or type(node).__name__), text)
             self.failed = ""
             return Unknown()
+
+    def _with(self, items: Sequence[ast.withitem], body: Sequence[ast.stmt], env: Env) -> None:
+        """Statements between what context managers do before and after."""
+        managers: list[Any] = []
+        for item in items:
+            managers.append(self._guarded(item.context_expr, env))
+            if not isinstance(managers[-1], Unknown):
+                entered = self.call_method(managers[-1], "__enter__", [], {})
+                if item.optional_vars is not None:
+                    self._assign(item.optional_vars, entered, env)
+        self.statements(body, env)
+        for manager in reversed(managers):
+            if not isinstance(manager, Unknown):
+                self.call_method(manager, "__exit__", [None] * 3, {})
 
     def _assign(self, target: ast.expr, value: Any, env: Env) -> None:
         match target:
@@ -349,6 +365,8 @@ class Program(Builtins, ABC):
                 return (self._member(self.expression(owner, env), attribute),)
             case "isinstance", [value, kind]:
                 return (self._is_instance(self.expression(value, env), kind),)
+            case _, [_] if name.endswith(".__new__") and name[:-8] in self.code.classes:
+                return (Instance(name[:-8], {}),)
             case "fork", [function, *args]:
                 call = ast.Call(function, args, node.keywords)
                 return (self.expression(ast.copy_location(call, node), env),)
