@@ -489,8 +489,8 @@ class Operators:
         first = next(iter(values.values()))
         if isinstance(first, list):
             return len(cast("list[Any]", first))
-        if base in ("split_with_sizes",) or target == "aten.split.sizes":
-            return len(values[[*values][1]])
+        if base.startswith("split") and isinstance(second := [*values.values()][1], list):
+            return len(cast("list[Any]", second))
         if base in ("nonzero_numpy", "where"):
             return len(self.dims(cast(Tensor, first)))
         if "indices" in values:  # of *split

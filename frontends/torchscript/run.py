@@ -392,9 +392,9 @@ class Program(Builtins, ABC):
             "bool": lambda v: type(v) is bool or (isinstance(v, Number) and v.kind is bool),
             "str": lambda v: isinstance(v, str),
             "NoneType": lambda v: v is None,
-            "List": lambda v: isinstance(v, list),
-            "Tuple": lambda v: isinstance(v, tuple),
-            "Dict": lambda v: isinstance(v, dict),
+            **dict.fromkeys(("List", "list"), lambda v: isinstance(v, list)),
+            **dict.fromkeys(("Tuple", "tuple"), lambda v: isinstance(v, tuple)),
+            **dict.fromkeys(("Dict", "dict"), lambda v: isinstance(v, dict)),
             "Device": lambda v: isinstance(v, Device),
         }
         if isinstance(value, Unknown):

@@ -161,6 +161,21 @@ def test_a_list_that_may_be_another_is_not_changed(tmp_path: Path, body: str) ->
     np.testing.assert_array_equal(np.asarray(found), X + 3 * X)
 
 
+def test_parts_of_stated_sizes(tmp_path: Path) -> None:
+    body = """
+a, b, = torch.split(x, [1, 2], 1)
+if isinstance(a, (list, tuple)):
+  ops.prim.RaiseException("a list")
+else:
+  pass
+return torch.add(torch.mul(b, 10), a)
+"""
+    call = Calls(load_model(write(tmp_path / "m.pt", method(body)), input_type=["x=nx3xf32"]))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (found,) = call({"x": x}).values()
+    np.testing.assert_array_equal(np.asarray(found), x[:, 1:] * 10 + x[:, :1])
+
+
 _NONE = b"N"
 
 _FIRST = """
