@@ -27,8 +27,6 @@ from lowerdeck.frontends.torchscript.values import (
     Number,
     ScriptError,
     Tensor,
-    Unknown,
-    UnknownError,
     is_unknown,
     kind_of,
     leaves,
@@ -166,9 +164,8 @@ class Builtins(Caller):
 
     def builtin(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """What a function that is no one of the program gives."""
-        if any(isinstance(value, Unknown) for value in (*args, *keywords.values())):
-            raise UnknownError
         for value in (*args, *keywords.values()):
+            self.require_known(value)
             if is_unknown(value):
                 raise ScriptError(describe(value[0]))
         space, _, short = name.partition(".")

@@ -89,6 +89,8 @@ class Flow(Program):
             self.statements(node.body if condition else node.orelse, env)
             return
         if isinstance(condition, Unknown):
+            if condition.reason:
+                self.report("if", f"found a condition that is {condition.reason}")
             for body in (node.body, node.orelse):
                 self._follow_unknown(body, env)
             return
@@ -227,13 +229,13 @@ class Flow(Program):
         """A loop of known length: rolled if it is long and carries tensors only."""
         if count > _UNROLLED:
             since, marks, made = len(self.journal.entries), len(self.problems), self.made
-            last, frozen = self.block.last_op, dict(self.journal.frozen)
+            last, frozen, lost = self.block.last_op, dict(self.journal.frozen), self.lost
             try:
                 self._rolled(node.body, count, name, None, env, grows=count > _MOST_ITERATIONS)
                 return
             except LoopFormError:
                 self.journal.undo(since)
-                self.journal.frozen = frozen
+                self.journal.frozen, self.lost = frozen, lost
                 del self.problems[marks:]
                 self.made = max(self.made, made)
                 self._erase_after(last)
@@ -285,9 +287,9 @@ class Flow(Program):
         LoopFormError if what it changes cannot be carried; lists may become longer if it `grows`.
         """
         carried = _Carried(self, self.made, going if grows else None)
-        line = self._line
+        line, lost = self._line, self.lost
         for _ in range(_TRIALS):
-            self._line = line
+            self._line, self.lost = line, lost
             block = Block(arg_types=[tensor(i64, [])])
             self.follower.declare(block.args[0], tensor(i64, []))
             marks = len(self.problems)

@@ -10,6 +10,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -107,6 +108,8 @@ def import_script(
             if module is not None:
                 return module
             remembered = importer.found
+            if remembered.is_plain() and (module := _alike(archive, asked, remembered)):
+                return module
         raise ScriptError(f"states that still change after {_TRIALS} attempts")
     except (ArchiveError, OSError) as error:
         text = diagnosis(file) or f"the file is broken: {error}"
@@ -119,6 +122,27 @@ def import_script(
     except (*_BROKEN, UnknownError) as error:
         text = f"the program is broken: {type(error).__name__} {error}"
         raise FrontendError.of_file(file, text[:500]) from None
+
+
+def _alike(archive: ScriptArchive, asked: _Asked, remembered: Remembered) -> ModuleOp | None:
+    """
+    The module of a program whose first call only makes what later ones find made, as anchors or
+    scales; None if they compute something else.
+    """
+    found: list[ModuleOp] = []
+    for form in (replace(remembered, free=True), replace(remembered, begins=True)):
+        try:
+            module = _Importer(archive, asked, form).run()
+        except FrontendError:
+            module = None
+        if module is None:
+            return None
+        found.append(module)
+        for op in module.walk(reverse=True):
+            if op.results and not op.regions and all(one.first_use is None for one in op.results):
+                op.detach()
+    one, other = found
+    return one if one.is_structurally_equivalent(other) else None
 
 
 @record

@@ -173,6 +173,16 @@ class Operators:
         self.add(op)
         return op.result
 
+    def require_known(self, value: Any) -> None:
+        """
+        UnknownError for a value that is not known since what makes it was refused; ScriptError if
+        nothing was: what the program does with it would be lost.
+        """
+        if isinstance(value, Unknown):
+            if value.reason:
+                raise ScriptError(value.reason)
+            raise UnknownError
+
     def value_of(self, value: Any, kind: type | None = None) -> SSAValue:
         """The value that a tensor or number is."""
         match value:
@@ -185,6 +195,7 @@ class Operators:
             case bool() | int() | float():
                 return self.constant(value, kind)
             case Unknown():
+                self.require_known(value)
                 raise UnknownError
             case _:
                 raise ScriptError(f"{describe(value)} in the place of a tensor")
@@ -216,8 +227,8 @@ class Operators:
 
     def call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """What an operator gives: a tensor, a number, a tuple or a list of them."""
-        if any(isinstance(value, Unknown) for value in (*args, *keywords.values())):
-            raise UnknownError
+        for value in (*args, *keywords.values()):
+            self.require_known(value)
         base = name if name in _NAMED_IN_PLACE else functional(f"{name}.").removesuffix(".")
         candidates = overloads(base) or overloads(name)
         if not candidates:

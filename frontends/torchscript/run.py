@@ -59,6 +59,8 @@ class Program(Builtins, ABC):
         self.file = archive.path
         self.location = FileLineColLoc(StringAttr(self.file), IntAttr(0), IntAttr(0))
         self.problems: list[Problem] = []
+        self.lost: Problem | None = None
+        """Where a value was not known first, if nothing was refused before."""
         self._steps = 0
         self._frames: list[Definition] = []
         self.held: list[Any] = []
@@ -71,6 +73,12 @@ class Program(Builtins, ABC):
         """Something is refused where the program is now."""
         entry = self._frames[-1].file if self._frames else "code"
         self.problems.append(Problem(self.file, f"{entry}:{self._line}", op_type, message))
+
+    def _lose(self) -> None:
+        if self.lost is None and not self.problems:
+            entry = self._frames[-1].file if self._frames else "code"
+            text = "found a value of which nothing is known"
+            self.lost = Problem(self.file, f"{entry}:{self._line}", "", text)
 
     # Functions
 
@@ -144,6 +152,7 @@ class Program(Builtins, ABC):
         try:
             return self.expression(node, env)
         except UnknownError:
+            self._lose()
             return Unknown()
         except ScriptLimitError:
             raise
@@ -190,7 +199,7 @@ class Program(Builtins, ABC):
         try:
             self.builtin(name, [*(self.expression(node, env) for node in nodes), value], {})
         except UnknownError:
-            pass
+            self._lose()
         except ScriptError as error:
             self.report(name, f"found {error}")
 

@@ -9,7 +9,7 @@ empty tensor, as a text) is what a further state decides: what the file says, or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -85,10 +85,23 @@ class Remembered:
     """
     after_first: dict[str, Any] | None = None
     """The same of all attributes that the first call changes."""
+    free: bool = False
+    """True to let `later` attributes change as they do, since no later call is told by them."""
+    begins: bool = False
+    """True to let `later` attributes have their later form from the start."""
 
-    def copy(self) -> Remembered:
-        """The same, to be changed."""
-        return Remembered({*self.changed}, {*self.written}, {**self.later}, self.after_first)
+    def is_plain(self) -> bool:
+        """True if attributes have another form from the first call on, but no states in it."""
+        return bool(self.later) and not any(map(_has_states, self.later.values()))
+
+
+def _has_states(value: Any) -> bool:
+    """True if tensors, or numbers that only a run knows, are in what a call leaves behind."""
+    inner = [leaf.attributes if isinstance(leaf, Instance) else leaf for leaf in leaves(value)]
+    return any(
+        _has_states(leaf) if isinstance(leaf, dict) else isinstance(leaf, Kept | Tensor | Number)
+        for leaf in inner
+    )
 
 
 def places_of(model: Any) -> list[Place]:
@@ -238,7 +251,12 @@ class Remembering(Flow):
     def __init__(self, archive: ScriptArchive, remembered: Remembered) -> None:
         super().__init__(archive, {})
         self.remembered = remembered
-        self.found = remembered.copy()
+        self.found = replace(
+            remembered,
+            changed={*remembered.changed},
+            written={*remembered.written},
+            later={**remembered.later},
+        )
         """What the next attempt has to know."""
         self.places: list[Place] = []
         self.states: dict[str, State] = {}
@@ -251,6 +269,8 @@ class Remembering(Flow):
 
     def raise_problems(self) -> None:
         """FrontendError if something has been refused."""
+        if self.lost is not None and not self.problems:
+            self.problems.append(self.lost)
         if self.problems:
             raise FrontendError(list(dict.fromkeys(self.problems)))
 
@@ -273,6 +293,8 @@ class Remembering(Flow):
         self.places = places_of(model)
         known, shown = self.remembered, dict[int, Tensor]()
         for place in self.places:
+            if known.begins and place.path in known.later:
+                place.into[place.key] = snapshot(known.later[place.path])
             parts = parts_of(place.path, place.now())
             names = {name for name, _ in parts} & (known.changed | known.written)
             if names and place.path not in known.later:
@@ -313,8 +335,9 @@ class Remembering(Flow):
 
     def result(self, forward: Definition, args: Sequence[Any]) -> Any:
         """What the program returns; where it has two forms, a state decides."""
-        later = [place for place in self.places if place.path in self.remembered.later]
-        if not later:
+        known = self.remembered
+        later = [place for place in self.places if place.path in known.later]
+        if not later or known.free or known.begins:
             return self._one_call(forward, args)
         forms = [self._later(place) for place in later]
         self.raise_problems()
@@ -407,7 +430,8 @@ class Remembering(Flow):
         found, new = self.found, dict[str, Any]()
         for place in self.places:
             if place.path in found.later:
-                self._follow_later(place)
+                if not found.free:
+                    self._follow_later(place)
             elif self._is_changed(place):
                 new[place.path] = place
         if found.after_first is None:
