@@ -497,6 +497,9 @@ class _Merge:
         joined = types[0] if len(types) == 1 else follower.joined(*types)
         if joined is not None:
             follower.declare(result, joined)
+        else:
+            text = " or ".join(f"one of type {type_}" for type_ in types)
+            self._program.undecided[result] = f"a tensor that is {text}, as a condition decides"
 
     def _type(self, pair: tuple[Any, Any]) -> Attribute:
         for value, end in zip(pair, self._ends, strict=True):

@@ -108,6 +108,8 @@ class Operators:
         self.follower: Any = FRAMEWORKS["pt2"].follower()() if FRAMEWORKS["pt2"].follower else None
         self.where: FileLineColLoc | NameLoc | None = None
         self.path = ""
+        self.undecided: dict[SSAValue, str] = {}
+        """What values are that have no type, as branches give them different ones."""
         self.made = 0
         """Ops so far: also an order in which storages are born."""
 
@@ -157,12 +159,18 @@ class Operators:
 
     def follow(self, op: Pt2Op) -> None:
         """Find the types of the results of an op; ScriptError if it has no form in `core`."""
-        if not all(self.follower.knows(value) for value in op.operands):
-            raise UnknownError
+        for value in op.operands:
+            self._require_type(value)
         try:
             self.follower.op(op)
         except ValueError as error:
             raise ScriptError(str(error)) from None
+
+    def _require_type(self, value: SSAValue) -> None:
+        if value in self.undecided:
+            raise ScriptError(self.undecided[value])
+        if not self.follower.knows(value):
+            raise UnknownError
 
     def constant(self, number: float, kind: type | None = None) -> SSAValue:
         """A plain number as a value."""
@@ -202,8 +210,7 @@ class Operators:
 
     def number(self, value: SSAValue) -> Any:
         """A number: plain if it is known."""
-        if not self.follower.knows(value):
-            raise UnknownError
+        self._require_type(value)
         element = cast(Attribute, self.follower.element_of(value))
         kind = bool if element == i1 else float if is_float(element) else int
         found = self.follower.number(value)
@@ -212,15 +219,13 @@ class Operators:
     def dims(self, tensor: Tensor) -> list[Any]:
         """The dimensions of a tensor, as expressions."""
         value = self.read(tensor)
-        if not self.follower.knows(value):
-            raise UnknownError
+        self._require_type(value)
         return self.follower.dims(value)
 
     def element(self, tensor: Tensor) -> Attribute:
         """The element type of a tensor."""
         value = self.read(tensor)
-        if not self.follower.knows(value):
-            raise UnknownError
+        self._require_type(value)
         return cast(Attribute, self.follower.element_of(value))
 
     # Overloads

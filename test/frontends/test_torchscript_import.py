@@ -176,6 +176,68 @@ return torch.add(torch.mul(b, 10), a)
     np.testing.assert_array_equal(np.asarray(found), x[:, 1:] * 10 + x[:, :1])
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("_0 = torch.append(a, y)", "a tensor or None, as a condition decides"),
+        ("_0 = torch.add_(y, 1)", "a tensor or None, as a condition decides"),
+    ],
+)
+def test_what_is_done_if_something_unknown_holds_is_refused(
+    tmp_path: Path, body: str, message: str
+) -> None:
+    start = """
+y = torch.clone(x)
+a = [y]
+if bool(torch.gt(x[0][0], 0)):
+  o : Optional[Tensor] = x
+else:
+  o = None
+if torch.__isnot__(o, None):
+"""
+    path = write(tmp_path / "m.pt", method(f"{start}  {body}\nelse:\n  pass\nreturn a[0]"))
+    with pytest.raises(FrontendError, match=message):
+        load_model(path, input_type=["x=2x2xf32"])
+
+
+def test_ranks_that_a_condition_decides_are_refused(tmp_path: Path) -> None:
+    body = """
+if bool(torch.gt(x[0][0], 0)):
+  y = x
+else:
+  y = torch.flatten(x)
+return torch.add(y, 1)
+"""
+    path = write(tmp_path / "m.pt", method(body))
+    with pytest.raises(FrontendError, match=r"one of type .*2x2xf32.* or one of type .*4xf32"):
+        load_model(path, input_type=["x=2x2xf32"])
+
+
+def test_a_first_call_that_only_makes_what_later_ones_find_is_no_state(tmp_path: Path) -> None:
+    body = """
+h = self.h
+if torch.__is__(h, None):
+  n = torch.size(x, 1)
+  self.h = n
+else:
+  n = unchecked_cast(int, h)
+return torch.mul(x, n)
+"""
+    code = method(body, fields="w : Tensor\n  h : Optional[int]")
+    path = write(tmp_path / "m.pt", code, {"w": np.ones(2, np.float32), "h": b"N"})
+    module = load_model(path, input_type=["x=2x3xf32"])
+    assert not any(isinstance(op, IfOp) for op in module.walk())
+    assert value_names(find_function(module, "main").arg_attrs, 1) == ["x"]
+    other = method(
+        body.replace("self.h = n", "self.h = 7"), fields="w : Tensor\n  h : Optional[int]"
+    )
+    path = write(tmp_path / "n.pt", other, {"w": np.ones(2, np.float32), "h": b"N"})
+    call = Calls(load_model(path, input_type=["x=2x3xf32"]))
+    x = np.ones((2, 3), np.float32)
+    found = [np.asarray(next(iter(call({"x": x}).values())))[0, 0] for _ in range(3)]
+    assert found == [3, 7, 7]
+
+
 _NONE = b"N"
 
 _FIRST = """
