@@ -96,6 +96,11 @@ def examples() -> dict[str, Example]:
             [{"x": torch.tensor([1.0, 2, 3]) * k} for k in (1, 2, 3)],
             script,
         ),
+        "settled": Example(
+            script_values.Settled,
+            [{"x": torch.tensor([1.0, 2, 3]) * k} for k in (1, 2)],
+            script,
+        ),
         "halting": Example(nets.Halting, [{"x": r(3, 4)}, {"x": r(3, 4) * 5}], script),
         "fibonacci": Example(nets.Fibonacci, [{"x": r(3, 4) + k} for k in (1, -3)], script),
         "structures": Example(

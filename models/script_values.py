@@ -228,3 +228,24 @@ class Objects(nn.Module):
             n = int(x[0])
             bits = x + (n & 3) + (n | 8) * 10 + (n ^ 1) * 100 + (1 << n) * 1000
         return [self.boxes(x), self.returned(x), bits]
+
+
+class Settled(nn.Module):
+    """Attributes that are the same after every call, or written before they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = torch.jit.Attribute(None, Optional[int])  # noqa: UP045
+        self.pyramid = torch.jit.Attribute([], list[Tensor])
+        self.warned = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.count is None:
+            self.count = x.size(0)
+        count = self.count
+        assert count is not None
+        if not self.warned:
+            self.warned = True
+        self.pyramid = [x * 2]
+        self.pyramid.append(x * 3)
+        return self.pyramid[0] + self.pyramid[1] * 10 * count

@@ -108,7 +108,8 @@ def import_script(
             if module is not None:
                 return module
             remembered = importer.found
-            if remembered.is_plain() and (module := _alike(archive, asked, remembered)):
+            settled = remembered.settled()
+            if settled.later and (module := _alike(archive, asked, settled)) is not None:
                 return module
         raise ScriptError(f"states that still change after {_TRIALS} attempts")
     except (ArchiveError, OSError) as error:
@@ -126,8 +127,8 @@ def import_script(
 
 def _alike(archive: ScriptArchive, asked: _Asked, remembered: Remembered) -> ModuleOp | None:
     """
-    The module of a program whose first call only makes what later ones find made, as anchors or
-    scales; None if they compute something else.
+    The module of a program whose calls compute the same with what the file says as with what the
+    first one leaves behind, as if that made anchors; None if they do not.
     """
     found: list[ModuleOp] = []
     for form in (replace(remembered, free=True), replace(remembered, begins=True)):
@@ -214,7 +215,9 @@ class _Importer(Remembering):
         self.raise_problems()
         self.find_changed()
         self.raise_problems()
-        return self._module(result, forward) if self.found == self.remembered else None
+        if self.found != self.remembered or (self.remembered.begins and not self.drop_unread()):
+            return None
+        return self._module(result, forward)
 
     # Objects of the archive
 

@@ -14,13 +14,14 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import NameLoc, StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import Tensor as TensorType
 from lowerdeck.dialects.core.types import dims_of, i1, numpy_dtype, tensor
 from lowerdeck.dialects.records import record
 from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.pt2.aliases import IDENTITY, name_of
 from lowerdeck.frontends.torchscript.archive import ScriptArchive
 from lowerdeck.frontends.torchscript.code import Definition
 from lowerdeck.frontends.torchscript.flow import Flow
@@ -86,22 +87,21 @@ class Remembered:
     after_first: dict[str, Any] | None = None
     """The same of all attributes that the first call changes."""
     free: bool = False
-    """True to let `later` attributes change as they do, since no later call is told by them."""
+    """True to follow the first call alone."""
     begins: bool = False
     """True to let `later` attributes have their later form from the start."""
 
-    def is_plain(self) -> bool:
-        """True if attributes have another form from the first call on, but no states in it."""
-        return bool(self.later) and not any(map(_has_states, self.later.values()))
-
-
-def _has_states(value: Any) -> bool:
-    """True if tensors, or numbers that only a run knows, are in what a call leaves behind."""
-    inner = [leaf.attributes if isinstance(leaf, Instance) else leaf for leaf in leaves(value)]
-    return any(
-        _has_states(leaf) if isinstance(leaf, dict) else isinstance(leaf, Kept | Tensor | Number)
-        for leaf in inner
-    )
+    def settled(self) -> Remembered:
+        """The same, where what the first call makes of plain numbers and texts is known, too."""
+        plain = {
+            path: form
+            for path, form in (self.after_first or {}).items()
+            if not any(isinstance(leaf, Kept) for leaf in leaves(form))
+        }
+        later = plain | self.later
+        names = {name for path, form in later.items() for name, _ in parts_of(path, form)}
+        changed, written = self.changed - names, self.written - names
+        return replace(self, changed=changed, written=written, later=later)
 
 
 def places_of(model: Any) -> list[Place]:
@@ -185,7 +185,11 @@ def is_number(value: Any) -> bool:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """True for a leaf that has not become another one."""
+    """True for a leaf that has not become another one, but by operators that change nothing."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor) and one.storage is other.storage:
+        further = other.steps[len(one.steps) :]
+        same_steps = other.steps[: len(one.steps)] == one.steps
+        return same_steps and all(name_of(op) in IDENTITY for op, _ in further)
     is_plain = is_number(one) or isinstance(one, str)
     return one is other or (is_plain and type(one) is type(other) and bool(one == other))
 
@@ -294,7 +298,7 @@ class Remembering(Flow):
         known, shown = self.remembered, dict[int, Tensor]()
         for place in self.places:
             if known.begins and place.path in known.later:
-                place.into[place.key] = snapshot(known.later[place.path])
+                place.into[place.key] = self._later(place)
             parts = parts_of(place.path, place.now())
             names = {name for name, _ in parts} & (known.changed | known.written)
             if names and place.path not in known.later:
@@ -408,7 +412,7 @@ class Remembering(Flow):
                 continue
             sizes = [dim.value for dim in dims_of(leaf.type)]
             known = [size for size in sizes if size is not None]
-            if len(known) < len(sizes):
+            if len(known) < len(sizes) and not self.remembered.begins:
                 self.problem(f"'{name}' becomes a state of type {leaf.type}, expected known sizes")
                 continue
             argument = self.argument(name, leaf.type)
@@ -422,6 +426,24 @@ class Remembering(Flow):
             items.append(self.tensor(argument) if is_tensor else Number(argument, leaf.kind))
         return rebuilt(form, iter(items)) if not self.problems else None
 
+    def drop_unread(self) -> bool:
+        """
+        Let there be no states for attributes that have their later form from the start; False if
+        the program reads one.
+        """
+        names = {
+            name
+            for path, form in self.remembered.later.items()
+            for name, _ in parts_of(path, form)
+            if name in self.states
+        }
+        if any(self.states[name].argument.first_use is not None for name in names):
+            return False
+        block = self.blocks[0]
+        for argument in [self.states.pop(name).argument for name in names]:
+            block.erase_arg(cast(BlockArgument, argument))
+        return True
+
     def find_changed(self) -> None:
         """Find out what this call has changed that was not known to be a state."""
         for names in self._joined:
@@ -430,8 +452,7 @@ class Remembering(Flow):
         found, new = self.found, dict[str, Any]()
         for place in self.places:
             if place.path in found.later:
-                if not found.free:
-                    self._follow_later(place)
+                self._follow_later(place)
             elif self._is_changed(place):
                 new[place.path] = place
         if found.after_first is None:
@@ -497,16 +518,8 @@ class Remembering(Flow):
         if path not in after_first:
             self.problem(f"'{path}' gets another form by a call that is not the first one")
             return
-        # What the first call makes of plain numbers is known, too.
-        plain = {
-            path: form
-            for path, form in after_first.items()
-            if not any(isinstance(leaf, Kept) for leaf in leaves(form))
-        }
-        found.later |= {path: after_first[path]} | (plain if not found.later else {})
-        names = {name for one in found.later for name, _ in parts_of(one, found.later[one])}
-        found.changed -= names
-        found.written -= names
+        found.later[path] = after_first[path]
+        self.found = found.settled()
 
     def _follow_later(self, place: Place) -> None:
         form, now = self.found.later[place.path], place.now()

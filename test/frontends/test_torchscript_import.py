@@ -55,6 +55,12 @@ def test_pytorch_gave_the_same_answers(folder: Path) -> None:
     _case(folder, {})
 
 
+def test_what_every_call_makes_anew_is_no_state() -> None:
+    (folder,) = (folder for folder in MODELS if folder.name == "settled_script")
+    main = find_function(load_model(folder / "model.pt", input_type=["x=3xf32"]), "main")
+    assert value_names(main.arg_attrs, len(main.body.block.args)) == ["x"]
+
+
 def test_a_size_may_be_open() -> None:
     _case(next(folder for folder in MODELS if folder.name == "branches_script"), {"x": "nx4xf32"})
 
