@@ -134,7 +134,7 @@ def _alike(archive: ScriptArchive, asked: _Asked, remembered: Remembered) -> Mod
     for form in (replace(remembered, free=True), replace(remembered, begins=True)):
         try:
             module = _Importer(archive, asked, form).run()
-        except FrontendError:
+        except (*_BROKEN, FrontendError, RaisedError, UnknownError):
             module = None
         if module is None:
             return None
