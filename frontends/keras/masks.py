@@ -63,6 +63,8 @@ class Masks:
             and (layer.class_name not in ("Attention", "AdditiveAttention", *_ATTENTION))
         ):
             given.pop("mask", None)
+        if layer.is_operation:
+            return given
         if layer.class_name in _MASKED and "mask" not in given:
             if (mask := self.of(args[0])) is not None:
                 given["mask"] = mask
@@ -74,7 +76,7 @@ class Masks:
             masks = [self.of(value) for value in args[0]]
             if any(mask is not None for mask in masks):
                 given["mask"] = masks
-        if layer.class_name in _WITHIN and self._merge_within and not layer.is_operation:
+        if layer.class_name in _WITHIN and self._merge_within:
             # Files of rows call `keras.ops.add` of two arguments a layer Add.
             parts = cast("Sequence[Any]", args[0] if isinstance(args[0], list) else args)
             masks = [self.of(value) for value in parts]

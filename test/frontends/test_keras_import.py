@@ -589,6 +589,21 @@ def test_spectral_normalization(tmp_path: Path) -> None:
         import_model(path)
 
 
+def test_functions_take_no_mask(tmp_path: Path) -> None:
+    """`keras.ops.softmax` is a Softmax in a file, as the layer is, to which masks come along."""
+    x = np.float32([[[0, 0], [1, 3]], [[2, 2], [0, 0]]])
+    shares = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+    for module, is_plain in (("keras.src.ops.nn", True), ("keras.layers", False)):
+        layers = [
+            _input("x", None, 2, 2),
+            _layer("Masking", [_ref("x")], mask_value=0.0),
+            _layer("Softmax", [_ref("masking")], axis=-1, module=module),
+        ]
+        path = _zip(tmp_path / "m.keras", _functional(layers, ["x"], [["softmax", 0, 0]]), {})
+        found = _run(path, x=x)[0]
+        assert np.allclose(found, shares) == is_plain
+
+
 def test_sums_of_functions_in_rows(tmp_path: Path) -> None:
     """Keras 3 writes `keras.ops.add` like the layer Add, but with two arguments."""
     layers = [_input("x", None, 3), _layer("Add", [_ref("x"), 1.0], name="y", module=None)]
