@@ -591,7 +591,7 @@ def test_spectral_normalization(tmp_path: Path) -> None:
 
 def test_functions_take_no_mask(tmp_path: Path) -> None:
     """`keras.ops.softmax` is a Softmax in a file, as the layer is, to which masks come along."""
-    x = np.float32([[[0, 0], [1, 3]], [[2, 2], [0, 0]]])
+    x = np.array([[[0, 0], [1, 3]], [[2, 2], [0, 0]]], np.float32)
     shares = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
     for module, is_plain in (("keras.src.ops.nn", True), ("keras.layers", False)):
         layers = [
