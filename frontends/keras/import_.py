@@ -84,7 +84,14 @@ def _reading(path: str, read: Callable[[], T]) -> T:
     """What a function reads; FrontendError for what the configuration lacks or has otherwise."""
     try:
         return read()
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         message = f"its configuration cannot be read: {type(error).__name__}: {error}"
         raise FrontendError.of_file(path, message) from None
 

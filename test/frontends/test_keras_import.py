@@ -312,6 +312,14 @@ def test_malformed(tmp_path: Path, config: str) -> None:
         import_model(str(path))
 
 
+def test_a_number_of_a_node_that_is_infinite(tmp_path: Path) -> None:
+    layer = _layer("ReLU", [_ref("x")], name="y")
+    layer["inbound_nodes"][0]["args"][0]["config"]["keras_history"] = ["x", float("inf"), 0]
+    config = _functional([_input("x", 2), layer], ["x"], [["y", 0, 0]])
+    with pytest.raises(FrontendError, match="cannot convert float infinity"):
+        import_model(_zip(tmp_path / "m.keras", config, {}))
+
+
 def test_missing_variables(tmp_path: Path) -> None:
     """Variables that are not in the file, or of another shape, are reported."""
     config = _functional(

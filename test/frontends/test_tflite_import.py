@@ -162,6 +162,7 @@ def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs
         ("IF", [], 1, "0 inputs, expected 1"),
         ("STABLEHLO_CASE", [], 1, "0 inputs, expected 1"),
         ("ADD", [0, 1], 1, "'huge' has a shape of"),
+        ("ADD", [0, 2], 1, "'less' has a shape of"),
     ],
 )
 def test_what_no_runtime_reads(
@@ -169,8 +170,9 @@ def test_what_no_runtime_reads(
 ) -> None:
     number = {"type": "FLOAT32", "shape": [1], "name": "x"}
     huge = {**number, "name": "huge", "shape": [0, 1 << 30, 1 << 30]}
+    less = {**number, "name": "less", "shape": [0, -3]}
     path = tmp_path / "model.tflite"
-    path.write_bytes(_of_one(name, inputs, [number, huge, number], outputs))
+    path.write_bytes(_of_one(name, inputs, [number, huge, less, number], outputs))
     with pytest.raises(FrontendError, match=message):
         load_model(path)
 
