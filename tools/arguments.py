@@ -38,8 +38,8 @@ class _Elsewhere(argparse.Action):
         raise ToolError(f"{parser.prog}: {flag} has no effect here; it is for {owners}")
 
 
-class _Listed(argparse.Action):
-    """A list with commas between its parts, some of which may follow in further options."""
+class JoinAction(argparse.Action):
+    """Comma lists of a repeated option are one list."""
 
     def __call__(
         self,
@@ -49,7 +49,7 @@ class _Listed(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         before = getattr(namespace, self.dest, None)
-        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
+        setattr(namespace, self.dest, f"{before},{values}" if before else values)
 
 
 class Arguments(Protocol):
@@ -126,7 +126,7 @@ def add_options(
         if option.is_flag:
             add(flag, dest=name, action="store_const", const="yes", help=option.help)
         else:
-            listed = {"action": _Listed} if option.is_list else {}
+            listed = {"action": JoinAction} if option.is_list else {}
             add(flag, dest=name, metavar=option.metavar, help=option.help, **listed)
     add(
         "--import-option",

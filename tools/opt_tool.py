@@ -46,6 +46,7 @@ from lowerdeck.passes.machinery.fixed_dims import fix_dims
 from lowerdeck.passes.machinery.options import UNSPECIFIED
 from lowerdeck.passes.machinery.provenance import check_names
 from lowerdeck.tools.arguments import (
+    JoinAction,
     add_options,
     checking_options,
     compile_options,
@@ -67,20 +68,6 @@ if TYPE_CHECKING:
 _ELIDE_ABOVE = 200
 _CONSTANT = re.compile(r'(dense<)[^>]*(>)|("0x)[0-9A-F]*(")')
 """The elements of a constant in IR text, as numbers or as bytes."""
-
-
-class _JoinAction(argparse.Action):
-    """Comma lists of a repeated option are one list."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        before = getattr(namespace, self.dest, "")
-        setattr(namespace, self.dest, f"{before},{values}" if before else values)
 
 
 # It looks through all installed packages, and is asked three times in one run.
@@ -140,7 +127,7 @@ class OptTool(xDSLOptMain):
             "--passes",
             "--pass-pipeline",
             dest="passes",
-            action=_JoinAction,
+            action=JoinAction,
             default="",
             metavar="SPEC",
             help="passes to apply: name,name{option=value other=value},...; repeated, one pipeline "

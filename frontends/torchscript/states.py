@@ -43,6 +43,7 @@ from lowerdeck.frontends.torchscript.values import (
 _Parts: TypeAlias = "list[tuple[str, Any]]"
 
 _MOST_VALUES = 200_000
+"""Tensors, numbers and other values in the attributes of one model."""
 
 
 @record
