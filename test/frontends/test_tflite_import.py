@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,73 @@ def test_what_vela_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(FrontendError, match="file that Vela was given") as told:
         load_model(path)
     assert str(told.value).count("ethos-u") == 2
+
+
+def _one_node(name: str, inputs: Sequence[dict[str, Any] | None]) -> bytes:
+    """A node; of its inputs only the first comes from outside."""
+    tensors = [value for value in inputs if value is not None]
+    places = iter(range(len(tensors)))
+    sizes = [math.prod(value["shape"]) for value in tensors]
+    for number, value in enumerate(tensors[1:], 1):
+        value["buffer"] = 0 if value.get("is_variable") else number
+    fields: dict[str, Any] = {
+        "version": 3,
+        "operator_codes": [{"builtin_code": name}],
+        "subgraphs": [
+            {
+                "tensors": [*tensors, {"type": "FLOAT32", "shape": [1]}],
+                "inputs": [0],
+                "outputs": [len(tensors)],
+                "operators": [
+                    {
+                        "opcode_index": 0,
+                        "inputs": [-1 if value is None else next(places) for value in inputs],
+                        "outputs": [len(tensors)],
+                    }
+                ],
+            }
+        ],
+        "buffers": [{}, *({"data": bytes([1, 0, 0, 0]) * size} for size in sizes[1:])],
+    }
+    return flatbuffer("Model", fields)
+
+
+def _floats(*shape: int) -> dict[str, Any]:
+    return {"type": "FLOAT32", "shape": list(shape)}
+
+
+def test_bounds_that_are_floats_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    ends = [{**_floats(1), "type": "INT32"} for _ in range(2)]
+    path.write_bytes(_one_node("STRIDED_SLICE", [_floats(4), _floats(1), *ends]))
+    with pytest.raises(CompileError, match="bounds of type tensor<1xf32>, expected integers"):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "states", "told"),
+    [
+        ("UNIDIRECTIONAL_SEQUENCE_LSTM", (2, 1, 3), [(), ()], "'matrix' of type tensor<f32>"),
+        ("UNIDIRECTIONAL_SEQUENCE_LSTM", (1, 3), [(1, 2)] * 2, "'sequence' of type tensor<1x3xf32"),
+        ("UNIDIRECTIONAL_SEQUENCE_RNN", (2, 1, 3), [(2,)], "'matrix' of type tensor<2xf32>"),
+        ("SVDF", (), [(1, 4)], "'matrix' of type tensor<f32>"),
+    ],
+)
+def test_sequences_and_states_of_other_ranks_are_told(
+    tmp_path: Path, name: str, shape: tuple[int, ...], states: list[tuple[int, ...]], told: str
+) -> None:
+    path = tmp_path / "model.tflite"
+    given: list[Any] = [{**_floats(*state), "is_variable": True} for state in states]
+    x = _floats(*shape)
+    if len(states) == 1:
+        inputs = [x, _floats(2, 3), _floats(2, 2), _floats(2), *given]
+    else:
+        weights: list[Any] = [_floats(*size) for size in [(2, 3)] * 4 + [(2, 2)] * 4]
+        weights += [None, None, None, *(_floats(2) for _ in range(4))]
+        inputs = [x, *weights, None, None, *given]
+    path.write_bytes(_one_node(name, inputs))
+    with pytest.raises(CompileError, match=told):
+        TfliteWalk(find_function(load_model(path), "main")).run()
 
 
 def test_a_loop_has_handles_of_variables(tmp_path: Path) -> None:

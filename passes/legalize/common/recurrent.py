@@ -210,6 +210,13 @@ def recurrent(
     return layers_of(builder, x, states, len(weights) // directions, directions, run)
 
 
+def matrices(builder: Legalizer, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """The values, such as the states of a cell, [B, units] each; others are refused."""
+    for value in values:
+        builder.require_rank(value, 2, "matrix")
+    return values
+
+
 def reversed_steps(builder: CoreBuilder, x: SSAValue) -> SSAValue:
     """The steps from the last to the first."""
     dims = dims_of(x)

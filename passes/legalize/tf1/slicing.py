@@ -120,7 +120,8 @@ def selected(builder: Tf1Legalizer, x: SSAValue) -> SSAValue:
     if not signs_known(builder, strides):
         builder.refuse("strides whose direction depends on data", "known directions")
     positions = builder.symbols.elements(begin)
-    assert positions is not None
+    if positions is None:
+        builder.refuse(f"bounds of type {begin.type}", "integers")
     at_run_time = {
         axis: k for axis, k in selection.indices.items() if positions.reshape(-1)[k] is None
     }

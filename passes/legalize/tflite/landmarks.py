@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import f32, rank_of
+from lowerdeck.dialects.core.types import f32
 from lowerdeck.passes.legalize.common.interpolation import between_pixels
 from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.applied import applied
@@ -15,8 +15,7 @@ from lowerdeck.passes.legalize.tflite.registry import Results, legalizes
 
 def _given(builder: TfliteLegalizer, index: int, rank: int) -> TensorValue:
     """An input of the rank that version 2 has."""
-    if (found := rank_of(builder.input(index))) != rank:
-        builder.refuse(f"an input of {found} dimensions", f"{rank}, as version 2 has them")
+    builder.require_rank(builder.input(index), rank, "input of version 2")
     return builder.value(index)
 
 

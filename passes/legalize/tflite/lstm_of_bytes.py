@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i8, i16, i32, i
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.common import fixed_point as fixed
 from lowerdeck.passes.legalize.common.integer_functions import halved, inverse_roots
-from lowerdeck.passes.legalize.common.recurrent import State, run_steps
+from lowerdeck.passes.legalize.common.recurrent import State, matrices, run_steps
 from lowerdeck.passes.legalize.common.requantize import requantized, rescaled
 from lowerdeck.passes.legalize.common.tables import entries
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
@@ -217,9 +217,7 @@ def run(builder: TfliteLegalizer, x: SSAValue) -> list[SSAValue]:
         output, state = cell.step(inner, TensorValue(inner, total).pick(0, index), *states)
         return (output, state), (output,)
 
-    states = [builder.input(18), builder.input(19)]
-    for state in states:
-        builder.require_rank(state, 2, "what is remembered")
+    states = matrices(builder, [builder.input(18), builder.input(19)])
     last, (outputs,) = run_steps(builder, steps, states, step)
     return [outputs, *last]
 

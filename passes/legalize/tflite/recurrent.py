@@ -11,7 +11,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i8, is_float, is_integer
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.records import record
-from lowerdeck.passes.legalize.common.recurrent import State, run_steps
+from lowerdeck.passes.legalize.common.recurrent import State, matrices, run_steps
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.linear import hybrid_rows
@@ -51,6 +51,7 @@ class Weights:
 
 def time_first(builder: TfliteLegalizer, x: SSAValue, is_first: bool) -> SSAValue:
     """[T, B, ...] of a sequence, or back again."""
+    builder.require_rank(x, 3, "sequence")
     return x if is_first else builder.transpose(x, [1, 0, 2])
 
 
@@ -120,7 +121,7 @@ class _Cell:
             output, cell = self._step(inner, now, cell, has_norm, projection)
             return (output, cell), (output,)
 
-        states = [builder.input(at.state), builder.input(at.state + 1)]
+        states = matrices(builder, [builder.input(at.state), builder.input(at.state + 1)])
         last, (outputs,) = run_steps(builder, steps, states, step)
         if backward:
             outputs = builder.flip(outputs, [0])
@@ -273,7 +274,8 @@ def _simple(
         output = inner.by_name(now, kind)
         return (output,), (output,)
 
-    last, (outputs,) = run_steps(builder, steps, [builder.input(first + 3)], step)
+    states = matrices(builder, [builder.input(first + 3)])
+    last, (outputs,) = run_steps(builder, steps, states, step)
     if backward:
         outputs = builder.flip(outputs, [0])
     return [outputs, *last]
@@ -323,6 +325,7 @@ def legalize_svdf(builder: TfliteLegalizer) -> Results:
     A feature of each filter joins the features of the calls before, of which the oldest goes; all
     are weighted, and those of `rank` filters are added up.
     """
+    matrices(builder, [builder.input(k) for k in (0, 1, 2)])
     if element_type(builder.input(0)) == i8:
         from lowerdeck.passes.legalize.tflite.lstm_of_bytes import svdf
 
