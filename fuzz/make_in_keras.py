@@ -32,6 +32,7 @@ warnings.simplefilter("ignore")
 import keras  # noqa: E402
 from keras import layers as L  # noqa: E402
 from keras import ops  # noqa: E402
+from keras.src.applications.convnext import LayerScale  # noqa: E402
 
 ACTIVATIONS = (
     "linear relu relu6 tanh sigmoid softplus softsign elu selu gelu silu hard_sigmoid hard_silu "
@@ -139,6 +140,7 @@ def normalization(m: Maker, x: Any) -> Any:
         choices.append(lambda: L.GroupNormalization(m.rng.choice([*groups, -1])))
     choices.append(lambda: L.Normalization(axis=-1, mean=0.4, variance=2.5, invert=m.chance(0.3)))
     choices.append(lambda: L.Rescaling(1.5, offset=-0.25))
+    choices.append(lambda: LayerScale(0.5, x.shape[-1]))
     return m.rng.choice(choices)()(x)
 
 

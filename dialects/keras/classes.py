@@ -20,11 +20,11 @@ LAYERS = """
     AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D
     AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D
     MelSpectrogram Resizing STFTSpectrogram SeparableConv1D SeparableConv2D SimpleRNN Softmax
-    SpatialDropout1D SpatialDropout2D
-    SpatialDropout3D Subtract ThresholdedReLU UnitNormalization UpSampling1D UpSampling2D
+    LayerScale SpatialDropout1D SpatialDropout2D SpatialDropout3D StochasticDepth Subtract
+    ThresholdedReLU UnitNormalization UpSampling1D UpSampling2D
     UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D
 """.split()
-"""What `keras.layers` has, but for those that the import takes apart."""
+"""What `keras.layers` and `keras.applications` have, but for those that the import takes apart."""
 
 OPERATIONS = """
     Absolute All Any Arange Arccos Arcsin Arctan Argmax Argmin Cast Ceil Clip Cos Cosh Einsum Equal
@@ -68,7 +68,7 @@ INACTIVE = frozenset(
     AugMix CutMix MixUp RandAugment RandomColorDegeneration RandomColorJitter
     RandomElasticTransform RandomErasing RandomGaussianBlur RandomGrayscale RandomHue RandomInvert
     RandomPerspective RandomPosterization RandomSaturation RandomSharpness RandomShear
-    SpatialDropout1D SpatialDropout2D SpatialDropout3D
+    SpatialDropout1D SpatialDropout2D SpatialDropout3D StochasticDepth
     """.split()
 )
 """Layers that do nothing but in training."""

@@ -104,6 +104,7 @@ _VARIABLES: Mapping[str, Callable[[Config], list[Variable]]] = {
     "BatchNormalization": _batch,
     **dict.fromkeys(["LayerNormalization", "GroupNormalization"], _affine),
     "RMSNormalization": lambda config: [Variable("scale")],
+    "LayerScale": lambda config: [Variable("gamma")],
     "Embedding": lambda config: [Variable("embeddings")],
     "PReLU": lambda config: [Variable("alpha")],
     **dict.fromkeys("LSTM GRU SimpleRNN ConvLSTM1D ConvLSTM2D ConvLSTM3D".split(), _cell),

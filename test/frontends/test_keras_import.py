@@ -597,6 +597,20 @@ def test_spectral_normalization(tmp_path: Path) -> None:
         import_model(path)
 
 
+def test_layers_of_applications(tmp_path: Path) -> None:
+    """ConvNeXt's, in which a class of the same name that somebody else registers is unknown."""
+    module = "keras.src.applications.convnext"
+    scale = _layer("LayerScale", [_ref("x")], name="s", module=module, init_values=1e-6)
+    drop = _layer("StochasticDepth", [_ref("s")], name="d", module=module, drop_path_rate=0.5)
+    config = _functional([_input("x", None, 2, 3), scale, drop], ["x"], [["d", 0, 0]])
+    x, gamma = _values(2, 2, 3), _values(3, seed=1)
+    path = _zip(tmp_path / "m.keras", config, {"layer_scale": [gamma]})
+    np.testing.assert_array_equal(_run(path, x=x)[0], x * gamma)
+    scale["registered_name"] = "Custom>LayerScale"
+    with pytest.raises(FrontendError, match=r"'s'.*Custom>LayerScale"):
+        import_model(_zip(tmp_path / "m.keras", config, {"layer_scale": [gamma]}))
+
+
 def test_functions_take_no_mask(tmp_path: Path) -> None:
     """`keras.ops.softmax` is a Softmax in a file, as the layer is, to which masks come along."""
     x = np.array([[[0, 0], [1, 3]], [[2, 2], [0, 0]]], np.float32)

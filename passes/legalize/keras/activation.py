@@ -241,6 +241,13 @@ def legalize_prelu(builder: KerasLegalizer) -> Results:
     return [(common.relu(x) - alpha * common.relu(-x)).value]
 
 
+@legalizes("LayerScale")
+def legalize_scale(builder: KerasLegalizer) -> Results:
+    """Times a factor for each channel, as ConvNeXt has it."""
+    builder.ignore("init_values", "projection_dim")
+    return [(builder.x() * TensorValue(builder, builder.require_weight("gamma"))).value]
+
+
 @legalizes("ReLU")
 def legalize_relu(builder: KerasLegalizer) -> Results:
     """
