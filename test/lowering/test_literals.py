@@ -25,7 +25,6 @@ LEFT = {
     "form/pack_products.py": 2,
     "form/pad_columns.py": 5,
     "form/repeat_elements.py": 1,
-    "form/slice_strides.py": 2,
     "form/split_pools.py": 2,
     "form/spread_phases.py": 3,
     "form/tabulate_bytes.py": 1,
