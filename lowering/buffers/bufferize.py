@@ -16,20 +16,8 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.core.constant import (
-    BindSymbolsOp,
-    ConstantOp,
-    FromDimsOp,
-    constant_array,
-)
-from lowerdeck.dialects.core.control_flow import (
-    IfOp,
-    KernelOp,
-    LoopOp,
-    YieldOp,
-    names_in,
-    yielded,
-)
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, constant_array
+from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp, names_in, yielded
 from lowerdeck.dialects.core.defaults import defaults_of
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.names import CLASSES, STATES, unused_inputs, value_names

@@ -16,11 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import RemfOp
 from lowerdeck.dialects.core.types import f32, f64
-from lowerdeck.lowering.buffers.expansion import (
-    EXPONENT_BIAS_F64,
-    MANTISSA_BITS_F64,
-    Expansion,
-)
+from lowerdeck.lowering.buffers.expansion import EXPONENT_BIAS_F64, MANTISSA_BITS_F64, Expansion
 
 PI = python_math.pi
 LN2 = python_math.log(2.0)

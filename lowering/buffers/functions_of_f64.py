@@ -12,11 +12,7 @@ from collections.abc import Callable, Mapping
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.lowering.buffers.expansion import (
-    EXPONENT_BIAS_F64,
-    MANTISSA_BITS_F64,
-    Expansion,
-)
+from lowerdeck.lowering.buffers.expansion import EXPONENT_BIAS_F64, MANTISSA_BITS_F64, Expansion
 from lowerdeck.lowering.buffers.functions_by_f64 import (
     EXPONENT_NUMBER,
     HALF_ROOT_BITS,

@@ -8,6 +8,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ScatterElementsOp, ScatterNdOp
+from lowerdeck.lowering.form.view_parts import source_of
 
 Update = tuple[KernelOp, int]
 """A kernel that scatters into a tensor, and the position of that input."""
@@ -20,7 +21,7 @@ def find_updates(body: Block, argument: SSAValue, value: SSAValue) -> Sequence[U
     if a value is read after the kernel that updates it.
     """
     updates: list[Update] = []
-    while (value := _unshaped(value)) is not argument:
+    while (value := source_of(value)) is not argument:
         if (update := _update(value, body)) is None:
             return []
         updates.append(update)
@@ -29,7 +30,7 @@ def find_updates(body: Block, argument: SSAValue, value: SSAValue) -> Sequence[U
     updates.reverse()
     numbers = {op: k for k, op in enumerate(body.ops)}
     for kernel, position in updates:
-        for use in _uses(_unshaped(kernel.inputs[position])):
+        for use in _uses(source_of(kernel.inputs[position])):
             if use.operation is kernel and use.index == position:
                 continue
             place = body.find_ancestor_op_in_block(use.operation)
@@ -53,13 +54,6 @@ def _update(value: SSAValue, body: Block) -> Update | None:
     position = changed.index
     layouts = (kernel.layout_at(position), kernel.layout_at(len(kernel.inputs)))
     return (kernel, position) if all(layout.is_row_major for layout in layouts) else None
-
-
-def _unshaped(value: SSAValue) -> SSAValue:
-    """What a value is a reshape of."""
-    while isinstance(value.owner, ReshapeOp):
-        value = value.owner.input
-    return value
 
 
 def _is_view(op: Operation) -> bool:

@@ -23,12 +23,7 @@ from lowerdeck.dialects.buffer.vector import TransposeOp, lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.dialects.records import record
-from lowerdeck.lowering.loops.estimate import (
-    ASSUMED_SIZE,
-    Values,
-    estimated_range,
-    middle_values,
-)
+from lowerdeck.lowering.loops.estimate import ASSUMED_SIZE, Values, estimated_range, middle_values
 from lowerdeck.lowering.targets.machine import Machine
 
 _PAGES_OF_STREAM = 2

@@ -33,12 +33,7 @@ from lowerdeck.lowering.emit_c.interface import Interface, Port, make_ports, mak
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
-from lowerdeck.lowering.entry.conditions import (
-    Condition,
-    conditions_of,
-    distinct,
-    places_of,
-)
+from lowerdeck.lowering.entry.conditions import Condition, conditions_of, distinct, places_of
 from lowerdeck.lowering.entry.parallelize import may_lag
 from lowerdeck.lowering.entry.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.entry.stack import stack_bytes

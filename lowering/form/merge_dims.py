@@ -20,13 +20,7 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp, LayerNormOp, MatmulOp
-from lowerdeck.dialects.core.reduce import (
-    ArgReduceOp,
-    CumulativeOp,
-    PoolOp,
-    ReduceOp,
-    SoftmaxOp,
-)
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ConcatOp,

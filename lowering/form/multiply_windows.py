@@ -15,14 +15,7 @@ from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import scalar
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp, WindowsOp
-from lowerdeck.dialects.core.tensor import (
-    ConcatOp,
-    PadOp,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
-    ints,
-)
+from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, static_shape
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, maximum, product
 from lowerdeck.lowering.strategies.facts import is_of

@@ -90,7 +90,7 @@ class Places:
 
     def has(self, value: SSAValue) -> bool:
         """True for a part that is computed in place, whatever its shape."""
-        return _source(value) in self.parts
+        return source_of(value) in self.parts
 
     def update(self, other: Places) -> None:
         """Add the places of another block."""
@@ -111,12 +111,12 @@ class Places:
             if self.has(value) or not _is_movable(value, kernel):
                 copied.append(number)
             else:
-                self.parts[_source(value)] = Place(result, offset)
+                self.parts[source_of(value)] = Place(result, offset)
         return copied
 
     def _common(self, kernel: KernelOp, offsets: Sequence[Expr]) -> Place | None:
         """The place in another whole where all parts have the same offsets as in this one."""
-        places = [self.parts.get(_source(value)) for value in kernel.inputs]
+        places = [self.parts.get(source_of(value)) for value in kernel.inputs]
         first = places[0]
         if first is None:
             return None
@@ -127,7 +127,7 @@ class Places:
         return Place(first.whole, start)
 
 
-def _source(value: SSAValue) -> SSAValue:
+def source_of(value: SSAValue) -> SSAValue:
     """The value that a chain of reshapes begins with, in the same memory."""
     while isinstance(value.owner, ReshapeOp):
         value = value.owner.input
@@ -146,7 +146,7 @@ def _leaves_block(value: SSAValue) -> bool:
 
 def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
     """True if a kernel of this block computes the value and can write it to any location."""
-    source = _source(value)
+    source = source_of(value)
     owner = source.owner
     if not isinstance(owner, KernelOp) or owner.parent is not kernel.parent:
         return False
@@ -155,7 +155,7 @@ def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
     if _leaves_block(source):
         # A value that leaves its block has a location of its own.
         return False
-    return [_source(other) for other in kernel.inputs].count(source) == 1
+    return [source_of(other) for other in kernel.inputs].count(source) == 1
 
 
 def find_places(block: Block, divisors: Divisors) -> Places:

@@ -9,14 +9,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import (
-    ApplyOp,
-    CheckIndexOp,
-    ForOp,
-    FuncOp,
-    LoadOp,
-    StoreOp,
-)
+from lowerdeck.dialects.buffer.kernel import ApplyOp, CheckIndexOp, ForOp, FuncOp, LoadOp, StoreOp
 from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.tiles import DotTilesOp
 from lowerdeck.dialects.buffer.types import RefType

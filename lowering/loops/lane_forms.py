@@ -11,12 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import vector
 from lowerdeck.dialects.buffer.kernel import FITS, ApplyOp
-from lowerdeck.dialects.buffer.vector import (
-    lane_bits,
-    mask_type,
-    scalar_of,
-    vector_type,
-)
+from lowerdeck.dialects.buffer.vector import lane_bits, mask_type, scalar_of, vector_type
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.lowering.loops.indices import Cloner
 from lowerdeck.lowering.loops.lane_values import I32, LaneValues, NotVectorizableError, append
@@ -255,33 +250,31 @@ def _to_integer(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> O
         return vector.ConvertOp(a, type_, unsigned=unsigned)
     lowest, highest = (0, (1 << bits) - 1) if unsigned else (-1 << (bits - 1), ~(-1 << bits - 1))
 
-    def add(new: Operation) -> SSAValue:
-        block.add_op(new)
-        return new.results[0]
-
     # Of NaN and another number, the maximum is the second one.
     number, is_limited = a, bits <= _EXACT[scalar_of(a.type)]
     if lowest != 0 or not is_limited:
         zero = v.constant(0.0, a.type, block)
-        number = add(vector.SelectOp(add(vector.CompareOp("eq", a, a)), a, zero))
+        number = append(
+            block, vector.SelectOp(append(block, vector.CompareOp("eq", a, a)), a, zero)
+        )
     if is_limited:
-        number = add(vector.MaxfOp(number, v.constant(float(lowest), a.type, block)))
-        number = add(vector.MinfOp(number, v.constant(float(highest), a.type, block)))
+        number = append(block, vector.MaxfOp(number, v.constant(float(lowest), a.type, block)))
+        number = append(block, vector.MinfOp(number, v.constant(float(highest), a.type, block)))
         if bits >= 32:
             return vector.ConvertOp(number, type_, unsigned=unsigned)
-        whole = add(vector.ConvertOp(number, vector_type(I32, v.lanes)))
+        whole = append(block, vector.ConvertOp(number, vector_type(I32, v.lanes)))
         return vector.ConvertOp(whole, type_)
     # The highest integer may be no float: what is beyond is chosen afterwards.
     floor, limit = (v.constant(float(x), a.type, block) for x in (lowest, highest + 1))
-    whole = add(vector.ConvertOp(number, type_, unsigned=unsigned))
+    whole = append(block, vector.ConvertOp(number, type_, unsigned=unsigned))
     for predicate, bound, instead in (("lt", floor, lowest), ("ge", limit, highest)):
-        outside = add(vector.CompareOp(predicate, number, bound))
+        outside = append(block, vector.CompareOp(predicate, number, bound))
         if lane_bits(outside.type) != bits:
             mask = vector_type(IntegerType(bits), v.lanes)
-            outside = add(vector.ConvertOp(outside, mask))
+            outside = append(block, vector.ConvertOp(outside, mask))
         signless = instead - (1 << bits) if instead >> (bits - 1) == 1 else instead
         chosen = v.constant(signless, type_, block)
-        whole = add(vector.SelectOp(outside, chosen, whole))
+        whole = append(block, vector.SelectOp(outside, chosen, whole))
     return arith.BitcastOp(whole, type_)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import gcd, prod
 
 from xdsl.ir import SSAValue
@@ -15,7 +15,7 @@ from lowerdeck.dialects.records import record
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.function_pass import FunctionPass
 from lowerdeck.lowering.loops.indices import Indices
-from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
+from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, loops_around
 from lowerdeck.lowering.targets.base import Target
 
 
@@ -65,7 +65,7 @@ def _reduction(loop: ForOp, ref: SSAValue) -> _Reduction | None:
     place = indices.read(loads[0].map.data, loads[0].indices)
     symbols = ref_type(ref).offset(place).symbols
     sweeps: list[ForOp] = []
-    for parent in _loops_around(loop):
+    for parent in loops_around(loop):
         if parent.inits:
             continue
         if str(indices.symbol(parent.body.block.args[0])) not in symbols:
@@ -159,7 +159,7 @@ def _panel(reduction: _Reduction, type_: RefType) -> Expr:
     indices = reduction.indices
     others = {
         str(indices.symbol(parent.body.block.args[0]))
-        for parent in _loops_around(reduction.loop)
+        for parent in loops_around(reduction.loop)
         if parent.label is not None
     }
     for index, stride in reversed(list(zip(reduction.place, type_.strides.data, strict=True))):
@@ -174,7 +174,7 @@ def _progress(reduction: _Reduction, offset: Expr) -> tuple[Expr, dict[str, int]
     they are not all equal.
     """
     indices, loops = reduction.indices, [reduction.loop]
-    for parent in _loops_around(reduction.loop):
+    for parent in loops_around(reduction.loop):
         if not parent.inits:
             break
         loops.append(parent)
@@ -217,13 +217,6 @@ def _repetition(reduction: _Reduction) -> Expr:
         number += reduction.indices.symbol(loop.body.block.args[0]) * size
         size *= _trips(loop)
     return number
-
-
-def _loops_around(loop: ForOp) -> Iterator[ForOp]:
-    parent = loop.parent_op()
-    while isinstance(parent, ForOp):
-        yield parent
-        parent = parent.parent_op()
 
 
 class PrefetchPass(FunctionPass):

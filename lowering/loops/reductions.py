@@ -13,6 +13,7 @@ from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
 from lowerdeck.dialects.buffer.vector import lane_bits, scalar_of
 from lowerdeck.dialects.core.types import f32, f64, i1
 from lowerdeck.dialects.records import record
+from lowerdeck.lowering.loops.lane_values import append
 
 _OPS: Mapping[
     type[
@@ -106,21 +107,16 @@ class Reduction:
             block.add_op(extend)
             term = extend.result
         if self.kind == "any":
-            return _append(block, arith.OrIOp(total, term))
+            return append(block, arith.OrIOp(total, term))
         if self.keeps_nan:
             is_integer = isinstance(scalar_of(total.type), IntegerType)
             op = (_OF_INTEGERS if is_integer else _OF_FLOATS)[self.kind]
             # In this order: an extremum asks whether the first one is NaN, which need not wait.
             pair = (total, term) if self.kind in ("add", "mul") else (term, total)
-            return _append(block, op(*pair))
+            return append(block, op(*pair))
         predicate = "ogt" if self.kind == "max" else "olt"
-        wins = _append(block, arith.CmpfOp(term, total, predicate))
-        return _append(block, arith.SelectOp(wins, term, total))
-
-
-def _append(block: Block, op: Operation) -> SSAValue:
-    block.add_op(op)
-    return op.results[0]
+        wins = append(block, arith.CmpfOp(term, total, predicate))
+        return append(block, arith.SelectOp(wins, term, total))
 
 
 def find_reductions(loop: ForOp, *, exact: bool | None = None) -> list[Reduction] | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import (
-    IndexType,
-)
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Region
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import Pure
@@ -121,6 +121,14 @@ def limit_by_parents(op: Operation, indices: Indices) -> None:
         parent = parent.parent_op()
     for loop in reversed(parents):
         indices.loop(loop)
+
+
+def loops_around(op: Operation) -> Iterator[ForOp]:
+    """From the inner to the outer one, up to what is no loop."""
+    parent = op.parent_op()
+    while isinstance(parent, ForOp):
+        yield parent
+        parent = parent.parent_op()
 
 
 def replace(loop: ForOp, block: Block, results: Sequence[SSAValue] = ()) -> None:

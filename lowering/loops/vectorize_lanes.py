@@ -6,12 +6,7 @@ import math as python_math
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
-    IndexType,
-    IntegerType,
-)
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -27,12 +22,7 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
 )
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import (
-    LARGEST_STRIDE,
-    lane_bits,
-    lanes_of,
-    scalar_of,
-)
+from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lane_bits, lanes_of, scalar_of
 from lowerdeck.dialects.core.types import f32, f64, i1
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified

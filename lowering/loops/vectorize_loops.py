@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation
 
-from lowerdeck.dialects.buffer.kernel import (
-    EXACT,
-    ForOp,
-    FuncOp,
-    LoadOp,
-    StoreOp,
-)
+from lowerdeck.dialects.buffer.kernel import EXACT, ForOp, FuncOp, LoadOp, StoreOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.walking import all_ops

@@ -6,14 +6,7 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import (
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    UnitAttr,
-    i64,
-)
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, UnitAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import (

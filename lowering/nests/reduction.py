@@ -18,14 +18,7 @@ from lowerdeck.dialects.core.enums import (
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import (
-    dims_of,
-    element_type,
-    f32,
-    f64,
-    is_float,
-    is_unsigned,
-)
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, is_float, is_unsigned
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder

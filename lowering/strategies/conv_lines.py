@@ -17,13 +17,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests.lower import KernelLowering
-from lowerdeck.lowering.strategies.base import (
-    FEWEST_TO_SHARE,
-    Candidate,
-    Setting,
-    Strategy,
-    Wishes,
-)
+from lowerdeck.lowering.strategies.base import FEWEST_TO_SHARE, Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.conv_sums import (
     OUTPUT_CHANNEL,
     can_be_blocked,

@@ -19,13 +19,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import (
-    dims_of,
-    element_type,
-    is_unsigned,
-    rank_of,
-    static_shape,
-)
+from lowerdeck.dialects.core.types import dims_of, element_type, is_unsigned, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.loops.parameters import parts_of
 from lowerdeck.lowering.nests.builder import KernelBuilder

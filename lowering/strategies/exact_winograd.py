@@ -29,13 +29,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import (
-    dims_of,
-    element_type,
-    is_unsigned,
-    rank_of,
-    static_shape,
-)
+from lowerdeck.dialects.core.types import dims_of, element_type, is_unsigned, rank_of, static_shape
 from lowerdeck.dialects.core.winograd import exact_matrices, exact_taps
 from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
 from lowerdeck.dialects.records import record

@@ -24,7 +24,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.indices import Indices
-from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
+from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, loops_around
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import FEWEST_TO_SHARE, Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import (
@@ -323,18 +323,11 @@ def lies_along(
 
 def _index_of(op: Operation, label: str) -> SSAValue | None:
     """The index of the enclosing loop with a label."""
-    return next((loop.body.block.args[0] for loop in _loops_around(op) if _is(loop, label)), None)
+    return next((loop.body.block.args[0] for loop in loops_around(op) if _is(loop, label)), None)
 
 
 def _is(loop: ForOp, label: str) -> bool:
     return loop.label is not None and loop.label.data == label
-
-
-def _loops_around(op: Operation) -> Iterator[ForOp]:
-    parent = op.parent_op()
-    while isinstance(parent, ForOp):
-        yield parent
-        parent = parent.parent_op()
 
 
 def _is_side_by_side(

@@ -30,13 +30,7 @@ from lowerdeck.lowering.strategies.costs import (
     reduction_cycles,
     scored,
 )
-from lowerdeck.lowering.strategies.facts import (
-    can_be_packed,
-    is_of,
-    layout_in,
-    layout_out,
-    the,
-)
+from lowerdeck.lowering.strategies.facts import can_be_packed, is_of, layout_in, layout_out, the
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 

@@ -32,12 +32,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.loops.parameters import REST, average_tiles, parts_of
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.contraction import (
-    add_product,
-    add_rests,
-    added_to,
-    factor_element,
-)
+from lowerdeck.lowering.nests.contraction import add_product, add_rests, added_to, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.maps import code_of, scale_of, zero_of
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
