@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,11 +107,17 @@ def _cumulative(op: reduce.CumulativeOp, args: Sequence[Array], symbols: Symbols
     return rounded(result, args[0].dtype)
 
 
+_MOST_TAPS = 1 << 18
+"""Places of a window: one with more of them than its image is mostly padding, and not worth it."""
+
+
 @meaning_of(reduce.PoolOp)
 def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
     (x,) = args
     begin, end = numbers(op.pads_begin, symbols), numbers(op.pads_end, symbols)
     kernel = numbers(op.kernel, symbols)
+    if math.prod(kernel) > max(_MOST_TAPS, math.prod(x.shape[2:])):
+        raise InterpretError(f"windows of {list(kernel)} over an image of {list(x.shape[2:])}")
     if op.kind.data == PoolKind.MAX:
         lowest = np.finfo(x.dtype).min if flag(op.from_lowest) else _lowest(x.dtype)
         wide = widened(x)
@@ -144,13 +151,12 @@ def _pooled(
     counts = positions(padded.shape[2:], kernel, op)
     result = np.full((*padded.shape[:2], *counts), initial, padded.dtype)
     strides, dilations = ints(op.strides), ints(op.dilations)
-    for tap in np.ndindex(*kernel):
+    for tap in np.ndindex(*kernel) if result.size and min(kernel) > 0 else ():
         taken = tuple(
             slice(k * dilation, k * dilation + (count - 1) * stride + 1, stride)
             for k, dilation, count, stride in zip(tap, dilations, counts, strides, strict=True)
         )
-        if result.size:
-            result = combine(result, padded[(slice(None), slice(None), *taken)])
+        result = combine(result, padded[(slice(None), slice(None), *taken)])
     return result
 
 

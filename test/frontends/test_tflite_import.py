@@ -125,7 +125,7 @@ def test_what_vela_made_is_told(tmp_path: Path) -> None:
     assert str(told.value).count("ethos-u") == 2
 
 
-def _one_node(name: str, inputs: Sequence[dict[str, Any] | None]) -> bytes:
+def _one_node(name: str, inputs: Sequence[dict[str, Any] | None], **options: Any) -> bytes:
     """A node; of its inputs only the first comes from outside."""
     tensors = [value for value in inputs if value is not None]
     places = iter(range(len(tensors)))
@@ -145,6 +145,7 @@ def _one_node(name: str, inputs: Sequence[dict[str, Any] | None]) -> bytes:
                         "opcode_index": 0,
                         "inputs": [-1 if value is None else next(places) for value in inputs],
                         "outputs": [len(tensors)],
+                        **options,
                     }
                 ],
             }
@@ -163,6 +164,17 @@ def test_bounds_that_are_floats_are_told(tmp_path: Path) -> None:
     ends = [{**_floats(1), "type": "INT32"} for _ in range(2)]
     path.write_bytes(_one_node("STRIDED_SLICE", [_floats(4), _floats(1), *ends]))
     with pytest.raises(CompileError, match="bounds of type tensor<1xf32>, expected integers"):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
+@pytest.mark.parametrize(("height", "width"), [(0, 2), ((1 << 31) - 1, 0), (-1, -1)])
+def test_windows_without_elements_are_told(tmp_path: Path, height: int, width: int) -> None:
+    path = tmp_path / "model.tflite"
+    fields = {"stride_h": 1, "stride_w": 1, "filter_height": height, "filter_width": width}
+    x: dict[str, Any] = {"type": "INT8", "shape": [1, 2, 2, 1]}
+    x["quantization"] = {"scale": [1.0], "zero_point": [0]}
+    path.write_bytes(_one_node("AVERAGE_POOL_2D", [x], builtin_options=("Pool2DOptions", fields)))
+    with pytest.raises(CompileError, match=f"windows of {height} x {width}, expected positive"):
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 

@@ -40,7 +40,10 @@ def pool(
     keeps_first: bool = False,
     from_lowest: bool = False,
 ) -> SSAValue:
-    """Each window of [N, C, spatial...] combined."""
+    """Each window of [N, C, spatial...] combined; one without elements is all of an empty image."""
+    for size, dim in zip(window.kernel, dims_of(x)[2:], strict=False):
+        if size.value is not None and size.value < 1 and size != dim:
+            refuse(f"windows of {' x '.join(map(str, window.kernel))}", "positive sizes")
     op = PoolOp(
         kind,
         x,

@@ -219,6 +219,18 @@ def test_averages_of_nothing() -> None:
         np.testing.assert_array_equal(run(build, x.astype(np.float32)), [[[6, 2, last]]])
 
 
+def test_windows_far_larger_than_their_image() -> None:
+    window: dict[str, Any] = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0]}
+    build = partial(reduce.PoolOp, "sum", **window, kernel=[5000, 5000], pads_end=[4998, 4998])
+    with pytest.raises(InterpretError, match=r"windows of \[5000, 5000\] over an image of \[2, 2"):
+        run(build, np.ones((1, 1, 2, 2)))
+    build = partial(reduce.PoolOp, "sum", **window, kernel=[400, 600], pads_end=[398, 598])
+    assert run(build, np.ones((1, 1, 2, 2))).tolist() == [[[[4]]]]
+    window["strides"] = [1 << 20, 1]
+    build = partial(reduce.PoolOp, "max", **window, kernel=[1 << 17, 2], pads_end=[0, 0])
+    assert run(build, np.ones((1, 1, 2, 2))).shape == (1, 1, 0, 1)
+
+
 def test_missing_symbol_is_named() -> None:
     with pytest.raises(InterpretError, match="the symbol 's' has no value"):
         run(partial(tensor.ReshapeOp, dims=[S]), np.zeros(3))
