@@ -114,14 +114,14 @@ def _is_of_bytes(op: ContractionOp, number: int) -> bool:
     )
 
 
-def _is_one(op: ContractionOp, number: int) -> bool:
-    """True if a factor has one zero point for all elements, or none."""
-    return not op.zero_points or all(dim == 1 for dim in dims_of(op.zero_points[number]))
+def _is_one(op: ContractionOp) -> bool:
+    """True if the first factor has one zero point for all elements, or none."""
+    return not op.zero_points or all(dim == 1 for dim in dims_of(op.zero_points[0]))
 
 
 def _is_one_an_image(op: ConvOp) -> bool:
     """True if each image has one zero point, or all have one, or none."""
-    if _is_one(op, 0):
+    if _is_one(op):
         return True
     dims = dims_of(op.zero_points[0])
     return len(dims) == rank_of(op.input) and all(dim == 1 for dim in dims[1:])
@@ -428,7 +428,7 @@ class PackConv(Pattern[_Rows]):
         weights, isa, groups = maps.weights, self._target.isa, op.groups.data
         # [filters, taps, channels], then terms of several channels.
         rows = weights.reshape(*weights.shape[:2], -1).swapaxes(1, 2)
-        bytes_ = _are_signed_bytes(weights) and _is_one(op, 0)
+        bytes_ = _are_signed_bytes(weights) and _is_one(op)
         ways = [
             (Packing.UNSIGNED_RIGHT, bytes_ and bool(isa.quads)),
             (Packing.SPLIT_LEFT, bytes_ and bool(isa.small_quads)),
@@ -529,7 +529,7 @@ def _zero_of_images(op: ConvOp, rewriter: Rewriter, rank: int) -> SSAValue | Non
     zero = _zero_point(op, 0)
     if zero is None or not rank_of(zero):
         return zero
-    shape = [] if _is_one(op, 0) else [dims_of(zero)[0], *[1] * (rank - 1)]
+    shape = [] if _is_one(op) else [dims_of(zero)[0], *[1] * (rank - 1)]
     return _reshaped(rewriter.add, zero, shape)
 
 

@@ -43,12 +43,12 @@ def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
     return max(-(-(upper - lower) // step), 0)
 
 
-def middle_values(block: Block, values: Values | None = None) -> dict[SSAValue, int]:
+def middle_values(block: Block) -> dict[SSAValue, int]:
     """
     The variables of all loops in a block in the middle of their ranges, and the indices that are
     computed from them.
     """
-    known = dict(values or {})
+    known: dict[SSAValue, int] = {}
     for op in block.walk():
         if isinstance(op, kernel.ForOp):
             known[op.body.block.args[0]] = _middle(op, known)

@@ -261,7 +261,6 @@ class KernelBuilder:
         inits: Sequence[SSAValue],
         body: Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]],
         lower: ExprLike = 0,
-        step: int = 1,
         *,
         mode: str | None = None,
     ) -> tuple[SSAValue, ...]:
@@ -271,7 +270,7 @@ class KernelBuilder:
         following = body(self._loop_index(block.args[0], lower, upper), block.args[1:])
         self.append(YieldOp(following))
         self._close()
-        bounds, operands = self.bound([lower, upper, step])
+        bounds, operands = self.bound([lower, upper, 1])
         op = ForOp((bounds[0], bounds[1], bounds[2]), operands, inits, Region(block), mode=mode)
         self.append(op)
         return tuple(op.results)
