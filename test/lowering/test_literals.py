@@ -1,6 +1,7 @@
 """
 How a kernel runs is computed from facts of the machine: no number is set in the sources of plans,
-strategies and nests, but those that algorithms and formats have (`nests/exact.py`).
+strategies, nests and costs, but those that algorithms and formats have (`nests/exact.py`). What the
+descriptions of targets say besides the machine counts, too: there it would have no source either.
 """
 
 import ast
@@ -11,8 +12,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "lowering"
+ROOMS = ("strategies", "form", "nests", "cost")
+DESCRIPTIONS = ("base", "x86", "aarch64", "cortex", "c99")
 SOURCES = sorted(
-    path for name in ("strategies", "form", "nests") for path in (ROOT / name).glob("*.py")
+    [path for room in ROOMS for path in (ROOT / room).glob("*.py")]
+    + [ROOT / "targets" / f"{name}.py" for name in DESCRIPTIONS]
 )
 
 PLAIN = {0, 1, 2}
@@ -53,6 +57,10 @@ LEFT = {
     "strategies/window_products.py": 3,
     "strategies/winograd.py": 8,
     "strategies/winograd_transforms.py": 1,
+    "targets/aarch64.py": 1,
+    "targets/base.py": 44,
+    "targets/cortex.py": 2,
+    "targets/x86.py": 13,
 }
 """By file, how many are left that are set by hand: these numbers only ever go down."""
 
