@@ -50,6 +50,9 @@ GROWTH_LIMIT = 1 << 16
 LARGEST = 1 << 31
 """The maximum size in bytes of a result."""
 
+LARGEST_GROWTH = 1 << 28
+"""The number of bytes by which weights may exceed 16 times what they are computed from."""
+
 MOST_PRODUCTS = 1 << 31
 """The maximum number of multiplications of a folded op: a few seconds."""
 
@@ -192,7 +195,9 @@ def _is_computable(op: CoreOp) -> bool:
     sizes = [_bytes(result.type) for result in op.results]
     if not sizes or any(size is None or size > LARGEST for size in sizes):
         return False
-    return _products(op) <= MOST_PRODUCTS
+    given = sum(_bytes(value.type) or 0 for value in op.operands)
+    growth = sum(size or 0 for size in sizes) - 16 * given
+    return growth <= LARGEST_GROWTH and _products(op) <= MOST_PRODUCTS
 
 
 def _products(op: CoreOp) -> int:
@@ -245,7 +250,8 @@ class FoldConstantsPass(PatternPass):
 
     The operands of a convolution, product or reduction are weights, whatever their size and
     whatever is between them and the constants: they would need memory even if each run computed
-    them, and could not be packed. Operands of maps only may not grow as much; maps compute them
+    them, and could not be packed. Only what would be vastly larger than all it is computed from,
+    as a range of a billion is, stays. Operands of maps only may not grow as much; maps compute them
     where they read them. Nor may what repeats numbers, as a broadcast does, and maps of it, by more
     than 64 KB of copies: each run makes these faster than a file is read.
 

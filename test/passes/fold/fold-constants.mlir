@@ -229,3 +229,15 @@ func.func @too_much_work() -> tensor<2048x2048xf32> {
   %b = core.matmul %a, %a : (tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
   func.return %b : tensor<2048x2048xf32>
 }
+
+// -----
+
+// Nor is a range of 2 GB a weight because a reduction reads it.
+// CHECK-LABEL: @vast_range
+// CHECK:         core.iota
+// CHECK-NEXT:    core.reduce
+func.func @vast_range() -> tensor<i64> {
+  %a = core.iota [1, 200000000] axis 1 : tensor<1x200000000xi64>
+  %b = core.reduce sum %a [0, 1] : (tensor<1x200000000xi64>) -> tensor<i64>
+  func.return %b : tensor<i64>
+}
