@@ -371,7 +371,7 @@ def test_a_state_that_is_no_matrix(tmp_path: Path) -> None:
     )
     path = tmp_path / "model.tflite"
     path.write_bytes(g.program().data)
-    with pytest.raises(LegalizationError, match="what is remembered"):
+    with pytest.raises(LegalizationError, match="'matrix' of type"):
         import_and_lower(str(path), "legal", CompileOptions())
 
 
