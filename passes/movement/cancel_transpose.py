@@ -19,6 +19,7 @@ from lowerdeck.passes.machinery.driver import (
     is_ranked,
     producer,
 )
+from lowerdeck.passes.movement.scatters import SinkTransposePastScatter
 from lowerdeck.passes.movement.transposes import (
     RULES,
     ComposeTransposes,
@@ -120,6 +121,9 @@ class CancelTransposePass(PatternPass):
       and batch_norm that are all that reads a transpose, and of which f alone is used elsewhere]
     - reshape(transpose(x, p)) -> transpose(reshape(x), q) [likewise; dimensions that the reshape
       takes together or apart are side by side in x, too]
+    - scatter_nd(transpose(x, p), i, u) -> transpose(scatter_nd(x, i', u'), p) [likewise; p brings
+      the dimensions that i counts to the front; i' has the numbers of those before them, which are
+      known, in front of i, and is less than what moves; u' is u in the order of x]
     - reduce(transpose(x, p), axes) -> reduce(x, p[axes]) [the other dimensions stay in order]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
 
@@ -137,4 +141,5 @@ class CancelTransposePass(PatternPass):
             SinkTranspose(_worth),
             SinkSharedTranspose(_worth),
             SinkTransposePastReshape(_cancels_later),
+            SinkTransposePastScatter(_worth),
         ]

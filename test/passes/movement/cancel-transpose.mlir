@@ -242,3 +242,61 @@ func.func @not_side_by_side(%x : tensor<2x3x4xf32>) -> tensor<8x3xf32> {
   %3 = core.transpose %2 [1, 0] : (tensor<3x8xf32>) -> tensor<8x3xf32>
   func.return %3 : tensor<8x3xf32>
 }
+
+// -----
+
+// What is written along an inner dimension is written in place, beside the numbers of those before
+// it, in the order of the tensor.
+// CHECK-LABEL: @scatter
+// CHECK:         %[[N:.+]] = core.constant dense<{{\[\[\[}}0]], {{\[\[}}1]]]> : tensor<2x1x1xi64>
+// CHECK-NEXT:    %[[A:.+]] = core.broadcast %[[N]] [2, 2, 1]
+// CHECK-NEXT:    %[[B:.+]] = core.broadcast %i [2, 2, 1]
+// CHECK-NEXT:    %[[I:.+]] = core.concat %[[A]], %[[B]] axis 2
+// CHECK-NEXT:    %[[U:.+]] = core.transpose %u [1, 0, 2, 3]
+// CHECK-NEXT:    %[[Y:.+]] = core.scatter_nd none %x, %[[I]], %[[U]]
+// CHECK-NEXT:    func.return %[[Y]]
+// CHECK-LABEL: @scatter_along_two
+// CHECK:         core.transpose %u [2, 0, 1, 3]
+// CHECK-NEXT:    core.scatter_nd add %x
+// CHECK-NEXT:    func.return
+func.func @scatter(%x: tensor<2x5x3x4xf32>, %i: tensor<2x1xi64>, %u: tensor<2x2x3x4xf32>) -> tensor<2x5x3x4xf32> {
+  %0 = core.transpose %x [1, 0, 2, 3] : (tensor<2x5x3x4xf32>) -> tensor<5x2x3x4xf32>
+  %1 = core.scatter_nd none %0, %i, %u : (tensor<5x2x3x4xf32>, tensor<2x1xi64>, tensor<2x2x3x4xf32>) -> tensor<5x2x3x4xf32>
+  %2 = core.transpose %1 [1, 0, 2, 3] : (tensor<5x2x3x4xf32>) -> tensor<2x5x3x4xf32>
+  func.return %2 : tensor<2x5x3x4xf32>
+}
+func.func @scatter_along_two(%x: tensor<2x3x3x32xf32>, %i: tensor<2x1x2xi64>, %u: tensor<2x1x2x32xf32>) -> tensor<2x3x3x32xf32> {
+  %0 = core.transpose %x [1, 2, 0, 3] : (tensor<2x3x3x32xf32>) -> tensor<3x3x2x32xf32>
+  %1 = core.scatter_nd add %0, %i, %u : (tensor<3x3x2x32xf32>, tensor<2x1x2xi64>, tensor<2x1x2x32xf32>) -> tensor<3x3x2x32xf32>
+  %2 = core.transpose %1 [2, 0, 1, 3] : (tensor<3x3x2x32xf32>) -> tensor<2x3x3x32xf32>
+  func.return %2 : tensor<2x3x3x32xf32>
+}
+
+// -----
+
+// Not where the indices, of which there may be as many as there are places, are more than what moves,
+// nor from another order; and a byte does not count to 199.
+// CHECK-LABEL: @scatter_many
+// CHECK:         core.transpose %x [1, 0, 2]
+// CHECK-LABEL: @scatter_otherwise
+// CHECK:         core.transpose %x [2, 1, 0]
+// CHECK-LABEL: @scatter_of_bytes
+// CHECK:         core.transpose %x [1, 0, 2]
+func.func @scatter_many(%x: tensor<2x5x3xf32>, %i: tensor<?x1xi64, #core.tensor<dims = [n, 1]>>, %u: tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>) -> tensor<2x5x3xf32> {
+  %0 = core.transpose %x [1, 0, 2] : (tensor<2x5x3xf32>) -> tensor<5x2x3xf32>
+  %1 = core.scatter_nd none %0, %i, %u : (tensor<5x2x3xf32>, tensor<?x1xi64, #core.tensor<dims = [n, 1]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>) -> tensor<5x2x3xf32>
+  %2 = core.transpose %1 [1, 0, 2] : (tensor<5x2x3xf32>) -> tensor<2x5x3xf32>
+  func.return %2 : tensor<2x5x3xf32>
+}
+func.func @scatter_otherwise(%x: tensor<2x3x64xf32>, %i: tensor<1x1xi64>, %u: tensor<1x3x2xf32>) -> tensor<2x3x64xf32> {
+  %0 = core.transpose %x [2, 1, 0] : (tensor<2x3x64xf32>) -> tensor<64x3x2xf32>
+  %1 = core.scatter_nd none %0, %i, %u : (tensor<64x3x2xf32>, tensor<1x1xi64>, tensor<1x3x2xf32>) -> tensor<64x3x2xf32>
+  %2 = core.transpose %1 [2, 1, 0] : (tensor<64x3x2xf32>) -> tensor<2x3x64xf32>
+  func.return %2 : tensor<2x3x64xf32>
+}
+func.func @scatter_of_bytes(%x: tensor<200x2x64xf32>, %i: tensor<1x1xi8>, %u: tensor<1x200x64xf32>) -> tensor<200x2x64xf32> {
+  %0 = core.transpose %x [1, 0, 2] : (tensor<200x2x64xf32>) -> tensor<2x200x64xf32>
+  %1 = core.scatter_nd none %0, %i, %u : (tensor<2x200x64xf32>, tensor<1x1xi8>, tensor<1x200x64xf32>) -> tensor<2x200x64xf32>
+  %2 = core.transpose %1 [1, 0, 2] : (tensor<2x200x64xf32>) -> tensor<200x2x64xf32>
+  func.return %2 : tensor<200x2x64xf32>
+}
