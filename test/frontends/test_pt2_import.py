@@ -169,6 +169,39 @@ def test_sums_of_products_of_half_precision_are_rounded_once(tmp_path: Path) -> 
         assert np.asarray(found).tolist() == [[2050, 2050], [2, 2]]
 
 
+def test_scalars_beside_half_precision_are_rounded_where_pytorch_does(tmp_path: Path) -> None:
+    """
+    Those that tensors are multiplied with or divided by are not, and the result is rounded once;
+    for sums and shrinking they are. 0.1, 0.3 and 2049 are no numbers of half precision.
+    """
+    number = {"as_float": 0.1}
+    nodes = [
+        node("mul.Tensor", "a", self="x", other=number),
+        node("mul.Tensor", "b", self="x", other="s"),
+        node("mul.Tensor", "c", self="s", other="x"),
+        node("div.Tensor", "d", self="x", other=number),
+        node("div.Tensor_mode", "e", self="x", other="s", rounding_mode={"as_string": "floor"}),
+        node("add.Tensor", "f", self="x", other="x", alpha=number),
+        node("lerp.Scalar", "g", self="x", end="z", weight={"as_float": 0.3}),
+        node("softshrink.default", "h", self="x", lambd=number),
+        node("round.decimals", "i", self="x", decimals={"as_int": 1}),
+    ]
+    half, names = {"dtype": 6}, "abcdefghi"
+    tensors = {name: meta("f4", [200]) | half for name in f"xz{names}"} | {"s": meta("i8", [])}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x", "z", "s"], [*names], {})
+    rng = np.random.default_rng(0)
+    small, other = rng.normal(size=(2, 200)).astype(np.float16)
+    found = _legal(load_model(path))({"x": small, "z": other, "s": np.array(2049)}).values()
+    x, z = small.astype(np.float32), other.astype(np.float32)
+    tenth, share = np.float32(0.1), np.float32(0.3)
+    rounded, large = np.float32(np.float16(0.1)), np.float32(2049)
+    expected = [x * tenth, x * large, x * np.float32(2048), x / tenth, np.floor(x / large)]
+    expected += [x + rounded * x, x + share * (z - x)]
+    expected += [np.where(np.abs(x) <= rounded, 0, x - np.sign(x) * rounded), np.round(x * 10) / 10]
+    for name, value, wanted in zip(names, found, expected, strict=True):
+        assert np.array_equal(np.asarray(value), wanted.astype(np.float16)), name
+
+
 def test_moments_and_shares_of_half_precision_are_those_of_single_precision(
     tmp_path: Path,
 ) -> None:

@@ -30,6 +30,11 @@ def elu(x: TensorValue, alpha: float) -> TensorValue:
     return x.lt(0).where((x.minimum(0).exp() - 1) * alpha, x)
 
 
+def scaled_elu(x: TensorValue, alpha: float, scale: float, inner: float) -> TensorValue:
+    """x, or alpha * (exp(inner * x) - 1) below zero, both times a scale"""
+    return x.gt(0).where(x * scale, expm1(x.minimum(0) * inner) * (alpha * scale))
+
+
 def hard_sigmoid(x: TensorValue, alpha: float, beta: float) -> TensorValue:
     """max(0, min(1, alpha * x + beta))"""
     return (x * alpha + beta).minimum(1).maximum(0)
@@ -74,6 +79,12 @@ def softshrink(x: TensorValue, limit: float) -> TensorValue:
     """x nearer to zero by a limit, zero within it, as a sum of parts: infinities become NaN"""
     above, below = x.gt(limit).cast(x.element), x.lt(-limit).cast(x.element)
     return above * (x - limit) + below * (x + limit)
+
+
+def shrunk(x: TensorValue, limit: TensorValue, nearer: bool) -> TensorValue:
+    """Zero within a limit; others remain, or are `nearer` to zero."""
+    others = x.gt(limit).where(x - limit, x + limit) if nearer else x
+    return (x.ge(-limit) & x.le(limit)).where(x * 0, others)
 
 
 def replaced_below(x: TensorValue, limit: float, value: float) -> TensorValue:

@@ -29,7 +29,11 @@ Number: TypeAlias = "SSAValue | float"
 
 def wide_element(value: SSAValue) -> Attribute:
     """The type in which sums and functions of `value` are computed: f32 for half precision."""
-    element = element_type(value)
+    return wide_type(element_type(value))
+
+
+def wide_type(element: Attribute) -> Attribute:
+    """f32 for half precision."""
     return f32 if element in (f16, bf16) else element
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_integer,
     is_unsigned,
+    rank_of,
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common import activation
@@ -35,7 +36,7 @@ from lowerdeck.passes.legalize.common.functions import (
     truncated,
     truth,
 )
-from lowerdeck.passes.legalize.common.promotion import Number, promoted, wide_element
+from lowerdeck.passes.legalize.common.promotion import Number, promoted, wide_element, wide_type
 from lowerdeck.passes.legalize.common.special import (
     angle_of,
     apply,
@@ -79,7 +80,7 @@ def _combined(function: Combination) -> Handler:
 
 
 _PAIRS = pairs("""
-    mul=mul multiply=mul maximum=max minimum=min max.other=max min.other=min fmax=fmax fmin=fmin
+    maximum=max minimum=min max.other=max min.other=min fmax=fmax fmin=fmin
     remainder=mod fmod=rem heaviside=heaviside bitwise_and=and bitwise_or=or bitwise_xor=xor
     __and__=and __or__=or __xor__=xor eq=eq ne=ne lt=lt le=le gt=gt ge=ge not_equal=ne less=lt
     less_equal=le greater=gt greater_equal=ge
@@ -105,9 +106,26 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
         return a | (b & builder.operand("alpha", i1))
     if builder.name == "rsub":
         a, b = b, a
-    if alpha != 1:
-        b = b * builder.operand("alpha", b.element)
-    return a + b if builder.name == "add" else a - b
+    element = a.element
+    if alpha != 1:  # half precision is rounded once
+        a, b = _wide(a), _wide(b) * _wide(builder.operand("alpha", element))
+    return (a + b if builder.name == "add" else a - b).cast(element)
+
+
+def _factors(builder: Pt2Legalizer, element: Attribute) -> tuple[TensorValue, TensorValue]:
+    """Of half precision they are f32 if the second is a scalar, which is not rounded first."""
+    other = builder.optional("other")
+    if other is None or rank_of(other) == 0:
+        element = wide_type(element)
+    return builder.operand("self", element), builder.operand("other", element)
+
+
+@legalizes("mul", "multiply")
+def legalize_product(builder: Pt2Legalizer) -> Results:
+    """The product of two."""
+    element = builder.promoted("self", "other")
+    a, b = _factors(builder, element)
+    return (a * b).cast(element)
 
 
 @legalizes("div", "divide", "true_divide", "floor_divide")
@@ -119,19 +137,11 @@ def legalize_quotient(builder: Pt2Legalizer) -> Results:
     element = builder.promoted("self", "other")
     if mode is None and not is_float(element):
         element = builder.element()
-    a, b = (builder.operand(name, element) for name in ("self", "other"))
-    if mode is None:
-        return a / b
-    if not is_float(element):
-        quotient = (
-            a.quotient(b)
-            if mode == "floor"
-            else TensorValue(builder, builder.add(core.DivOp(a.value, b.value)))
-        )
-        return quotient
-    if mode == "floor":
-        return floor_quotient(a, b)
-    return truncated(a / b)
+    a, b = _factors(builder, element)
+    if is_float(element):
+        found = floor_quotient(a, b) if mode == "floor" else a / b
+        return (truncated(found) if mode == "trunc" else found).cast(element)
+    return a.quotient(b) if mode == "floor" else PAIRS["div"](a, b)
 
 
 @legalizes("pow", "float_power")
@@ -283,19 +293,14 @@ _KEPT: Mapping[str, Function] = {
 }
 
 legalizes.rows({name: _kept(function) for name, function in _KEPT.items()})
-
-
-@legalizes("square")
-def legalize_square(builder: Pt2Legalizer) -> Results:
-    """That of a truth value is an integer."""
-    return builder.stated() * builder.stated()
+legalizes.rows({"square": lambda x: x.stated() * x.stated()})  # of a truth value an integer
 
 
 @legalizes("round")
 def legalize_round(builder: Pt2Legalizer) -> Results:
     """Halves to even, at a number of decimals."""
     x, decimals = builder.value(), builder.integer("decimals") if builder.has("decimals") else 0
-    return round_at(x, decimals) if is_float(x.element) else x
+    return round_at(_wide(x), decimals).cast(x.element) if is_float(x.element) else x
 
 
 @legalizes("nan_to_num")
@@ -308,15 +313,6 @@ def legalize_nan_to_num(builder: Pt2Legalizer) -> Results:
 # Activations with parameters
 
 
-def _elu(x: TensorValue, alpha: float, scale: float, inner: float) -> TensorValue:
-    """x, or alpha * (exp(inner * x) - 1) below zero, both times a scale"""
-    return x.gt(0).where(x * scale, expm1(x.minimum(0) * inner) * (alpha * scale))
-
-
-def _within(x: TensorValue, limit: float) -> TensorValue:
-    return x.ge(-limit) & x.le(limit)
-
-
 def _rrelu(x: TensorValue, low: float, high: float, training: bool) -> TensorValue:
     """With the mean of the slopes that it has in training."""
     if training:
@@ -325,14 +321,10 @@ def _rrelu(x: TensorValue, low: float, high: float, training: bool) -> TensorVal
 
 
 _ACTIVATIONS: Mapping[str, Activation] = {
-    "elu alpha scale input_scale": lambda x, n: _elu(x, *n),
+    "elu alpha scale input_scale": lambda x, n: activation.scaled_elu(x, *n),
     "celu alpha": lambda x, n: x.gt(0).where(x, expm1(x.minimum(0) / n[0]) * n[0]),
     "leaky_relu negative_slope": lambda x, n: x.gt(0).where(x, x * n[0]),
     "softplus beta threshold": lambda x, n: activation.sharp_softplus(x, *n),
-    "hardshrink lambd": lambda x, n: _within(x, n[0]).where(x * 0, x),
-    "softshrink lambd": lambda x, n: _within(x, n[0]).where(
-        x * 0, x.gt(n[0]).where(x - n[0], x + n[0])
-    ),
     "rrelu lower upper training": lambda x, n: _rrelu(x, *n),
 }
 """Operators and their numbers."""
@@ -365,6 +357,14 @@ def legalize_threshold(builder: Pt2Legalizer) -> Results:
     x = builder.value()
     value = builder.operand("value", x.element)
     return x.le(builder.operand("threshold", x.element)).where(value, x)
+
+
+@legalizes("hardshrink", "softshrink")
+def legalize_shrink(builder: Pt2Legalizer) -> Results:
+    """Zero within a limit, which is of the type of x; others remain, or are nearer to zero."""
+    x = builder.floating()
+    limit = builder.operand("lambd", x.element)
+    return activation.shrunk(x, limit, nearer=builder.name == "softshrink")
 
 
 @legalizes("glu")
@@ -431,7 +431,8 @@ def legalize_next(builder: Pt2Legalizer) -> Results:
 @legalizes("lerp")
 def legalize_lerp(builder: Pt2Legalizer) -> Results:
     """Between two tensors."""
-    a, b, w = (_wide(builder.stated(name)) for name in ("self", "end", "weight"))
+    a, b = (_wide(builder.stated(name)) for name in ("self", "end"))
+    w = builder.operand("weight", a.element)
     near = a + w * (b - a)
     return w.abs().lt(0.5).where(near, b - (b - a) * (1 - w)).cast(builder.element())
 
