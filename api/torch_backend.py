@@ -2,8 +2,9 @@
 `torch.compile(model, backend="lowerdeck")`: the backend, for inference on the CPU.
 
 A graph is compiled when it is first run, once for each set of shapes, with parameters and buffers
-as constants; when one of these has been written since, it is compiled again. Where gradients are
-asked for, and where a graph cannot be compiled, PyTorch runs it itself.
+as constants; when one of these has been written since, it is compiled again (writes that PyTorch
+does not count, to `.data` or through numpy, are not seen). Where gradients are asked for, where a
+graph writes to its inputs or buffers, and where it cannot be compiled, PyTorch runs it itself.
 """
 
 from __future__ import annotations
@@ -86,6 +87,7 @@ class _Graph:
             with torch.no_grad(), tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
                 given = tuple(_copied(torch, inputs[k]) for k in free)
                 program = torch.export.export(bound.eval(), given)
+                _check_writes(program)
                 path = os.path.join(folder, "graph.pt2")
                 write_program(program, None, path)
                 model = compile(path, **self._options)
@@ -102,6 +104,14 @@ class _UnsupportedError(Exception):
     """A program that does what a call here does not."""
 
 
+def _check_writes(program: Any) -> None:
+    """A call here gives results, and writes to nothing: only the functional form says what does."""
+    functional = program.run_decompositions({})
+    kinds = {spec.kind.name for spec in functional.graph_signature.output_specs}
+    if kinds - {"USER_OUTPUT"}:
+        raise _UnsupportedError("it writes to its inputs or buffers")
+
+
 def _copied(torch: Any, value: Any) -> Any:
     """An example for the export, which may write to it."""
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
@@ -110,9 +120,6 @@ def _copied(torch: Any, value: Any) -> Any:
 def _runner(torch: Any, program: Any, model: Model, free: Sequence[int]) -> Run:
     """The call of a model, with tensors."""
     signature = program.graph_signature
-    kinds = {spec.kind.name for spec in signature.output_specs}
-    if kinds - {"USER_OUTPUT"}:
-        raise _UnsupportedError("it writes to its inputs or buffers")
     constants = [getattr(spec.arg, "value", None) for spec in signature.output_specs]
     is_tensor = [type(spec.arg).__name__ == "TensorArgument" for spec in signature.output_specs]
     count = len(model.inputs)

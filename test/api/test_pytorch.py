@@ -115,3 +115,23 @@ def test_the_backend_takes_and_gives_bfloat16() -> None:
         found = torch.compile(model, backend=backend)(x)
     assert found.dtype == torch.bfloat16
     assert torch.allclose(found.float(), model(x).float(), atol=1e-2)
+
+
+def test_pytorch_runs_what_writes_to_its_inputs_or_buffers() -> None:
+    torch = pytest.importorskip("torch")
+    from lowerdeck.torch_backend import backend
+
+    def through_a_view(x: Any) -> Any:
+        x.view(-1)[1:].mul_(2)
+        return x + 1
+
+    x = torch.ones(2, 2)
+    with pytest.warns(UserWarning, match="writes to its inputs or buffers"):
+        found = torch.compile(through_a_view, backend=backend)(x)
+    assert x.tolist() == [[1, 2], [2, 2]]
+    assert found.tolist() == [[2, 3], [3, 3]]
+    norm = torch.nn.BatchNorm1d(2, affine=False).train()
+    x = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+    with pytest.warns(UserWarning, match="writes to its inputs or buffers"):
+        torch.compile(norm, backend=backend)(x)
+    assert torch.allclose(norm.running_mean, torch.tensor([0.2, 0.4]))

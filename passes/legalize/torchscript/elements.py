@@ -19,7 +19,7 @@ _BOOLEAN = frozenset(
 )
 _INDEX = frozenset(
     "argmax argmin argsort nonzero argwhere nonzero_numpy count_nonzero one_hot randperm "
-    "tril_indices triu_indices bincount sym_size sym_numel sym_stride sym_storage_offset "
+    "tril_indices triu_indices sym_size sym_numel sym_stride sym_storage_offset "
     "_shape_as_tensor nms".split()
 )
 _INDEX_SECOND = frozenset(
@@ -35,7 +35,7 @@ _FLOATING = frozenset(
     "rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh xlogy softmax log_softmax std "
     "var logsumexp selu elu trapezoid trapz cumulative_trapezoid cov corrcoef "
     "celu gelu silu mish softplus log_sigmoid nanmean cosine_similarity pairwise_distance cdist "
-    "dist linalg_vector_norm linalg_matrix_norm norm logcumsumexp".split()
+    "dist linalg_vector_norm linalg_matrix_norm norm logcumsumexp margin_ranking_loss".split()
 )
 _FLOATS_BY_DEFAULT = frozenset(
     "zeros ones empty empty_strided eye rand randn linspace logspace scalar_tensor hann_window "
@@ -87,6 +87,9 @@ def result_element(builder: Pt2Legalizer, index: int) -> Attribute:
         or (index == 1 and _is_extremum(builder, name))
     ):
         return i64
+    if name == "bincount":
+        weights = builder.optional("weights")
+        return i64 if weights is None else f32 if element_type(weights) == f32 else f64
     if name in ("searchsorted", "bucketize"):
         return i32 if builder.flag("out_int32") else i64
     if name in _SUMS and first is not None:
