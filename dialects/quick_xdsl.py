@@ -90,7 +90,8 @@ def _get_after(self: Any, obj: Any, objtype: Any = None) -> Any:
 def _get_variadic(self: Any, obj: Any, objtype: Any = None) -> Any:
     """`UniqueVariadicAccessor.__get__`"""
     args = _constructs(obj, self.construct)
-    return args[self.idx : self.idx + len(args) - self.num_defs + 1]
+    part = slice(self.idx, self.idx + len(args) - self.num_defs + 1)
+    return SSAValues(_item(args, part)) if type(args) is SSAValues else args[part]
 
 
 def _get_sized(self: Any, obj: Any, objtype: Any = None) -> Any:
@@ -121,12 +122,16 @@ def _init_operation(
     regions: Sequence[Region] = (),
 ) -> None:
     """`Operation.__init__`"""
-    values = SSAValues(operands)
-    uses = tuple([Use(self, index) for index in range(len(values))])
-    for value, use in zip(values, uses, strict=True):
-        value.add_use(use)
-    self._operands = values
-    self._operand_uses = uses
+    values = self._operands = SSAValues(operands)
+    uses: list[Use] = []
+    for index, value in enumerate(values):
+        first = value.first_use  # `SSAValue.add_use`
+        use = Use(self, index, None, first)
+        if first is not None:
+            first._prev_use = use
+        value.first_use = use
+        uses.append(use)
+    self._operand_uses = tuple(uses)
     self.results = SSAValues(
         [OpResult(type_, self, index) for index, type_ in enumerate(result_types)]
     )
@@ -139,6 +144,39 @@ def _init_operation(
     for region in regions:
         self.add_region(region)
     self.__post_init__()
+
+
+def _clone_alone(
+    self: Any,
+    value_mapper: dict[SSAValue, SSAValue] | None = None,
+    block_mapper: dict[Block, Block] | None = None,
+    *,
+    clone_name_hints: bool = True,
+    clone_operands: bool = True,
+) -> Any:
+    """`Operation.clone_without_regions`, where there are none, and no other blocks"""
+    if self.regions or self._successors:
+        return _clone_with_parts(
+            self,
+            value_mapper,
+            block_mapper,
+            clone_name_hints=clone_name_hints,
+            clone_operands=clone_operands,
+        )
+    mapper: dict[SSAValue, SSAValue] = {} if value_mapper is None else value_mapper
+    before = self.results
+    cloned = self.create(
+        operands=[mapper.get(value, value) for value in self._operands] if clone_operands else (),
+        result_types=[result._type for result in before],
+        properties=self.properties,
+        attributes=self.attributes,
+        location=self.location,
+    )
+    for old, new in zip(before, cloned.results, strict=True):
+        mapper[old] = new
+        if clone_name_hints and old._name is not None:
+            new.name_hint = old._name
+    return cloned
 
 
 _defaults: dict[type[Any], tuple[list[tuple[str, Attribute]], list[tuple[str, Attribute]]]] = {}
@@ -156,7 +194,7 @@ def _complete(self: Any) -> None:
         self.properties.setdefault(name, value)
     for name, value in known[1]:
         self.attributes.setdefault(name, value)
-    Operation.__post_init__(self)
+    Operation.__post_init__(self)  # which `ImplicitBuilder` replaces
 
 
 def _required(definitions: Mapping[str, Any]) -> list[tuple[str, Attribute]]:
@@ -343,6 +381,43 @@ def _erase_value(self: Any, safe_erase: bool = True) -> None:
         _erase_used_value(self, safe_erase)
 
 
+def _value_of(arg: Any, *, type: Any = Attribute) -> Any:
+    """`SSAValue.get`, of a value whatever its type: that is not checked, so it is not made"""
+    if type is Attribute and isinstance(arg, SSAValue):
+        return arg
+    return _value_of_any(arg, type=type)
+
+
+def _set_operand(self: Any, idx: int, operand: Any) -> None:
+    """`OpOperands.__setitem__`"""
+    _put_operand(self._op, idx, operand)
+
+
+def _put_operand(op: Any, index: int, operand: Any) -> None:
+    values, use = op._operands, op._operand_uses[index]
+    _item(values, index).remove_use(use)
+    operand.add_use(use)
+    others = list(values)
+    others[index] = operand
+    op._operands = SSAValues(others)
+
+
+def _replace_everywhere(self: Any, value: Any) -> None:
+    """`SSAValue.replace_all_uses_with`"""
+    if value is self:
+        return
+    uses: list[Use] = []
+    use = self.first_use
+    while use is not None:
+        uses.append(use)
+        use = use._next_use
+    for use in uses:
+        _put_operand(use._operation, use._index, value)
+    if value._name is None and self._name is not None:
+        value.name_hint = self._name
+    assert self.first_use is None, "a use that is not replaced"
+
+
 def _value_at(self: Any, index: int | slice) -> Any:
     """`SSAValues.__getitem__`"""
     found: Any = _item(self, index)
@@ -440,8 +515,10 @@ _parse_format = FormatProgram.from_str
 _build_any_arguments = irdl.irdl_build_arg_list
 _parse_any_parametrized_type = AttrParser._parse_optional_builtin_parametrized_type
 _init_by_any_definition = irdl.irdl_op_init
+_clone_with_parts = Operation.clone_without_regions
 _effects_of_each = traits.get_effects
 _erase_used_value = SSAValue.erase
+_value_of_any = SSAValue.get
 _same_types_by_parts = SameOperandsAndResultType.verify
 _isolated_by_ancestors = IsolatedFromAbove.verify
 
@@ -458,6 +535,9 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (SameOperandsAndResultType, "verify", _same_types),
     (IsolatedFromAbove, "verify", _isolated),
     (Operation, "operands", property(OpOperands, Operation.operands.fset)),
+    (OpOperands, "__setitem__", _set_operand),
+    (SSAValue, "get", staticmethod(_value_of)),
+    (SSAValue, "replace_all_uses_with", _replace_everywhere),
     (SSAValue, "erase", _erase_value),
     (SSAValues, "__getitem__", _value_at),
     (irdl.BeforeVariadicSingleAccessor, "__get__", _get_before),
@@ -469,6 +549,7 @@ _REPLACED: list[tuple[Any, str, Any]] = [
     (irdl.OpDef, "verify", verify_definition),
     (Operation, "verify", verify_operation),
     (Operation, "__init__", _init_operation),
+    (Operation, "clone_without_regions", _clone_alone),
     (Operation, "result_types", property(_result_types)),
     (irdl.IRDLOperation, "__post_init__", _complete),
     (Attribute, "__post_init__", _check_attribute),

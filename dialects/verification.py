@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.defaults import unfit_defaults
 from lowerdeck.dialects.graph_regions import HasGraphRegion
+from lowerdeck.dialects.walking import operands_of
 
 
 def problems_of(module: Operation) -> list[tuple[Operation, str]]:
@@ -43,7 +44,7 @@ def used_before_made(root: Operation) -> Iterator[tuple[Operation, str]]:
 
 def _erased_values(module: Operation) -> Iterator[tuple[Operation, str]]:
     for op in module.walk():
-        for index, value in enumerate(op.operands):
+        for index, value in enumerate(operands_of(op)):
             if isinstance(value, ErasedSSAValue):
                 yield op, f"operand {index} is a value that was erased"
 
@@ -102,7 +103,7 @@ class _Sweep:
             self._made.update(mine)
             for op in block.ops:
                 # Most ops are in order, and have nothing inside.
-                if op.regions or not self._made.issuperset(op.operands):
+                if op.regions or not self._made.issuperset(operands_of(op)):
                     yield from self._visit_op(op)
                 self._made.update(op.results)
                 mine.extend(op.results)
@@ -110,7 +111,7 @@ class _Sweep:
             waiting.extend(below.get(block, ()))
 
     def _visit_op(self, op: Operation) -> Iterator[tuple[Operation, str]]:
-        for index, value in enumerate(op.operands):
+        for index, value in enumerate(operands_of(op)):
             if value not in self._made:
                 yield op, f"operand {index} is used before it is defined: {_described(value)}"
         if op.regions:

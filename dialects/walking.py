@@ -1,8 +1,14 @@
-"""All ops of a part of a module, in the order of the text."""
+"""All ops of a part of a module, in the order of the text, and what each reads."""
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation, Region
+from collections.abc import Callable
+from operator import attrgetter
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")
+"""What `op.operands` is a view of, as it is now: to go through it takes half the time."""
 
 
 def all_ops(root: Operation | Region | Block) -> list[Operation]:

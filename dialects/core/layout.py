@@ -210,7 +210,7 @@ class LayoutAttr(Data[Layout]):
         elif self.data.winograd:
             array = transformed_taps(array, self.data.winograd)
         pads, split, order = self._cut(array.shape)
-        padded = np.pad(array, pads) if pads else array
+        padded = np.pad(array, pads) if any(map(any, pads)) else array
         packed = np.ascontiguousarray(padded.reshape(split).transpose(order))
         return packed.view(dtype) if self.data.exact else packed
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Data, Operation, Region, SSAValue
 
 from lowerdeck.dialects.blob import INLINE_BYTES, Blob
+from lowerdeck.dialects.walking import operands_of
 
 _FORMAT = 2
 """The version of `marshal` whose bytes do not depend on which parts are one object."""
@@ -80,7 +81,7 @@ class _Encoder:
         if op.successors:
             raise UncodableError(f"{op.name} goes to other blocks")
         try:
-            operands = tuple([numbers[value] for value in op.operands])
+            operands = tuple([numbers[value] for value in operands_of(op)])
         except KeyError:
             raise UncodableError(f"{op.name} has an operand from outside") from None
         properties, attributes = op.properties.items(), op.attributes.items()

@@ -17,6 +17,7 @@ from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, ExprLike, maximum
 from lowerdeck.dialects.intervals import interval, simplified
+from lowerdeck.dialects.walking import operands_of
 from lowerdeck.lowering.nests.index_symbols import IndexSymbols
 
 _MAPS: Mapping[type[Operation], tuple[str, int]] = {
@@ -112,7 +113,7 @@ class Indices(IndexSymbols):
     def read_op(self, op: Operation) -> list[Expr]:
         """The index expressions of an op over symbols; one that is copied often is read once."""
         name, before = _MAPS[type(op)]
-        attribute, operands = cast(DimsAttr, op.properties[name]), list(op.operands)
+        attribute, operands = cast(DimsAttr, op.properties[name]), list(operands_of(op))
         known = self._readings.get(id(op))
         if known is not None and known[1] is attribute and known[2] == operands:
             return known[3]
@@ -174,7 +175,7 @@ class Cloner:
             cond, types = self.value(op.cond), [result.type for result in op.results]
             new = scf.IfOp(cond, types, regions[0], regions[1] if len(regions) > 1 else None)
         else:
-            new = _clone(op, {operand: self.operand(operand, block) for operand in op.operands})
+            new = _clone(op, {operand: self.operand(operand, block) for operand in operands_of(op)})
         new.location = op.location
         self.add(new, op, block)
         return new
@@ -210,7 +211,7 @@ class Cloner:
         """A copy of an op with other index expressions."""
         new_exprs, operands = self.indices.write(exprs)
         name, before = _MAPS[type(op)]
-        others = list(op.operands)[:before]
+        others = operands_of(op)[:before]
         properties = {**op.properties, name: DimsAttr(tuple(new_exprs))}
         return type(op).create(
             operands=[*map(self.value, others), *operands],

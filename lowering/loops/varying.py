@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import ForOp, LoadOp, ScratchOp, StoreOp, YieldOp
-from lowerdeck.dialects.walking import all_ops
+from lowerdeck.dialects.walking import all_ops, operands_of
 
 
 def varying_values(block: Block, seeds: Iterable[SSAValue]) -> set[SSAValue]:
@@ -45,7 +45,7 @@ def _spread(block: Block, varying: set[SSAValue]) -> None:
             _spread_loop(op, varying)
             continue
         inside = bool(op.regions) and _spread_inside(op, varying)
-        if inside or not varying.isdisjoint(op.operands):
+        if inside or not varying.isdisjoint(operands_of(op)):
             varying.update(op.results)
 
 
@@ -90,5 +90,5 @@ def is_varying(op: Operation, varying: set[SSAValue]) -> bool:
     if type(op) is ScratchOp:
         return op.ref in varying
     if not op.regions:
-        return not varying.isdisjoint(op.operands)
-    return any(operand in varying for inner in all_ops(op) for operand in inner.operands)
+        return not varying.isdisjoint(operands_of(op))
+    return any(operand in varying for inner in all_ops(op) for operand in operands_of(inner))

@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.symbols import (
     region_symbols_made_by,
     symbols_made_by,
 )
-from lowerdeck.dialects.walking import all_ops
+from lowerdeck.dialects.walking import all_ops, operands_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.machinery.recorder import Recorder
 from lowerdeck.passes.machinery.symbols import bind_dims, symbols_of, symbols_used_by
@@ -95,7 +95,7 @@ class Liveness:
         if (parent := op.parent_op()) is not None:
             self._keep_op(parent)
         if not isinstance(parent if isinstance(op, YieldOp) else op, _FOLLOWED):
-            for value in op.operands:
+            for value in operands_of(op):
                 self._keep_value(value)
             if self._makers:
                 self._keep_symbols(symbols_used_by(op))

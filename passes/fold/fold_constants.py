@@ -40,7 +40,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
-from lowerdeck.dialects.walking import all_ops
+from lowerdeck.dialects.walking import all_ops, operands_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 from lowerdeck.passes.machinery.symbols import symbols_of
 
@@ -138,7 +138,7 @@ def weights_of(module: ModuleOp) -> set[Operation]:
     for op in all_ops(module):
         if not isinstance(op, CoreOp) or isinstance(op, ConstantOp):
             continue
-        if not all(_is_constant(value, computed) for value in op.operands):
+        if not all(_is_constant(value, computed) for value in operands_of(op)):
             continue
         if is_ranked(op) and _is_computable(op):
             computed[op] = _different_numbers(op, computed)

@@ -28,7 +28,7 @@ from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.dialects.records import record
-from lowerdeck.dialects.walking import all_ops
+from lowerdeck.dialects.walking import all_ops, operands_of
 from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.misses import traced
 from lowerdeck.passes.machinery.options import CompileOptions
@@ -236,7 +236,7 @@ def is_trivially_dead(op: Operation) -> bool:
 def is_ranked(op: Operation) -> bool:
     """False if an operand or result of `op` is a tensor whose rank is not known."""
     # No class derives from it, and a generator takes twice as long.
-    for value in (*op.operands, *op.results):
+    for value in (*operands_of(op), *op.results):
         if type(value.type) is UnrankedTensorType:
             return False
     return True

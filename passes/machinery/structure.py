@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, Region, SSAValue
 
+from lowerdeck.dialects.walking import operands_of
+
 
 def details(op: Operation) -> Hashable:
     """The properties and attributes of an op."""
@@ -24,7 +26,7 @@ def op_key(op: Operation, numbers: dict[SSAValue, int], details_of: Details = de
     `numbers` names the values defined inside the region whose key is built; others are compared by
     identity.
     """
-    operands = tuple(numbers.get(value, value) for value in op.operands)
+    operands = tuple(numbers.get(value, value) for value in operands_of(op))
     # The results' types are part of the key: they may be more precise than the inferred ones.
     key = (type(op), operands, tuple(op.result_types), details_of(op))
     if not op.regions:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 from xdsl import traits
+from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, memref, scf, test
 from xdsl.dialects.builtin import (
@@ -30,7 +31,7 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, OpTraits, Region, SSAValue
-from xdsl.ir.core import SSAValues
+from xdsl.ir.core import OpOperands, SSAValues
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl import operations as irdl
 from xdsl.irdl.declarative_assembly_format import FormatProgram
@@ -128,6 +129,85 @@ def test_what_an_op_is_made_of(with_parts: bool) -> None:
     assert found[1:5] == expected[1:5]
     assert len(found[0]) == len(expected[0])
     assert found[6:] == expected[6:]
+
+
+def _copies(clone: Any) -> list[Any]:
+    """What copies of some ops are, of what and under which names; and the mapping that results."""
+    seen: list[Any] = []
+    for op in _ops():
+        for number, named in enumerate((True, False)):
+            for result in op.results:
+                result.name_hint = "hint"
+            mapper: dict[SSAValue, SSAValue] = {}
+            if number and op.operands:
+                mapper[op.operands[0]] = arith.ConstantOp(FloatAttr(2.0, f32)).result
+            one = clone(op, mapper, clone_name_hints=named, clone_operands=bool(op.operands))
+            seen += [type(one), one.result_types, one.properties, one.attributes, one.location]
+            seen += [one.properties is op.properties, one.attributes is op.attributes]
+            seen += [
+                [mapper.get(v, v) is w for v, w in zip(op.operands, one.operands, strict=True)]
+            ]
+            seen += [[mapper[r] is s for r, s in zip(op.results, one.results, strict=True)]]
+            seen += [[r.name_hint for r in one.results], len(one.regions), one.parent]
+            without = clone(op, None, clone_operands=False)
+            seen += [len(without.operands), [r.name_hint for r in without.results]]
+    return seen
+
+
+def test_copies_without_regions() -> None:
+    ours, xdsls = Operation.clone_without_regions, ORIGINAL[Operation, "clone_without_regions"]
+    assert _copies(ours) == _copies(xdsls)
+
+
+def test_ops_go_where_an_implicit_builder_is() -> None:
+    block = Block()
+    with ImplicitBuilder(block):
+        one = arith.ConstantOp(FloatAttr(1.0, f32))
+        arith.ConstantOp(FloatAttr(2.0, f32))
+        arith.AddfOp(one, one)
+        one.clone_without_regions()
+    assert [op.name for op in block.ops] == [*["arith.constant"] * 2, "arith.addf", one.name]
+
+
+def _changed(put: Any, replace_everywhere: Any) -> list[Any]:
+    """Operands of ops, and in which order uses are listed, after some operands were replaced."""
+    a, b, c = (arith.ConstantOp(FloatAttr(x, f32)).result for x in (1.0, 2.0, 3.0))
+    ops: list[Operation] = [test.TestOp([a, b, a]), test.TestOp([b]), test.TestOp([a, c])]
+    values: list[SSAValue] = [a, b, c]
+
+    def seen() -> list[Any]:
+        operands = [[values.index(v) for v in op.operands] for op in ops]
+        uses = [[(ops.index(u.operation), u.index) for u in v.uses] for v in values]
+        return [operands, uses, [v.name_hint for v in values]]
+
+    put(ops[0].operands, 1, c)
+    put(ops[0].operands, 2, a)
+    found = seen()
+    a.name_hint = "first"
+    replace_everywhere(a, a)
+    replace_everywhere(a, b)
+    found += seen()
+    c.name_hint = "last"
+    replace_everywhere(c, b)
+    replace_everywhere(c, a)
+    return found + seen()
+
+
+def test_operands_that_are_replaced() -> None:
+    ours = _changed(OpOperands.__setitem__, SSAValue.replace_all_uses_with)
+    methods = ORIGINAL[OpOperands, "__setitem__"], ORIGINAL[SSAValue, "replace_all_uses_with"]
+    assert ours == _changed(*methods)
+
+
+def test_a_value_of_an_argument() -> None:
+    original = ORIGINAL[SSAValue, "get"].__func__
+    op = arith.ConstantOp(FloatAttr(1.0, f32))
+    for get in (SSAValue.get, original):
+        assert get(op) is get(op.result) is get(op.result, type=type(f32)) is op.result
+        with pytest.raises(ValueError, match="Expected"):
+            get(op.result, type=IndexType)
+        with pytest.raises(ValueError, match="single result"):
+            get(test.TestOp())
 
 
 MADE: list[tuple[type[IRDLOperation], dict[str, Any]]] = [
