@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from fuzz.tflite_graphs import Graph
+
+_FACTORS = 16
+"""Of products of more floats it depends on the order whether what is on the way has overflown."""
 
 _TYPES = {
     "MEAN": ("FLOAT32", "INT8", "UINT8", "INT16"),
@@ -26,6 +30,8 @@ def reduce(g: Graph) -> object:
     kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
     shape = kept if keep else [size for k, size in enumerate(x.shape) if k not in axes]
     given = [k - x.rank if g.chance(0.3) else k for k in axes]
+    if kind == "REDUCE_PROD" and x.type == "FLOAT32" and x.size > _FACTORS * math.prod(shape):
+        kind = "SUM"
     q = x.q
     if kind in ("MEAN", "SUM", "REDUCE_PROD") and q is not None and g.chance(0.7):
         q = g.near(q.scale, x.type)
