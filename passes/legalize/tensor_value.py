@@ -99,9 +99,9 @@ class TensorValue:
 
     @staticmethod
     def dim(builder: CoreBuilder, value: ExprLike) -> TensorValue:
-        """A dimension as an i64 scalar."""
+        """A dimension as an i64 scalar; VerifyException if a number is too large for one."""
         number = Expr.of(value).value
-        if number is not None:
+        if number is not None and abs(number) < 1 << 63:
             return TensorValue(builder, np.array(number, np.int64))
         return TensorValue(builder, builder.dims([value], []))
 
