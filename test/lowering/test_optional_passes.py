@@ -26,6 +26,7 @@ from lowerdeck.dialects.core.tensor import (
     PadOp,
     ReshapeOp,
     SliceOp,
+    TransposeOp,
 )
 from lowerdeck.dialects.core.types import f16, f32, i8, i32, i64
 from lowerdeck.lowering import emit
@@ -167,14 +168,19 @@ def windows(x: SSAValue) -> list[SSAValue]:
 
 
 def products(x: SSAValue) -> list[SSAValue]:
-    """Products with long sums, maps behind one, and elements that data and constants choose."""
+    """
+    Products with long sums, maps behind one, elements that data and constants choose, and a row
+    times a transposed matrix.
+    """
     product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
     places = e.CastOp(e.RoundOp(product).result, i64).result
     known, twice = (
         ConstantOp.of(i).result for i in (np.array([3, -1, 0, 7]), np.arange(24).repeat(2))
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
-    return [product, GatherElementsOp(x, places, 1).result, *chosen]
+    row, turned = SliceOp(x, [3, 0], [1, 2304]).result, TransposeOp(x, [1, 0]).result
+    scores = MatmulOp(row, turned).result
+    return [product, GatherElementsOp(x, places, 1).result, *chosen, scores]
 
 
 def columns(x: SSAValue) -> list[SSAValue]:
