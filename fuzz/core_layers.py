@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.linear import (
     ConvTransposeOp,
     LayerNormOp,
     MatmulOp,
+    SparseProductOp,
     WindowsOp,
 )
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
@@ -120,6 +121,27 @@ def _matmul(b: Builder) -> None:
             b.add(MatmulOp(x, b.add(TransposeOp(x, axes)).result))
         case _:
             b.add(MatmulOp(x, b.pick(element_type(x), rank=[2, 3])))
+
+
+@recipe(SparseProductOp)
+def _sparse_product(b: Builder) -> None:
+    x = b.pick(f32, rank=[2, 3, 4])
+    axis = b.random.randrange(rank_of(x))
+    if not (depth := dims_of(x)[axis].value):
+        raise Unfit
+    panels, width, parts = (b.random.randint(1, most) for most in (3, 6, 2))
+    kept = [
+        sorted(b.random.sample(range(depth), b.random.randint(1, depth))) for _ in range(panels)
+    ]
+    starts, first = list[list[int]](), 0
+    for rows in kept:
+        cuts = sorted(b.random.randint(0, len(rows)) for _ in range(parts - 1))
+        starts.append([first + cut for cut in (0, *cuts, len(rows))])
+        first += len(rows)
+    places = [row for rows in kept for row in rows]
+    blocks = b.constant(f32, [len(places), width])
+    bias = b.constant(f32, [panels * width]) if b.chance(5) else None
+    b.add(SparseProductOp(x, blocks, b.of(places, i32), b.of(starts, i32), bias, axis=axis))
 
 
 def _vector(b: Builder, element: Attribute, size: int, positive: bool = False) -> SSAValue:

@@ -621,6 +621,91 @@ class MatmulOp(ContractionOp):
 
 
 @irdl_op_definition
+class SparseProductOp(CoreOp):
+    """
+    Products of the vectors along an axis with a matrix [K, N] of which only blocks of a row are
+    there; all else of it is zero and meets nothing, neither infinities nor NaN.
+
+    A panel is `width` adjacent columns: panel p has the columns from p * width on. Block b holds
+    the elements of row `rows[b]` in the columns of its panel, which is p for the blocks from
+    `starts[p, 0]` up to before `starts[p, -1]`. Between these are the starts of parts, which are
+    added up apart. A sum begins with the bias. All rows are less than K, and the starts of a panel
+    ascend from 0 to the number of blocks at most; the compiler alone makes this op, of constants.
+
+    Constraints:
+
+    - (C1) the input, the blocks and the bias are f32, rows and starts i32.
+    - (C2) the axis is one of the input, which has at least two dimensions.
+    - (C3) blocks are [B, width], rows [B], starts [N / width, parts + 1] with at least one part,
+      and the bias is [N], all of them of known sizes.
+
+    Example:
+
+    ```mlir
+    %y = core.sparse_product %x, %blocks, %rows, %starts axis 1
+        : (tensor<1x64x7x7xf32>, tensor<40x16xf32>, tensor<40xi32>, tensor<2x2xi32>)
+        -> tensor<1x32x7x7xf32>
+    ```
+    """
+
+    name = "core.sparse_product"
+    input = operand_def()
+    blocks = operand_def()
+    rows = operand_def()
+    starts = operand_def()
+    bias = opt_operand_def()
+    axis = prop_def(IntAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
+
+    def __init__(
+        self,
+        input: SSAValue,
+        blocks: SSAValue,
+        rows: SSAValue,
+        starts: SSAValue,
+        bias: SSAValue | None = None,
+        *,
+        axis: int,
+    ):
+        super().__init__([input, blocks, rows, starts, bias], {"axis": IntAttr(axis)})
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The number of panels, their width, and the number of parts."""
+        (panels, ends), (_, width) = dims_of(self.starts), dims_of(self.blocks)
+        return panels.value or 0, width.value or 0, (ends.value or 0) - 1
+
+    def infer(self) -> Sequence[Attribute]:
+        floats = [self.input, self.blocks, *([] if self.bias is None else [self.bias])]
+        elements = {*map(element_type, floats)}, {*map(element_type, (self.rows, self.starts))}
+        require(elements == ({f32}, {i32}), "expected f32, and indices of i32", "C1")
+        dims = list(dims_of(self.input))
+        require(len(dims) > 1, "a vector alone", "C2")
+        axis = require_axis(self.axis.data, len(dims), "C2")
+        found = [
+            [dim.value for dim in dims_of(value)] for value in (self.blocks, self.rows, self.starts)
+        ]
+        (*count, width), rows, (*panels, ends) = found
+        require(
+            len(count) == len(panels) == 1
+            and count == rows
+            and not any(None in each for each in found)
+            and (ends or 0) > 1,
+            lambda: f"blocks, rows and starts of {found}",
+            "C3",
+        )
+        columns = (panels[0] or 0) * (width or 0)
+        require(
+            self.bias is None or [dim.value for dim in dims_of(self.bias)] == [columns],
+            lambda: f"a bias that has not {columns} elements",
+            "C3",
+        )
+        return [tensor(f32, [*dims[:axis], Expr.const(columns), *dims[axis + 1 :]])]
+
+
+@irdl_op_definition
 class BatchNormOp(SameTypeOp, HasIndexMaps):
     """
     (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of dimension `axis`.
@@ -759,6 +844,7 @@ LINEAR: tuple[type[CoreOp], ...] = (
     ConvTransposeOp,
     WindowsOp,
     MatmulOp,
+    SparseProductOp,
     BatchNormOp,
     LayerNormOp,
 )

@@ -141,6 +141,19 @@ def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Arr
     return rounded(matrix_product(*_factors(op, args)), _result_dtype(op))
 
 
+@meaning_of(linear.SparseProductOp)
+def _sparse_product(op: linear.SparseProductOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    x, blocks, rows, starts, *bias = args
+    panels, width, _ = op.sizes
+    x = np.moveaxis(x, op.axis.data, -1)
+    found = [
+        matrix_product(x[..., rows[first:last]], blocks[first:last])
+        for first, last in starts[:, (0, -1)].tolist()
+    ]
+    total = np.stack(found, axis=-2).reshape(*x.shape[:-1], panels * width)
+    return np.moveaxis(np.add(total, *bias) if bias else total, -1, op.axis.data)
+
+
 @meaning_of(linear.WindowsOp)
 def _windows(op: linear.WindowsOp, args: Sequence[Array], symbols: Symbols) -> Array:
     (x,), taps = args, [size.evaluate(symbols) for size in op.taps.data]

@@ -11,6 +11,7 @@ from lowerdeck.lowering.nests import (
     maps,
     reduction,
     selection,
+    sparse,
     suppress,
     top_k,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "maps",
     "reduction",
     "selection",
+    "sparse",
     "suppress",
     "top_k",
 ]

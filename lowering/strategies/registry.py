@@ -43,6 +43,7 @@ from lowerdeck.lowering.strategies.matrix_tiles import MatrixTiles
 from lowerdeck.lowering.strategies.row_maps import RowMaps
 from lowerdeck.lowering.strategies.rows import Rows
 from lowerdeck.lowering.strategies.separable_pool import SeparablePool
+from lowerdeck.lowering.strategies.sparse_products import SparseProducts
 from lowerdeck.lowering.strategies.streamed_matmul import StreamedMatmul
 from lowerdeck.lowering.strategies.taps import Taps
 from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
@@ -69,6 +70,7 @@ STRATEGIES: list[Strategy] = [
     MatrixTiles(),
     WindowProducts(),
     StreamedMatmul(),
+    SparseProducts(),
     DotProducts(),
     BlockedAttention(),
     BlockedPool(),

@@ -40,6 +40,7 @@ from lowerdeck.dialects.core.linear import (
     ConvTransposeOp,
     LayerNormOp,
     MatmulOp,
+    SparseProductOp,
 )
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
@@ -70,6 +71,9 @@ def multiply_adds(op: Operation) -> Expr:
             return product([*dims_of(op.input), *dims_of(op.weight)[1:]])
         case MatmulOp():
             return product([*dims_of(op.result), op.depth])
+        case SparseProductOp():
+            vectors = (d for k, d in enumerate(dims_of(op.input)) if k != op.axis.data)
+            return product([*dims_of(op.blocks), *vectors])
         case AttentionOp():
             depth, keys = dims_of(op.query)[-1], op.score_dims[-1]
             return product(op.score_dims) * depth + product(dims_of(op.result)) * keys
@@ -80,7 +84,7 @@ def multiply_adds(op: Operation) -> Expr:
 def flops(op: Operation) -> Expr:
     """The arithmetic of an op, without that of its regions; VerifyException before it has ranks."""
     match op:
-        case ContractionOp():
+        case ContractionOp() | SparseProductOp():
             bias = getattr(op, "bias", None)
             return multiply_adds(op) * 2 + (_NONE if bias is None else _elements(op.results[0]))
         case AttentionOp():

@@ -192,3 +192,14 @@ func.func @windows(%x : tensor<1x4x5x6xi32>) {
   %z = core.windows %x taps [3, 2] strides [2, 1] dilations [1, 1] apart : (tensor<1x4x5x6xi32>) -> tensor<1x3x2x4x2x5xi32>
   func.return
 }
+
+// CHECK-LABEL: func.func @sparse_product
+// CHECK-NEXT:    %y = core.sparse_product %x, %w, %r, %s axis 1 : (tensor<1x6x5x7xf32>, tensor<3x8xf32>, tensor<3xi32>, tensor<2x2xi32>) -> tensor<1x16x5x7xf32>
+// CHECK-NEXT:    %z = core.sparse_product %x, %w, %r, %s, %b axis 3 : (tensor<1x6x5x7xf32>, tensor<3x8xf32>, tensor<3xi32>, tensor<2x2xi32>, tensor<16xf32>) -> tensor<1x6x5x16xf32>
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @sparse_product(%x : tensor<1x6x5x7xf32>, %w : tensor<3x8xf32>, %r : tensor<3xi32>, %s : tensor<2x2xi32>, %b : tensor<16xf32>) {
+  %y = core.sparse_product %x, %w, %r, %s axis 1 : (tensor<1x6x5x7xf32>, tensor<3x8xf32>, tensor<3xi32>, tensor<2x2xi32>) -> tensor<1x16x5x7xf32>
+  %z = core.sparse_product %x, %w, %r, %s, %b axis 3 : (tensor<1x6x5x7xf32>, tensor<3x8xf32>, tensor<3xi32>, tensor<2x2xi32>, tensor<16xf32>) -> tensor<1x6x5x16xf32>
+  func.return
+}

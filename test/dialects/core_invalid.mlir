@@ -496,6 +496,38 @@ func.func @matmul_c2_rank(%x : tensor<3xf32>, %y : tensor<3x4xf32>) {
 
 // -----
 
+// CHECK: op 'core.sparse_product': expected f32, and indices of i32 (C1)
+func.func @sparse_product_c1(%x : tensor<1x6x5xf32>, %w : tensor<3x8xf32>, %r : tensor<3xi64>, %s : tensor<2x2xi32>) {
+  %y = core.sparse_product %x, %w, %r, %s axis 1 : (tensor<1x6x5xf32>, tensor<3x8xf32>, tensor<3xi64>, tensor<2x2xi32>) -> tensor<1x16x5xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sparse_product': a vector alone (C2)
+func.func @sparse_product_c2(%x : tensor<6xf32>, %w : tensor<3x8xf32>, %r : tensor<3xi32>, %s : tensor<2x2xi32>) {
+  %y = core.sparse_product %x, %w, %r, %s axis 0 : (tensor<6xf32>, tensor<3x8xf32>, tensor<3xi32>, tensor<2x2xi32>) -> tensor<16xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sparse_product': blocks, rows and starts of {{.*}} (C3)
+func.func @sparse_product_c3(%x : tensor<1x6x5xf32>, %w : tensor<3x8xf32>, %r : tensor<4xi32>, %s : tensor<2x2xi32>) {
+  %y = core.sparse_product %x, %w, %r, %s axis 1 : (tensor<1x6x5xf32>, tensor<3x8xf32>, tensor<4xi32>, tensor<2x2xi32>) -> tensor<1x16x5xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sparse_product': a bias that has not 16 elements (C3)
+func.func @sparse_product_c3_bias(%x : tensor<1x6x5xf32>, %w : tensor<3x8xf32>, %r : tensor<3xi32>, %s : tensor<2x2xi32>, %b : tensor<8xf32>) {
+  %y = core.sparse_product %x, %w, %r, %s, %b axis 1 : (tensor<1x6x5xf32>, tensor<3x8xf32>, tensor<3xi32>, tensor<2x2xi32>, tensor<8xf32>) -> tensor<1x16x5xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.windows': a window of 7 exceeds 4 (C1)
 func.func @windows_c1(%x : tensor<1x4x4x6xi32>) {
   %r = core.windows %x taps [4, 1] strides [1, 1] dilations [2, 1] : (tensor<1x4x4x6xi32>) -> tensor<1x16x6xi32>
