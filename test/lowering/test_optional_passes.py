@@ -184,12 +184,14 @@ def products(x: SSAValue) -> list[SSAValue]:
 
 
 def columns(x: SSAValue) -> list[SSAValue]:
-    """Products with few columns and with many, and maps that differ in a number."""
+    """Products with few columns, with many, and with zeros, and maps that differ in a number."""
     wide = MatmulOp(x, given(2304, 98, seed=8)).result
     narrow = [MatmulOp(x, given(2304, count, seed=count)).result for count in (1, 3)]
+    quarter = np.where(np.arange(2304) % 4 == 0, np.float32(0.5), np.float32(0))
+    sparse = MatmulOp(x, ConstantOp.of(np.outer(quarter, np.ones(32, np.float32))).result).result
     scales = (ConstantOp.of(np.asarray(number, np.float32)).result for number in (0.3, 0.7))
     scaled = [e.MulOp(x, scale).result for scale in scales]
-    return [wide, *narrow, *scaled]
+    return [wide, *narrow, sparse, *scaled]
 
 
 def opened(x: SSAValue, y: SSAValue) -> list[SSAValue]:
