@@ -27,15 +27,11 @@ from lowerdeck.lowering.strategies.costs import least
 from lowerdeck.lowering.strategies.facts import anchors_of, assumed_shape, is_of
 from lowerdeck.lowering.strategies.registry import choose
 from lowerdeck.lowering.strategies.sparse_products import (
-    MOST_VECTORS,
     SparseProducts,
     lanes_along,
     sparse_tiles,
 )
 from lowerdeck.passes.machinery.context import options_of, recorder_of
-
-FEWEST_ZEROS = 0.25
-"""The share of zeros in a matrix from which on blocks of them are looked for."""
 
 
 @record
@@ -92,13 +88,13 @@ def _sparse(kernel: KernelOp, setting: Setting) -> _Sparse | None:
         return None
     array = source.array
     share = np.count_nonzero(array) / max(array.size, 1)
-    if not 0 < share <= 1 - FEWEST_ZEROS:
+    if not 0 < share <= 1 - setting.target.costs.fewest_zeros:
         return None
     matrix = array if isinstance(op, MatmulOp) else array.reshape(array.shape[:2]).T
     depth, columns = len(matrix), matrix[0].size
     size = prod(assumed_shape(op.result)) // columns
     best: _Sparse | None = None
-    for vectors in range(1, MOST_VECTORS + 1):
+    for vectors in range(1, setting.target.limits.stream_vectors + 1):
         panels, rest = divmod(columns, lanes * vectors)
         if rest:
             continue

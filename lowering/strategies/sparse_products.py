@@ -39,12 +39,6 @@ The label of the loop over the vectors of an image, or of a row of it, or over r
 `b0`, `b1`, ... are those around it.
 """
 
-LOOKED_UP = 1.15
-"""What a block takes longer than a row of a whole matrix, for saying which row it is of."""
-
-MOST_VECTORS = 6
-"""Of a panel."""
-
 
 class SparseProducts(Strategy):
     """
@@ -84,8 +78,8 @@ class SparseProducts(Strategy):
         op = the(SparseProductOp, k.kernel)
         (panels, width, _), axis = op.sizes, op.axis.data
         vectors = schedule.tile(COLUMN)
-        # Those of a schedule that are neither the panel, its vectors, nor the position.
-        outer, space = _loops(op, len(schedule.order) - 3)
+        own = {PANEL, POSITION, COLUMN}
+        outer, space = _loops(op, len([label for label in schedule.order if label not in own]))
         loops = [*outer, (PANEL, Expr.const(panels)), (POSITION, space)]
         b = k.builder
         dims = dims_of(op.result)
@@ -129,7 +123,7 @@ def sparse_tiles(
     def cost(columns: int) -> float:
         tile = (vectors, columns)
         cycles = reduction_cycles(target, sizes, tile, depth, sum)
-        return max(count * cycles * LOOKED_UP / target.costs.efficiency, read)
+        return max(count * cycles * target.costs.block_step / target.costs.efficiency, read)
 
     most = min(size, target.machine.registers)
     return scored((k for k in range(1, most + 1) if fits(target, k, vectors)), cost)

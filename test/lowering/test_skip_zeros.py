@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -28,6 +28,8 @@ from .targets import SOME_TARGETS, suite_in_turn  # noqa: TID251  (as above)
 from .test_layouts import add, values  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
+Case: TypeAlias = "tuple[list[Any], Any, list[Array]]"
+"""Types, body and inputs of a program."""
 
 ASKED = ("sparse_products",)
 
@@ -41,9 +43,7 @@ def sparse(depth: int, columns: int, width: int, kept: float = 0.3) -> Array:
     return matrix * np.repeat(is_kept, width, axis=1)
 
 
-def conv(
-    shape: Sequence[int], filters: int, width: int, stride: int = 1
-) -> tuple[list[Any], Any, list[Array]]:
+def conv(shape: Sequence[int], filters: int, width: int, stride: int = 1) -> Case:
     """A convolution of one tap, with a bias and a residual connection behind it."""
     weight = sparse(shape[1], filters, width).T.reshape(filters, shape[1], *[1] * len(shape[2:]))
     bias = values(filters, seed=3)
@@ -51,18 +51,16 @@ def conv(
     sizes = [-(-size // stride) for size in shape[2:]]
 
     def body(x: SSAValue, y: SSAValue) -> Any:
-        parameters = [ConstantOp.of(np.ascontiguousarray(a)).result for a in (weight, bias)]
+        w, b = (ConstantOp.of(np.ascontiguousarray(array)).result for array in (weight, bias))
         none: Any = {"pads_begin": [0] * rank, "pads_end": [0] * rank}
         options: Any = {"strides": [stride] * rank, "dilations": [1] * rank, **none}
-        return AddOp(ConvOp(x, *parameters, **options).result, y)
+        return AddOp(ConvOp(x, w, b, **options).result, y)
 
     arrays = [values(*shape), values(shape[0], filters, *sizes, seed=4)]
     return [typed(np.float32, *array.shape) for array in arrays], body, arrays
 
 
-def matmul(
-    shape: Sequence[int], columns: int, width: int, rows: Expr | None = None
-) -> tuple[list[Any], Any, list[Array]]:
+def matmul(shape: Sequence[int], columns: int, width: int, rows: Expr | None = None) -> Case:
     """A product with a bias behind it; of an open number of rows, if that is given."""
     weight, bias = sparse(shape[-1], columns, width), values(columns, seed=3)
 
@@ -95,7 +93,7 @@ def test_compiled(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
-def kernels_of(case: tuple[list[Any], Any, list[Array]], **options: Any) -> ModuleOp:
+def kernels_of(case: Case, **options: Any) -> ModuleOp:
     module = module_of(*case[:2])
     run_to_phase(LowerdeckContext(options=CompileOptions(**options)), module, "kernels")
     return module
@@ -121,7 +119,7 @@ def test_it_is_done_where_it_pays() -> None:
         def body(x: SSAValue) -> Any:
             return MatmulOp(x, ConstantOp.of(weight).result)
 
-        case = [typed(np.float32, 64, 256)], body, []
+        case: Case = [typed(np.float32, 64, 256)], body, []
         return len(products(kernels_of(case, target="x86-64-v3", **options)))
 
     assert count(0.3) == 1
