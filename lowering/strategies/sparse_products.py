@@ -122,8 +122,9 @@ def sparse_tiles(
 
     def cost(columns: int) -> float:
         tile = (vectors, columns)
-        cycles = reduction_cycles(target, sizes, tile, depth, sum)
-        return max(count * cycles * target.costs.block_step / target.costs.efficiency, read)
+        # The row of a block is read, too.
+        cycles = reduction_cycles(target, sizes, tile, depth, lambda extents: sum(extents) + 1)
+        return max(count * cycles / target.costs.efficiency, read)
 
     most = min(size, target.machine.registers)
     return scored((k for k in range(1, most + 1) if fits(target, k, vectors)), cost)

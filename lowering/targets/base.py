@@ -69,10 +69,6 @@ class Costs:
     What of its estimate a convolution in blocks takes whose windows have several taps, against that
     of rows.
     """
-    block_step: float = 1.15
-    """What a block of a sparse matrix takes, in rows of a whole one: its row is looked up."""
-    fewest_zeros: float = 0.25
-    """The share of zeros in a matrix from which on blocks of them are looked for."""
     other_order: float = 1.02
     """
     Factor on the estimate for a loop order that a rule advises against: the sums of tiles do not

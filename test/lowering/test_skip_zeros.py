@@ -113,8 +113,8 @@ def test_blocks_are_kept(name: str) -> None:
 
 
 def test_it_is_done_where_it_pays() -> None:
-    def count(kept: float, **options: Any) -> int:
-        weight = sparse(256, 256, 32, kept)
+    def count(width: int, **options: Any) -> int:
+        weight = sparse(256, 256, width)
 
         def body(x: SSAValue) -> Any:
             return MatmulOp(x, ConstantOp.of(weight).result)
@@ -122,10 +122,10 @@ def test_it_is_done_where_it_pays() -> None:
         case: Case = [typed(np.float32, 64, 256)], body, []
         return len(products(kernels_of(case, target="x86-64-v3", **options)))
 
-    assert count(0.3) == 1
-    assert count(0.95) == 0
-    assert count(0.3, disable=("skip-zeros",)) == 0
-    assert count(0.3, disable_strategy=ASKED) == 0
+    assert count(32) == 1
+    assert count(1) == 0
+    assert count(32, disable=("skip-zeros",)) == 0
+    assert count(32, disable_strategy=ASKED) == 0
 
 
 def test_what_meets_zeros_does_not_matter() -> None:
