@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,41 @@ def test_scalars_beside_half_precision_are_rounded_where_pytorch_does(tmp_path: 
     expected += [np.where(np.abs(x) <= rounded, 0, x - np.sign(x) * rounded), np.round(x * 10) / 10]
     for name, value, wanted in zip(names, found, expected, strict=True):
         assert np.array_equal(np.asarray(value), wanted.astype(np.float16)), name
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("padding", [1, 2])
+def test_places_that_are_no_numbers_are_held_at_a_border(
+    tmp_path: Path, rank: int, padding: int
+) -> None:
+    """At the first of an image and at the last of a volume; of cubic functions they remain NaN."""
+    image, places = (1, 1, *range(2, 2 + rank)), (1, *[1] * (rank - 1), 3, rank)
+    tensors = {"x": meta("f4", [*image]), "g": meta("f4", [*places])}
+    tensors["y"] = meta("f4", [1, 1, *[1] * (rank - 1), 3])
+    rng = np.random.default_rng(0)
+    x, grid = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in (image, places))
+    holed = grid.copy()
+    holed[..., [0, 1, 2], [0, 1, rank - 1]] = np.nan
+    held = np.where(np.isnan(holed), np.float32(-1 if rank == 2 else 1), holed)
+    for mode, is_aligned in product(range(3 if rank == 2 else 2), (False, True)):
+        sampled = node(
+            f"grid_sampler_{rank}d.default",
+            "y",
+            input="x",
+            grid="g",
+            interpolation_mode={"as_int": mode},
+            padding_mode={"as_int": padding},
+            align_corners={"as_bool": is_aligned},
+        )
+        legal = _legal(
+            load_model(write(tmp_path / "m.pt2", [sampled], tensors, ["x", "g"], ["y"], {}))
+        )
+        (found,) = legal({"x": x, "g": holed}).values()
+        (expected,) = legal({"x": x, "g": held}).values()
+        if mode == 2:
+            assert np.isnan(np.asarray(found)).all()
+        else:
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
 
 
 def test_moments_and_shares_of_half_precision_are_those_of_single_precision(

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.interpolation import interpolated, sampled_places, scaled_size
 from lowerdeck.passes.legalize.common.pooling import (
@@ -190,17 +190,17 @@ def legalize_antialiased(builder: Pt2Legalizer) -> Results:
 
 @legalizes("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
 def legalize_grid_sampler(builder: Pt2Legalizer) -> Results:
-    """As ONNX has it."""
-    x, grid = builder.input("input"), builder.input("grid")
-    return applied(
-        builder,
-        "GridSample",
-        x,
-        grid,
-        mode=("linear", "nearest", "cubic")[builder.integer("interpolation_mode")],
-        padding_mode=("zeros", "border", "reflection")[builder.integer("padding_mode")],
-        align_corners=int(builder.flag("align_corners")),
-    )
+    """As ONNX has it, but that NaN is held at the first border, or the last one of volumes."""
+    mode, padding = builder.integer("interpolation_mode"), builder.integer("padding_mode")
+    x, grid = builder.input("input"), builder.value("grid")
+    if padding and mode < 2:
+        grid = grid.eq(grid).where(grid, -1 if rank_of(x) == 4 else 1)
+    options: dict[str, Any] = {
+        "mode": ("linear", "nearest", "cubic")[mode],
+        "padding_mode": ("zeros", "border", "reflection")[padding],
+        "align_corners": int(builder.flag("align_corners")),
+    }
+    return applied(builder, "GridSample", x, grid.value, **options)
 
 
 @legalizes("torchvision.roi_align")
