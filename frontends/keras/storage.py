@@ -121,8 +121,8 @@ _OBJECT = struct.Struct("<H6xQ")
 def _require_heaps_that_end(data: bytes | mmap.mmap) -> None:
     """
     Refuse heaps of texts that go on behind the file, for which HDF5 makes room, or in which the
-    space that is free has no bytes: it reads those for ever (HDF5 File Format Specification,
-    III.E, "Disk Format: Level 1E - Global Heap").
+    space that is free has no bytes, or a text more of them than 64 bits count: it reads those for
+    ever (HDF5 File Format Specification, III.E, "Disk Format: Level 1E - Global Heap").
     """
     heap = data.find(_HEAP)
     while heap >= 0:
@@ -135,6 +135,8 @@ def _require_heaps_that_end(data: bytes | mmap.mmap) -> None:
             if not index and not size:
                 raise ValueError(f"a heap without an end at byte {heap}")
             place += size if not index else _OBJECT.size + -(-size // 8) * 8
+            if place > end:
+                raise ValueError(f"{size} bytes in the heap at byte {heap}, which has fewer")
         heap = data.find(_HEAP, heap + 1)
 
 

@@ -250,6 +250,12 @@ def test_heaps_without_an_end(tmp_path: Path) -> None:
     _old(path, _functional(layers, ["x"], [["dense", 0, 0]]), {"dense": {"k": _values(2, 3)}})
     data = bytearray(path.read_bytes())
     place = data.index(b"GCOL") + 16
+    for size in (1 << 12, (1 << 64) - 1):
+        damaged = data.copy()
+        damaged[place + 8 : place + 16] = size.to_bytes(8, "little")
+        path.write_bytes(damaged)
+        with pytest.raises(FrontendError, match=f"{size} bytes in the heap at byte {place - 16}"):
+            import_model(str(path))
     while int.from_bytes(data[place : place + 2], "little"):
         size = int.from_bytes(data[place + 8 : place + 16], "little")
         place += 16 + (size + 7) // 8 * 8

@@ -167,6 +167,16 @@ def test_bounds_that_are_floats_are_told(tmp_path: Path) -> None:
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 
+def test_scales_of_very_many_channels_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    weights: dict[str, Any] = {"type": "INT8", "shape": [1 << 26, 1], "is_variable": True}
+    weights["quantization"] = {"scale": [0.5], "zero_point": [0]}
+    nodes = [_floats(2, 1, 1), weights, weights, _floats(1), {**_floats(1, 1), "is_variable": True}]
+    path.write_bytes(_one_node("UNIDIRECTIONAL_SEQUENCE_RNN", nodes))
+    with pytest.raises(CompileError, match=f"1 scales of {1 << 26} channels"):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
 @pytest.mark.parametrize(("height", "width"), [(0, 2), ((1 << 31) - 1, 0), (-1, -1)])
 def test_windows_without_elements_are_told(tmp_path: Path, height: int, width: int) -> None:
     path = tmp_path / "model.tflite"

@@ -63,8 +63,8 @@ def without_zero(builder: TfliteLegalizer, index: int) -> TensorValue:
 def channel_scales(builder: TfliteLegalizer, index: int, count: int) -> list[float]:
     """The scales of an input for its `count` channels."""
     scales = builder.quantization(index).scales
-    if len(scales) not in (1, count):
-        builder.refuse(f"{len(scales)} scales of {count} channels", "one for each")
+    if len(scales) not in (1, count) or count > 1 << 24:
+        builder.refuse(f"{len(scales)} scales of {count} channels", "one for each of 2^24 at most")
     return [*scales] * (1 if len(scales) == count else count)
 
 
