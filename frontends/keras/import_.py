@@ -107,6 +107,8 @@ class _State:
     after: SSAValue
 
 
+_MOST_RESULTS = 1 << 16
+
 _PAIRS = frozenset({"FFT", "FFT2", "IFFT2", "Moments", "RFFT", "STFT", "TopK"})
 """Operations with two results."""
 
@@ -377,12 +379,15 @@ class _Importer:
     def _number_of_results(self, layer: Layer, kwargs: Mapping[str, Any]) -> int:
         if kwargs.get("return_attention_scores") or layer.class_name in _PAIRS:
             return 2
+        results: Any = 1
         if layer.class_name == "Unstack":
-            return layer.config.get("num") or _used(self.stored.config, layer.name)
-        if layer.class_name == "Split":
+            results = layer.config.get("num") or _used(self.stored.config, layer.name)
+        elif layer.class_name == "Split":
             sections = layer.config.get("indices_or_sections", 1)
-            return sections if isinstance(sections, int) else len(sections) + 1
-        return 1
+            results = sections if isinstance(sections, int) else len(sections) + 1
+        if not (isinstance(results, int) and 0 < results <= _MOST_RESULTS):
+            raise ValueError(f"{results} results of '{layer.name}'")
+        return results
 
     def _nested(self, layer: Layer, args: Sequence[Any]) -> Values:
         given = _flat(args)

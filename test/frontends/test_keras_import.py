@@ -21,6 +21,7 @@ from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.keras.import_ import import_model
+from lowerdeck.passes.legalize.walk import LegalizationError
 from lowerdeck.reading import model_file
 
 pytest.importorskip("h5py", reason="models of Keras need h5py: pip install lowerdeck[hdf5]")
@@ -568,6 +569,35 @@ def test_edges_of_functions(
     path = _zip(tmp_path / "m.keras", made, {})
     (found,) = _run(path, x=np.array([x], np.float32))
     np.testing.assert_allclose(found, np.array([y], np.float32), rtol=1e-6)
+
+
+_STFT = {"sequence_length": 4, "sequence_stride": 1, "fft_length": 1 << 25, "window": None}
+
+
+@pytest.mark.parametrize(
+    ("layer", "config", "told"),
+    [
+        ("CategoryEncoding", {"num_tokens": 1 << 30, "output_mode": "multi_hot"}, ""),
+        ("Split", {"indices_or_sections": 1 << 30, "axis": 1}, f"{1 << 30} results of 'y'"),
+        ("Unstack", {"num": 1 << 30, "axis": 1}, f"{1 << 30} results of 'y'"),
+        ("Split", {"indices_or_sections": 3, "axis": 1}, "3 parts of 4"),
+        ("STFT", _STFT, f"a window of 4 in {1 << 25} elements"),
+    ],
+)
+def test_sizes_far_beyond_what_there_is(
+    tmp_path: Path, layer: str, config: dict[str, Any], told: str
+) -> None:
+    """Refused, or without a table of them."""
+    module = "keras.layers" if layer == "CategoryEncoding" else "keras.src.ops.numpy"
+    node = _layer(layer, [_ref("x")], name="y", module=module, **config)
+    path = _zip(
+        tmp_path / "m.keras", _functional([_input("x", None, 4), node], ["x"], [["y", 0, 0]]), {}
+    )
+    if told:
+        with pytest.raises((FrontendError, LegalizationError), match=told):
+            import_and_lower(path, "legal", CompileOptions())
+    else:
+        import_and_lower(path, "legal", CompileOptions())
 
 
 def test_an_activation_of_halves(tmp_path: Path) -> None:

@@ -224,6 +224,8 @@ def legalize_split(builder: KerasLegalizer) -> Results:
     axis = builder.one_axis(rank_of(x), 0)
     size = dims_of(x)[axis]
     if isinstance(sections, int):
+        if (size.value or 0) % sections:
+            builder.refuse(f"{sections} parts of {size}", "parts of one size")
         return builder.split(x, axis, [size // sections] * sections)
     if size.value is None:
         builder.refuse("parts of a size that is not known", "a number")

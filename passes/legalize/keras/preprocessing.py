@@ -71,7 +71,7 @@ def legalize_category_encoding(builder: KerasLegalizer) -> Results:
     element = builder.element or f32
     if mode == "one_hot" and len(x.dims) > 1 and x.dims[-1] == 1:
         x = x.reshape(x.dims[:-1])
-    classes = TensorValue(builder, np.arange(count, dtype=np.int32))
+    classes = TensorValue.iota(builder, count).cast(i32)
     hot = x.reshape([*x.dims, 1]).eq(classes)
     axis = len(x.dims) - 1
     match mode:

@@ -138,6 +138,8 @@ def _windowed(
 ) -> TensorValue:
     """[..., frequencies, frames, 2] of signals [..., T]."""
     frame, step, length = sizes
+    if max(sizes) > 1 << 24:
+        builder.refuse(f"a window of {frame} in {length} elements", "at most 2^24")
     given: dict[str, Any] = {"n_fft": length, "hop_length": step, "win_length": frame}
     match window:
         case "hann" | "hamming":
