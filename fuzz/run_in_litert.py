@@ -25,7 +25,14 @@ import numpy as np
 
 def outputs(litert: Any, path: Path, kind: Any) -> dict[str, Any]:
     """What the calls give."""
-    interpreter = litert.Interpreter(str(path), experimental_op_resolver_type=kind, num_threads=1)
+    # What is kept apart no kernel overwrites by mistake.
+    is_kept = kind == litert.OpResolverType.BUILTIN_REF
+    interpreter = litert.Interpreter(
+        str(path),
+        experimental_op_resolver_type=kind,
+        num_threads=1,
+        experimental_preserve_all_tensors=is_kept,
+    )
     interpreter.allocate_tensors()
     with np.load(path.with_suffix(".npz")) as file:
         given = {name: file[name] for name in file.files}

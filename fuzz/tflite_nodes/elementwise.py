@@ -176,14 +176,21 @@ _OTHERS = {
 def two_operands(g: Graph) -> object:
     """Functions of two operands without an activation."""
     kind = g.rng.choice(list(_OTHERS))
-    x = g.pick(*_OTHERS[kind], exact=kind.startswith("FLOOR"))
+    # The power of a number below zero is none, that of a zero may be.
+    x = g.pick(*_OTHERS[kind], exact=kind.startswith(("FLOOR", "POW")))
     y = other_of(g, x, same_scale=kind in ("MAXIMUM", "MINIMUM"), odd=kind.startswith("FLOOR"))
     q = x.q
     if kind == "SQUARED_DIFFERENCE" and q is not None and y.q is not None:
         q = g.near(max(q.scale, y.q.scale) ** 2 * 64, x.type)
     shape = np.broadcast_shapes(x.shape, y.shape)
     exact = x.type != "FLOAT32" or (kind in ("MAXIMUM", "MINIMUM") and x.exact and y.exact)
-    return g.op(kind, [x, y], (shape, x.type, q), exact=exact)
+    found = g.op(kind, [x, y], (shape, x.type, q), exact=exact)
+    if kind != "POW":
+        return found
+    # An infinity times a weight of zero in an interpolation is left to the kernels.
+    g.values.remove(found[0])
+    limit = g.constant(np.array(1e9, np.float32), "FLOAT32")
+    return g.op("MINIMUM", [found[0], limit], (shape, "FLOAT32", None), exact=False)
 
 
 def comparison(g: Graph) -> object:

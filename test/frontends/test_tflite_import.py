@@ -6,11 +6,14 @@ import math
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
+from fuzz.tflite_graphs import Graph
+from fuzz.tflite_nodes.recurrent import lstm_of_bytes
 from fuzz.tflite_writer import flatbuffer
 from lowerdeck.dialects.core.names import STATES
 from lowerdeck.dialects.errors import CompileError
@@ -174,6 +177,18 @@ def test_scales_of_very_many_channels_are_told(tmp_path: Path) -> None:
     nodes = [_floats(2, 1, 1), weights, weights, _floats(1), {**_floats(1, 1), "is_variable": True}]
     path.write_bytes(_one_node("UNIDIRECTIONAL_SEQUENCE_RNN", nodes))
     with pytest.raises(CompileError, match=f"1 scales of {1 << 26} channels"):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
+def test_a_cell_of_very_many_units_is_told(tmp_path: Path) -> None:
+    """The cell of integers has a factor for each of them."""
+    path, graph = tmp_path / "model.tflite", Graph(Random(0), np.random.default_rng(0))
+    lstm_of_bytes(graph)
+    inputs: list[int] = graph.nodes[0]["inputs"]
+    weights = graph.tensors[inputs[6]]
+    weights |= {"shape": [1 << 28, *weights["shape"][1:]], "buffer": 0, "is_variable": True}
+    path.write_bytes(graph.program().data)
+    with pytest.raises(CompileError, match=r"expected at most 2\^24 units"):
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 

@@ -67,6 +67,8 @@ class _Cell:
 
     def _matrix(self, indices: Sequence[int]) -> SSAValue:
         parts = [self.builder.value(index).transpose([1, 0]) for index in indices]
+        if max((dim.value or 0 for part in parts for dim in part.dims), default=0) > 1 << 24:
+            self.builder.refuse(f"weights of {parts[0].dims}", "at most 2^24 units")
         return concat(parts, 1).value
 
     def scale_of(self, gate: int) -> float:

@@ -50,8 +50,7 @@ def legalize_average_pool(builder: TfliteLegalizer) -> Results:
     x = to_channels_first(builder, builder.input(0))
     window = _window(builder, x)
     if is_float(element_type(x)):
-        y = pool(builder, "average", x, window)
-        return [builder.activated(to_channels_last(builder, y))]
+        return [builder.activated(to_channels_last(builder, pool(builder, "average", x, window)))]
     total = TensorValue(builder, pool(builder, "sum", builder.cast(x, i32), window))
     ones = builder.broadcast(builder.scalar(1, i32), [1, 1, *dims_of(x)[2:]])
     count = TensorValue.of(builder, pool(builder, "sum", ones, window))
@@ -68,8 +67,7 @@ def legalize_norm_pool(builder: TfliteLegalizer) -> Results:
     """The square root of the mean square."""
     builder.require_rank(builder.input(0), 4, "input")
     builder.require_float()
-    x = to_channels_first(builder, builder.input(0))
-    value = TensorValue(builder, x)
-    mean = pool(builder, "average", (value * value).value, _window(builder, x))
+    x = TensorValue(builder, to_channels_first(builder, builder.input(0)))
+    mean = pool(builder, "average", (x * x).value, _window(builder, x.value))
     y = to_channels_last(builder, builder.add(SqrtOp(mean)))
     return [builder.activated(y)]
