@@ -21,6 +21,8 @@ _INTEGER_FUNCTIONS = (
     "LOG SQRT RSQRT SIN SOFTMAX LOG_SOFTMAX L2_NORMALIZATION SIGN SQUARE ROUND FLOOR CEIL".split()
 )
 _STEPS = frozenset({"FLOOR", "CEIL", "ROUND", "SIGN"})
+_POLES = frozenset({"LOG", "SQRT", "RSQRT"})
+"""What a last bit decides the results of, whether a number is zero or below it."""
 _PICKS = frozenset({"ABS", "NEG", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "ZEROS_LIKE"})
 """Functions of floats that round nothing."""
 
@@ -62,7 +64,7 @@ def _options(g: Graph, kind: str) -> tuple[str, dict[str, object]] | None:
 def of_floats(g: Graph) -> object:
     """Functions of a float."""
     kind = g.rng.choice(_FLOAT_FUNCTIONS)
-    x = g.pick("FLOAT32", exact=kind in _STEPS)
+    x = g.pick("FLOAT32", exact=kind in _STEPS | _POLES)
     exact = x.exact and kind in _STEPS | _PICKS
     return g.op(kind, [x], (x.shape, "FLOAT32", None), options=_options(g, kind), exact=exact)
 
