@@ -9,7 +9,7 @@ choice, only exact values are taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -81,8 +81,28 @@ class Program:
     feeds: tuple[Mapping[str, Array], ...]
     maker: Mapping[str, str]
     """The operator that computes a tensor."""
-    requantizes: bool = False
-    """True if floats that are rounded become integers inside, so that a bit becomes a step."""
+    graph: Graph
+    """What the file was written from."""
+
+    @property
+    def requantizes(self) -> bool:
+        """True if floats that are rounded become integers inside, so that a bit becomes a step."""
+        return self.graph.requantizes
+
+    def wide(self) -> Program:
+        """The same with all results as outputs."""
+        given = [value.index for value in self.graph.inputs]
+        return replace(self, data=self.graph.file(self.graph.nodes, given))
+
+    def parts(self, results: Sequence[Mapping[str, Array]]) -> list[Program]:
+        """A program of each operator alone, on the values that a run of the wide one gives."""
+        given = [{**feed, **values} for feed, values in zip(self.feeds, results, strict=True)]
+        found: list[Program] = []
+        for node in self.graph.nodes:
+            read = self.graph.read_by(node)
+            feeds = tuple({f"t{k}": call[f"t{k}"] for k in read} for call in given)
+            found.append(replace(self, data=self.graph.file([node], read), feeds=feeds))
+        return found
 
 
 @dataclass
@@ -262,19 +282,36 @@ class Graph:
 
     # The file
 
-    def program(self, wide: bool = False) -> Program:
-        """The file, and inputs; a wide one has all results as outputs."""
-        read = set[int]() if wide else {k for node in self.nodes for k in node["inputs"]}
-        outputs = [k for node in self.nodes for k in node["outputs"] if k not in read]
+    def program(self) -> Program:
+        """The file, and inputs."""
         kinds = list(self.codes)
         maker: dict[str, str] = {}
         for node in self.nodes:
             maker |= {f"t{k}": kinds[node["opcode_index"]] for k in node["outputs"]}
+        read = [k for node in self.nodes for k in node["inputs"]]
+        calls = _CALLS if self.remembers else 1
+        feeds = [{f"t{v.index}": self._fed(v) for v in self.inputs} for _ in range(calls)]
+        data = self.file(self.nodes, [value.index for value in self.inputs], read)
+        return Program(data, tuple(feeds), maker, self)
+
+    def read_by(self, node: Mapping[str, Any]) -> list[int]:
+        """The tensors that an operator reads, without constants and states."""
+        given: Sequence[int] = node["inputs"]
+        kept = {k for k, t in enumerate(self.tensors) if t["buffer"] or t.get("is_variable")}
+        return [k for k in dict.fromkeys(given) if k >= 0 and k not in kept]
+
+    def file(
+        self,
+        nodes: Sequence[Mapping[str, Any]],
+        inputs: Sequence[int],
+        inner: Sequence[int] = (),
+    ) -> bytes:
+        """Operators as a model; those of their results that are not inner are its outputs."""
         graph = {
             "tensors": self.tensors,
-            "inputs": [value.index for value in self.inputs],
-            "outputs": outputs,
-            "operators": self.nodes,
+            "inputs": inputs,
+            "outputs": [k for node in nodes for k in node["outputs"] if k not in inner],
+            "operators": nodes,
             "name": "main",
         }
         model = {
@@ -283,9 +320,7 @@ class Graph:
             "subgraphs": [graph, *self.bodies],
             "buffers": self.buffers,
         }
-        calls = _CALLS if self.remembers else 1
-        feeds = [{f"t{v.index}": self._fed(v) for v in self.inputs} for _ in range(calls)]
-        return Program(flatbuffer("Model", model), tuple(feeds), maker, self.requantizes)
+        return flatbuffer("Model", model)
 
     def _fed(self, value: Value) -> Array:
         match value.type:
@@ -311,14 +346,12 @@ def _union_of(options: tuple[str, Mapping[str, Any]] | None) -> str:
     return "builtin_options_2" if is_late else "builtin_options"
 
 
-def random_program(
-    seed: int, recipes: Sequence[Callable[[Graph], object]], wide: bool = False
-) -> Program:
-    """A graph of a few of the recipes; a wide one has all results as outputs."""
+def random_program(seed: int, recipes: Sequence[Callable[[Graph], object]]) -> Program:
+    """A graph of a few of the recipes."""
     rng = Random(seed)
     graph = Graph(rng, np.random.default_rng(seed))
     for _ in range(rng.choice([1, 1, 2, 3, 5, 8])):
         rng.choice(recipes)(graph)
     while not graph.nodes:
         rng.choice(recipes)(graph)
-    return graph.program(wide)
+    return graph.program()

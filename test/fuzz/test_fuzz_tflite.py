@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import lowerdeck
-from fuzz.fuzz_tflite import check, difference
+from fuzz import fuzz_tflite
+from fuzz.fuzz_tflite import check, difference, interpreted, legal
 from fuzz.fuzzing import QUICK
-from fuzz.tflite_graphs import Graph, Scale, random_program
+from fuzz.tflite_graphs import Graph, Program, Scale, random_program
 from fuzz.tflite_nodes import RECIPES
+from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.tflite.model import Model
 
 
@@ -30,10 +34,28 @@ def test_graphs_are_what_their_seeds_say(tmp_path: Path) -> None:
     one, other = (random_program(7, RECIPES) for _ in range(2))
     assert one.data == other.data
     path = tmp_path / "model.tflite"
-    path.write_bytes(random_program(7, RECIPES, wide=True).data)
+    path.write_bytes(one.wide().data)
     graph = Model(str(path)).subgraph(0)
     assert set(one.maker.values()) == {node.op_type for node in graph.nodes}
     assert len(graph.outputs) == sum(len(node.outputs) for node in graph.nodes)
+
+
+@pytest.mark.parametrize("seed", [7, 701, 705])
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_operators_alone(monkeypatch: pytest.MonkeyPatch, seed: int, is_wrong: bool) -> None:
+    """A graph is right if each operator is, on its own, and wrong if one is not."""
+
+    def run(programs: Mapping[int, Program], folder: Path, _python: str) -> None:
+        for number, program in programs.items():
+            calls = interpreted(Calls(legal(folder / f"{number}.tflite")[0]), program)
+            arrays = {f"{k}/{name}": v for k, call in enumerate(calls) for name, v in call.items()}
+            if is_wrong and number == len(programs) - 1:
+                name, array = next(iter(arrays.items()))
+                arrays[name] = (array + 1).astype(array.dtype)
+            np.savez(folder / f"{number}.out.npz", **cast(Any, arrays))
+
+    monkeypatch.setattr(fuzz_tflite, "in_litert", run)
+    assert fuzz_tflite.agrees_by_operators(random_program(seed, RECIPES), "python") != is_wrong
 
 
 def test_differences() -> None:
