@@ -113,6 +113,8 @@ def dot_quads(name: str, lanes: int, isa: Isa) -> VectorFunction:
 
 def dot_small_quads(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """The same of bytes such that 16 bits hold sums of two products."""
+    if lanes in isa.quads:
+        return dot_quads(name, lanes, isa)
     lines, builtin = _sum_of_bytes(name, lanes), isa.small_quads.get(lanes)
     if builtin is not None:
         own = [f"  const {name} ones = ({name}){{0}} + 0x00010001;", f"  {name} r;"]

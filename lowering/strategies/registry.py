@@ -27,6 +27,7 @@ from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
 from lowerdeck.lowering.strategies.byte_products import ByteProducts
 from lowerdeck.lowering.strategies.byte_sums import ByteSums
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
+from lowerdeck.lowering.strategies.code_products import CodeProducts
 from lowerdeck.lowering.strategies.computed import cycles_of_loops
 from lowerdeck.lowering.strategies.conv_lines import ConvLines
 from lowerdeck.lowering.strategies.conversions import computed_there, conversion, is_made_by_maps
@@ -66,6 +67,7 @@ STRATEGIES: list[Strategy] = [
     DepthwiseWords(),
     ExactWinograd(),
     ByteProducts(),
+    CodeProducts(),
     TiledMatmul(),
     MatrixTiles(),
     WindowProducts(),
