@@ -179,8 +179,12 @@ def _is_for(kernel: KernelOp, op: MatmulOp, weight: DequantizeOp, target: Target
 
 def _chunk(columns: int, width: int, cycles: float, setting: Setting) -> int:
     """The columns for which the row is made integers once: so many that threads get equal work."""
-    parts = PARTS_OF_A_THREAD * setting.threads if are_shared(cycles, setting) else 1
-    return -(-columns // (width * parts)) * width
+    panels, threads = -(-columns // width), setting.threads
+    if not are_shared(cycles, setting):
+        return panels * width
+    most = PARTS_OF_A_THREAD * threads
+    even = (parts for parts in range(most, 0, -threads) if panels % parts == 0)
+    return -(-panels // next(even, most)) * width
 
 
 class _Row:
