@@ -31,7 +31,7 @@ import numpy as np
 
 from fuzz.fuzz_tflite import Ready, compare, interpreted, run_c
 from fuzz.fuzzing import BATCH, Outcome, Tally, Way, build, flags_of, outcome_of, settle, way_of
-from fuzz.tflite_graphs import Array, Program
+from fuzz.tflite_graphs import Array
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.interpret.calls import Calls
@@ -70,19 +70,18 @@ def lowered(path: Path, way: Way, *, as_c: bool) -> Ready | None:
     inputs = value_names(main.arg_attrs, len(main.function_type.inputs))
     outputs = value_names(main.res_attrs, len(main.function_type.outputs))
     answers = path.with_suffix(".npz")
-    feed = dict(zip(inputs, _arrays(answers, "in"), strict=True))
+    feeds = [dict(zip(inputs, _arrays(answers, "in"), strict=True))]
     want = [dict(zip(outputs, _arrays(answers, "out"), strict=True))]
-    program = Program(b"", (feed,), {})
     context = LowerdeckContext(options=CompileOptions(target=way.target, threads=way.threads))
     register_dialects(context)
     run_to_phase(context, module, "legal")
-    core = interpreted(Calls(module), program)
+    core = interpreted(Calls(module), feeds)
     compare("core", core, want, _RELATIVE)
     if not as_c:
         return None
     run_to_phase(context, module, "scheduled", after="legal")
     seed = int(path.stem)
-    return Ready(seed, program, emit(context, module, f"g{seed}"), core, want)
+    return Ready(seed, feeds, _RELATIVE, emit(context, module, f"g{seed}"), core, want)
 
 
 def against(folder: Path, seeds: Sequence[int]) -> list[Outcome]:

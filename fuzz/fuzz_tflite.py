@@ -78,7 +78,9 @@ class Ready:
     """A graph whose C is there, and what it is to give."""
 
     seed: int
-    program: Program
+    feeds: Sequence[Mapping[str, Array]]
+    relative: float
+    """How far floats may be apart."""
     artifact: CArtifact
     core: Results
     litert: Results | None
@@ -166,10 +168,10 @@ def answers(path: Path) -> Results | None:
     return [calls[call] for call in sorted(calls)] or None
 
 
-def interpreted(calls: Calls, program: Program) -> Results:
+def interpreted(calls: Calls, feeds: Sequence[Mapping[str, Array]]) -> Results:
     """What the interpreter gives for the calls."""
     with np.errstate(all="ignore"):
-        return [calls(feed) for feed in program.feeds]
+        return [calls(feed) for feed in feeds]
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def judged(path: Path, program: Program, way: Way, litert: str | None) -> Judged
     """A graph in the interpreter of core; Mismatch if it gives something else."""
     want = answers(path.with_suffix(".out.npz"))
     module, context = legal(path, way)
-    core = interpreted(Calls(module), program)
+    core = interpreted(Calls(module), program.feeds)
     is_disputed = False
     if want is not None and litert is not None:
         try:
@@ -217,7 +219,7 @@ def agrees_by_operators(program: Program, litert: str) -> bool:
         folder = Path(name)
         whole = folder / "wide.tflite"
         whole.write_bytes(program.wide().data)
-        results = interpreted(Calls(legal(whole)[0]), program)
+        results = interpreted(Calls(legal(whole)[0]), program.feeds)
         whole.unlink()
         parts = dict(enumerate(program.parts(results)))
         for number, part in parts.items():
@@ -234,7 +236,8 @@ def lowered(item: Judged, program: Program, seed: int) -> Ready:
     """The C of a graph."""
     run_to_phase(item.context, item.module, "scheduled", after="legal")
     artifact = emit(item.context, item.module, f"g{seed}")
-    return Ready(seed, program, artifact, item.core, item.litert, item.is_disputed)
+    relative = tolerance(program)
+    return Ready(seed, program.feeds, relative, artifact, item.core, item.litert, item.is_disputed)
 
 
 def run_c(item: Ready, library: Path, threads: int) -> None:
@@ -243,13 +246,13 @@ def run_c(item: Ready, library: Path, threads: int) -> None:
     state = binding.new_state() if binding.states else None
     names = [info.name for info in binding.outputs]
     found: list[Mapping[str, Any]] = []
-    for feed in item.program.feeds:
+    for feed in item.feeds:
         given = [feed[info.name] for info in binding.inputs]
         found.append(dict(zip(names, binding.run(given, state), strict=True)))
     wanted = [{name: call[name] for name in names} for call in item.core]
     for results in (wanted, item.litert):
         if results is not None:
-            compare("C", found, results, tolerance(item.program))
+            compare("C", found, results, item.relative)
 
 
 # Checks
@@ -312,7 +315,7 @@ def first_difference(program: Program, litert: str) -> str:
         want = answers(path.with_suffix(".out.npz"))
         if want is None:
             return "not run with all its tensors"
-        found = interpreted(Calls(legal(path)[0]), program)
+        found = interpreted(Calls(legal(path)[0]), program.feeds)
     for got, wanted in zip(found, want, strict=True):
         for name in sorted(wanted, key=lambda text: int(text[1:])):
             if text := difference(np.asarray(got[name]), wanted[name], tolerance(program)):

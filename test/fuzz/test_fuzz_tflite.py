@@ -47,7 +47,7 @@ def test_operators_alone(monkeypatch: pytest.MonkeyPatch, seed: int, is_wrong: b
 
     def run(programs: Mapping[int, Program], folder: Path, _python: str) -> None:
         for number, program in programs.items():
-            calls = interpreted(Calls(legal(folder / f"{number}.tflite")[0]), program)
+            calls = interpreted(Calls(legal(folder / f"{number}.tflite")[0]), program.feeds)
             arrays = {f"{k}/{name}": v for k, call in enumerate(calls) for name, v in call.items()}
             if is_wrong and number == len(programs) - 1:
                 name, array = next(iter(arrays.items()))
