@@ -166,6 +166,7 @@ class Subgraph:
 
     def __init__(self, model: Model, index: int, table: Table) -> None:
         self.model, self.index, self.table = model, index, table
+        self._count = len(table["tensors"] or ())
         self.inputs = self._indices("inputs")
         self.outputs = self._indices("outputs")
 
@@ -188,10 +189,9 @@ class Subgraph:
         return self._checked(numbers(self.table[field]), field, optional=False)
 
     def _checked(self, found: list[int], what: str, *, optional: bool = True) -> tuple[int, ...]:
-        count = len(self.table["tensors"] or ())
         for index in found:
-            if index >= count or index < (-1 if optional else 0):
-                raise FlatbufferError(f"{what} name tensor {index} of {count}")
+            if index >= self._count or index < (-1 if optional else 0):
+                raise FlatbufferError(f"{what} name tensor {index} of {self._count}")
         return tuple(found)
 
     def _node(self, index: int, table: Table) -> Node:

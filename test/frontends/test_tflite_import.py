@@ -21,7 +21,7 @@ from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError
+from lowerdeck.frontends.tflite.flatbuffer import FlatbufferError, Table
 from lowerdeck.frontends.tflite.flexbuffer import read_map
 from lowerdeck.frontends.tflite.model import CUSTOM, Node
 from lowerdeck.passes.legalize.tflite.framework import TfliteWalk
@@ -42,6 +42,31 @@ def test_signatures_are_entries() -> None:
     assert STATES in find_function(load_model(COUNTER, signature="count"), "main").attributes
     with pytest.raises(FrontendError, match="no signature 'other'; the model has 'count'"):
         load_model(COUNTER, signature="other")
+
+
+def test_twice_the_operators_take_twice_the_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables: list[object] = []
+    made = Table.__init__
+
+    def counted(table: Table, *arguments: Any) -> None:
+        tables.append(table)
+        made(table, *arguments)
+
+    monkeypatch.setattr(Table, "__init__", counted)
+    counts: list[int] = []
+    for size in (20, 40, 80):
+        graph = Graph(Random(0), np.random.default_rng(0))
+        value = graph.input([2], "FLOAT32")
+        for _ in range(size):
+            (value,) = graph.op("ABS", [value], ([2], "FLOAT32", None))
+        path = tmp_path / f"{size}.tflite"
+        path.write_bytes(graph.program().data)
+        tables.clear()
+        load_model(path)
+        counts.append(len(tables))
+    assert counts[2] - counts[1] == 2 * (counts[1] - counts[0]) > 0
 
 
 def test_any_tensor_is_an_output() -> None:
