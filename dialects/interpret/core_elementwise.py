@@ -276,7 +276,9 @@ def _requantize(op: quantize.RequantizeOp, args: Sequence[Array], symbols: Symbo
         product = x.astype(np.float64) * args[1]
         size = np.abs(product)
         whole = np.floor(size)
-        nearest = np.copysign(whole + (size - whole >= 0.5), product).astype(np.int64)
+        nearest = np.copysign(whole + (size - whole >= 0.5), product)
+        limits = (op.low.data - op.zero.data, op.high.data - op.zero.data)
+        nearest = np.clip(np.nan_to_num(nearest, nan=limits[0]), *limits).astype(np.int64)
     else:
         multiplier, exponent = (np.asarray(value, np.int64) for value in args[1:])
         if np.any((exponent < -31) | (exponent > 30)):

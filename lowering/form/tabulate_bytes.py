@@ -36,7 +36,7 @@ from lowerdeck.dialects.core.types import (
     is_unsigned,
     ui8,
 )
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.interpret.core import evaluate
 from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.exact import Exact
@@ -85,10 +85,15 @@ def _is_scalar(value: SSAValue) -> bool:
 
 
 def _is_lookup(op: object) -> bool:
-    """True for an element of a constant table for each byte, as this pass makes them."""
-    if not isinstance(op, GatherOp) or op.inside is None or not _is_byte(op.indices):
+    """True for an element of a constant table for each index."""
+    if not isinstance(op, GatherOp) or len(dims_of(op.input)) != 1:
         return False
-    return isinstance(op.input.owner, ConstantOp) and dims_of(op.input) == (Expr.const(_BYTES),)
+    return isinstance(op.input.owner, ConstantOp)
+
+
+def _is_of_bytes(op: GatherOp) -> bool:
+    """True for a lookup as this pass makes them."""
+    return op.inside is not None and _is_byte(op.indices)
 
 
 def _factors(op: CoreOp) -> list[SSAValue]:
@@ -96,15 +101,15 @@ def _factors(op: CoreOp) -> list[SSAValue]:
     return [op.operands[1]] if isinstance(op, GatherOp) else [*op.operands]
 
 
-def formula_of(op: CastOp) -> Formula | None:
+def formula_of(op: CastOp | GatherOp) -> Formula | None:
     """
-    What ends in a cast to bytes, as far back as it is about one tensor of bytes; None if it depends
-    on anything else.
+    What ends in a cast or a lookup, as far back as it is about one tensor of bytes; None if it
+    depends on anything else.
     """
     return _formula(op, through_bytes=True) or _formula(op, through_bytes=False)
 
 
-def _formula(op: CastOp, *, through_bytes: bool) -> Formula | None:
+def _formula(op: CastOp | GatherOp, *, through_bytes: bool) -> Formula | None:
     dims, sources = dims_of(op.result), dict[SSAValue, None]()
     order = dict[CoreOp, None]()
     # Each op is met twice: before its operands and after them.
@@ -135,14 +140,19 @@ def _formula(op: CastOp, *, through_bytes: bool) -> Formula | None:
     return Formula(source, tuple(order))
 
 
-def _table(formula: Formula) -> Array:
-    """The results for all bytes, by the numbers that they are without signs."""
+def _table(formula: Formula) -> Array | None:
+    """
+    The results for all bytes, by the numbers that they are without signs; None if some have none.
+    """
     signs = "u" if is_unsigned(element_type(formula.source)) else ""
     every = np.arange(_BYTES, dtype=np.uint8).view(f"{signs}int8")
     values: dict[SSAValue, Array] = {formula.source: every}
     for op in formula.maps:
         if isinstance(op, GatherOp):
-            found = _known(op.input)[values[op.indices]]
+            known, places = _known(op.input), values[op.indices]
+            if not ((places >= -len(known)) & (places < len(known))).all():
+                return None
+            found = known[places]
         else:
             args = [values[x] if x in values else _known(x).reshape(()) for x in op.operands]
             found = evaluate(op, args, {})[0]
@@ -156,17 +166,20 @@ def _known(value: SSAValue) -> Array:
     return array
 
 
-class TabulateBytes(Pattern[Formula]):
+class TabulateBytes(Pattern[tuple[SSAValue, Array]]):
     """f(q) -> gather(table of f, q)"""
 
     name = "tabulate-bytes"
-    roots = (CastOp,)
+    roots = (CastOp, GatherOp)
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def match(self, op: CastOp) -> Match[Formula] | None:
-        if not _is_byte(op.result) or is_integer(element_type(op.input)):
+    def match(self, op: CastOp | GatherOp) -> Match[tuple[SSAValue, Array]] | None:
+        if isinstance(op, GatherOp):
+            if not _is_lookup(op) or _is_of_bytes(op):
+                return None
+        elif not _is_byte(op.result) or is_integer(element_type(op.input)):
             return None
         if (product(dims_of(op.result)).value or FEWEST_ELEMENTS) < FEWEST_ELEMENTS:
             return None
@@ -174,8 +187,10 @@ class TabulateBytes(Pattern[Formula]):
             return None
         if sum(map(self._steps, formula.maps)) <= LOOKUP_STEPS * self._target.lanes:
             return None
+        if (table := _table(formula)) is None:
+            return None
         text = f"{len(formula.maps)} maps of a byte"
-        return Match((op, *formula.maps[:-1]), text, formula)
+        return Match((op, *formula.maps[:-1]), text, (formula.source, table))
 
     def _steps(self, op: CoreOp) -> int:
         if isinstance(op, GatherOp):
@@ -183,12 +198,11 @@ class TabulateBytes(Pattern[Formula]):
         is_function = isinstance(op, FloatUnaryOp | PowOp) and not isinstance(op, CHEAP)
         return self._target.costs.function_steps if is_function else 1
 
-    def rewrite(self, match: Match[Formula], rewriter: Rewriter) -> None:
-        op, formula = match.root, match.data
-        source = formula.source
+    def rewrite(self, match: Match[tuple[SSAValue, Array]], rewriter: Rewriter) -> None:
+        op, (source, values) = match.root, match.data
         if not is_unsigned(element_type(source)):
             source = rewriter.add(CastOp(source, ui8)).result
-        table = rewriter.add(ConstantOp.of(_table(formula))).result
+        table = rewriter.add(ConstantOp.of(values)).result
         rewriter.replace(op, rewriter.add(GatherOp(table, source, 0, inside=True)))
 
 
@@ -196,7 +210,7 @@ class TabulateBytesPass(ModulePass):
     """
     f(q) -> gather(table of f, q)
         [f maps with scalar constants of one tensor of bytes, which end in bytes and take longer
-         than a load for each element]
+         than a load for each element, or in an element of a constant table]
 
     The table has the 256 results of the interpreter. So all targets give the same bytes, whatever
     their functions round like: swish and gelu between quantized layers, for example.

@@ -246,7 +246,7 @@ def _to_integer(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> O
     (a,) = v.vectors(op, cloner, block)
     type_ = v.type_for(op.results[0].type)
     bits, unsigned = lane_bits(type_), isinstance(op, arith.FPToUIOp)
-    if FITS in op.attributes and bits == lane_bits(a.type):
+    if FITS in op.attributes and (bits == lane_bits(a.type) or bits == 32):
         return vector.ConvertOp(a, type_, unsigned=unsigned)
     lowest, highest = (0, (1 << bits) - 1) if unsigned else (-1 << (bits - 1), ~(-1 << bits - 1))
 

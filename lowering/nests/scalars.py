@@ -281,6 +281,8 @@ def _zero(b: KernelBuilder, type_: Attribute) -> SSAValue:
     return b.floating(0.0, type_) if is_float(type_) else b.integer(0, type_)
 
 
+_WORD: Exact[int] = 32
+"""Bits of an i32."""
 _HALF: Exact[int] = 16
 """Bits of the short floating-point types, and of the lower half of an i32."""
 
@@ -303,7 +305,7 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
         case Rounding.DOUBLE:
             return _limited(b, op, _doubly(b, op, *operands))
         case Rounding.REAL:
-            return _limited(b, op, _real_product(b, *operands))
+            return _really(b, op, *operands)
         case Rounding.SINGLE:
             x, *factor = operands
             multiplier, exponent = (b.add(arith.ExtSIOp(value, i64)) for value in factor)
@@ -397,18 +399,28 @@ def _signs(exponent: SSAValue | None) -> set[int]:
     return {-1, 0, 1} if array is None else set(np.sign(array).reshape(-1).tolist())
 
 
-def _real_product(b: KernelBuilder, x: SSAValue, factor: SSAValue) -> SSAValue:
-    """The product in f64 to the nearest integer, halves away from zero."""
+_BELOW_HALF: Exact[float] = float.fromhex("0x1.fffffffffffffp-2")
+"""The number before 0.5: what is below a half does not become 1 with it, and a half does."""
+
+
+def _really(b: KernelBuilder, op: RequantizeOp, x: SSAValue, factor: SSAValue) -> SSAValue:
+    """
+    The product in f64 to the nearest integer, halves away from zero, within the limits before it is
+    rounded: they are integers.
+    """
     product = b.add(arith.MulfOp(b.add(arith.SIToFPOp(x, f64)), factor))
-    size = b.add(math.AbsFOp(product))
-    whole = b.add(math.FloorOp(size))
-    is_more = b.add(arith.CmpfOp(b.add(arith.SubfOp(size, whole)), b.floating(1 / 2, f64), "oge"))
-    more = b.add(arith.SelectOp(is_more, b.floating(1.0, f64), b.floating(0.0, f64)))
-    result = b.add(arith.FPToSIOp(b.add(arith.AddfOp(whole, more)), i64))
-    is_negative = b.add(arith.CmpfOp(product, b.floating(0.0, f64), "olt"))
-    return b.add(
-        arith.SelectOp(is_negative, b.add(arith.SubiOp(b.integer(0, i64), result)), result)
-    )
+    low, high = op.low.data - op.zero.data, op.high.data - op.zero.data
+    for limit, predicate in ((low, "ogt"), (high, "olt")):
+        number = b.floating(limit, f64)
+        is_inside = b.add(arith.CmpfOp(product, number, predicate))
+        product = b.add(arith.SelectOp(is_inside, product, number))
+    half = b.add(math.CopySignOp(b.floating(_BELOW_HALF, f64), product))
+    type_ = i32 if max(low.bit_length(), high.bit_length()) < _WORD else i64
+    whole = b.add(arith.FPToSIOp(b.add(arith.AddfOp(product, half)), type_))
+    if type_ == i32:
+        assert isinstance(whole.owner, Operation)
+        whole.owner.attributes[FITS] = UnitAttr()
+    return _with_zero(b, op, whole)
 
 
 Rule = Callable[[KernelBuilder, Sequence[SSAValue], Attribute], SSAValue]

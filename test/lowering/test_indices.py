@@ -18,7 +18,7 @@ import lowerdeck
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.types import static_shape
+from lowerdeck.dialects.core.types import i64, static_shape
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Suite,
@@ -53,6 +53,29 @@ def test_many_indices(tmp_path: Path, target: str) -> None:
     types = [typed(np.float32, 7), typed(np.int64, n)]
     for count in (0, 1, 19, 531):
         on(suite, target, lambda x, i: [t.GatherOp(x, i, 0)], x, i[:count], types=types)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", SOME_TARGETS)
+def test_indices_that_bytes_make(tmp_path: Path, target: str) -> None:
+    """One table for all bytes, of elements of any type, and one that has not enough for each."""
+    suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
+    n = symbol("n")
+    numbers = np.arange(-128, 128)
+    for dtype in (np.int8, np.uint8):
+        x = np.resize(numbers if dtype is np.int8 else numbers + 128, 531).astype(dtype)
+        for kind in "i1 u1 i2 i4 i8 f2 f4 f8 ?".split():
+            table = (numbers[::-1] * (kind != "?") % 97 + (numbers > 5)).astype(kind)
+            table = np.resize(table, 300)
+
+            def body(x: SSAValue, table: Array = table) -> list[Any]:
+                first = ConstantOp.of(np.array(-140)).result
+                index = e.SubOp(e.CastOp(x, i64).result, first).result
+                return [t.GatherOp(ConstantOp.of(table).result, index, 0)]
+
+            x_ = x[x < 160]
+            on(suite, target, body, x_)
+            on(suite, target, body, x_[:300], types=[typed(dtype, n)])
     suite.check()
 
 

@@ -26,7 +26,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.quantize import RequantizeOp
-from lowerdeck.dialects.core.types import dims_of, f32, i8, i32, ui8
+from lowerdeck.dialects.core.types import dims_of, f32, i8, i32, i64, ui8
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.machinery.context import LowerdeckContext
@@ -383,6 +383,19 @@ def test_extremes_in_another_scale(tmp_path: Path, target: str) -> None:
         ]
 
     add(suite, target, [typed(np.int32, *x.shape)], even, x)
+    below = np.nextafter(0.5, 0)  # which is no half, also not after an addition
+    finer = np.array([0.5, 1.5, 2.0**-31, below, -0.5, 3.0, 1e300, np.nan])
+
+    def real(x: SSAValue) -> list[Any]:
+        factor = ConstantOp.of(finer).result
+        kinds = [(i32, 77, limits.min, limits.max), (i8, -7, -128, 127), (ui8, 255, 9, 255)]
+        return [
+            RequantizeOp("real", number, factor, None, zero=zero, low=low, high=high, to=to)
+            for number in (x, e.CastOp(x, i64).result)
+            for to, zero, low, high in kinds
+        ]
+
+    add(suite, target, [typed(np.int32, *x.shape)], real, x)
     suite.check()
 
 
