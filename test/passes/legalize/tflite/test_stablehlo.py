@@ -168,7 +168,7 @@ def test_operators(tmp_path: Path) -> None:
             feed[f"t{value.index}"] = np.asarray(array)
             values.append(value)
         added(g, name, values, options, y)
-    found = results(g.program(wide=True).data, feed, tmp_path / "model.tflite")
+    found = results(g.program().wide().data, feed, tmp_path / "model.tflite")
     for (name, *_, y), got in zip(CASES, found.values(), strict=True):
         assert (np.asarray(got).dtype, np.shape(got)) == (y.dtype, y.shape), name
         np.testing.assert_allclose(np.asarray(got), y, rtol=1e-6, err_msg=name)
@@ -200,7 +200,7 @@ def test_parts_larger_than_the_whole_are_refused(case: Case, tmp_path: Path) -> 
     values = [g.input(np.shape(array), NAMES[np.asarray(array).dtype]) for array in arrays]
     added(g, name, values, options, y)
     path = tmp_path / "model.tflite"
-    path.write_bytes(g.program(wide=True).data)
+    path.write_bytes(g.program().wide().data)
     with pytest.raises(LegalizationError, match="elements of"):
         TfliteWalk(find_function(import_model(path), "main")).run()
 
