@@ -45,6 +45,7 @@ from fuzz.fuzzing import (
     build_program,
     deal,
     outcome_of,
+    settle,
 )
 from fuzz.quantized_graphs import Array, Program, random_program
 from fuzz.quantized_steps import NEAR, steps_apart, with_all_bytes
@@ -301,6 +302,7 @@ def _flags(artifact: CArtifact, way: CWay) -> list[str]:
 
 
 def _batch(batch: Batch, ways: Sequence[CWay]) -> list[Outcome]:
+    settle()
     programs = {seed: random_program(seed) for seed in batch.seeds}
     outcomes: list[Outcome] = []
     turns = [way.at(batch.seeds[0] // BATCH + k) for k, way in enumerate(ways)]

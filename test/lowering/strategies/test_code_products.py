@@ -59,7 +59,7 @@ def rows_of(depth: int, block: int) -> dict[str, Array]:
     plain = RANDOM.standard_normal(depth)
     far = plain.copy()
     far[::block] *= 1e6
-    largest = np.where(plain > 0, np.nextafter(2, 0, dtype=np.float32), -2.0)
+    largest = np.where(plain > 0, np.nextafter(2, 0, dtype=np.float32), -1.0)
     return {
         "plain": plain,
         "far": far,
