@@ -669,7 +669,8 @@ def test_rounding_makes_good_what_it_misses() -> None:
     for codes, scales in (as_halves(array, 0, 32), as_halves_for(array, x.T @ x, 32)):
         rounded = (codes.astype(float) - 8) * np.repeat(scales.astype(float), 32, 0)[:70]
         losses.append(float(np.linalg.norm(x @ (rounded - array))))
-    assert losses[1] < 0.75 * losses[0]
+    # Row after row alone leaves 0.39.
+    assert losses[1] < 0.35 * losses[0]
     # Nothing is known: then each is rounded to nearest.
     for found, expected in zip(
         as_halves_for(array, np.zeros((70, 70)), 32), as_halves(array, 0, 32), strict=True
