@@ -102,14 +102,15 @@ class CodeProducts(Strategy):
         machine, position = target.machine, position_of(kernel, op.rhs)
         each = 1 if target.lanes in target.isa.quads else DIGITS
         row = depth * target.costs.element_cycles
-        # In registers there are sums, a word of codes for each, words of the row, and masks.
-        most = (machine.registers - PAIR * DIGITS - PAIR) // (DIGITS + 1)
+        # In registers there are sums, their total, words of the row, of codes, and a mask.
+        most = (machine.registers - PAIR * (DIGITS + 2)) // (DIGITS + 1)
         for count in range(max(min(most, columns // target.lanes), 1), 0, -1):
             products, others = PAIR * DIGITS * count * each, DIGITS * count
             step = max(
                 products / machine.multiply_adds_per_cycle,
                 (products + others) / machine.operations_per_cycle,
                 (PAIR * DIGITS + count) / machine.loads_per_cycle,
+                PAIR * machine.latency_cycles,
             )
             steps = depth // RUN + 2 * (depth // weight.block.data)
             cycles = -(-columns // (count * target.lanes)) * steps * step + row
