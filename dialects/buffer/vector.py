@@ -582,6 +582,47 @@ class ConvertOp(IRDLOperation):
         )
 
 
+TABLE_ENTRIES = 256
+"""One for each byte."""
+
+
+@irdl_op_definition
+class LookUpOp(IRDLOperation):
+    """
+    The entries of a table that the lanes, bytes without signs, are the numbers of.
+
+    Constraints:
+
+    - (C1) the table is 256 bytes side by side, which the kernel does not change.
+    - (C2) the lanes are bytes, as the results are.
+
+    Example:
+
+    ```mlir
+    %r = buffer.look_up %x, %table : vector<64xi8>, !buffer.ref<[256] x i8>
+    ```
+    """
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    name = "buffer.look_up"
+    numbers = operand_def(T)
+    table = operand_def(RefType)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$numbers `,` $table attr-dict `:` type($numbers) `,` type($table)"
+
+    def __init__(self, numbers: SSAValue, table: SSAValue):
+        super().__init__(operands=[numbers, table], result_types=[numbers.type])
+
+    def verify_(self) -> None:
+        type_, own = ref_type(self.table), self.result.type
+        is_table = constants(type_.dims.data) == (TABLE_ENTRIES,) and type_.is_dense
+        is_of_bytes = type_.element != i1 and type_.item_size == 1
+        require(is_table and is_of_bytes, lambda: f"{type_} is no table of all bytes", "C1")
+        is_vector = lanes_of(own) > 0 and lane_bits(own) == 8
+        require(is_vector, lambda: f"{own} is no vector of bytes", "C2")
+
+
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
     """

@@ -395,6 +395,7 @@ LANE_FORMS: dict[type[Operation], Form] = {
     vector.ConvertOp: _convert_lanes,
     vector.FromLanesOp: _from_lanes,
     vector.LaneNumbersOp: _lane_numbers,
+    vector.LookUpOp: _plain("{1}[{0}.view(np.uint8)].view(np.int8)"),
     math.SqrtOp: _plain("np.sqrt({0})"),
     math.FloorOp: _plain("np.floor({0})"),
     math.CeilOp: _plain("np.ceil({0})"),

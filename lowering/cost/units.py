@@ -28,6 +28,7 @@ from lowerdeck.dialects.buffer.vector import (
     DotQuadsOp,
     DotSmallQuadsOp,
     FromLanesOp,
+    LookUpOp,
     MaxfOp,
     MinfOp,
     PrefetchOp,
@@ -231,6 +232,9 @@ class _Counter:
             return self._transpose(op)
         if isinstance(op, PrefetchOp):
             return 0.0, Busy(instructions=1, loads=self._least)
+        if isinstance(op, LookUpOp):
+            # Both halves of a table, one of which is chosen, in whole registers.
+            return 3 * latency, Busy(instructions=4, operations=4.0, shuffles=2.0)
         is_vector = any(lanes_of(value.type) for value in (*op.operands, *op.results))
         size = max(
             (self._size(value.type) for value in (*op.operands, *op.results)), default=self._least

@@ -414,6 +414,7 @@ EXPRESSIONS: dict[type[Operation], Form] = {
     vector.DivideByPowerOp: _divide_by_power,
     vector.FromLanesOp: _from_lanes,
     vector.LaneNumbersOp: _lane_numbers,
+    vector.LookUpOp: _vector_function,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),
     math.LogOp: _library("log"),

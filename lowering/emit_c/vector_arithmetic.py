@@ -105,9 +105,13 @@ def dot_pairs(name: str, lanes: int, isa: Isa) -> VectorFunction:
 
 def dot_quads(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products of the four bytes of each lane, those of `a` without signs, and a total."""
+    lines = _sum_of_bytes(name, lanes)
+    if (instruction := isa.quads_without_function.get(lanes)) is not None:
+        own = [f"  {name} r = c;", f"  {instruction.call};", "  return r;"]
+        lines = [f"#if {instruction.condition}", *own, "#else", *lines, "#endif"]
     builtin = isa.quads.get(lanes)
     own = [] if builtin is None else [f"  return {builtin.call.format('a', 'b', name)};"]
-    lines = guarded(builtin, own, _sum_of_bytes(name, lanes))
+    lines = guarded(builtin, own, lines)
     return VectorFunction(name, ((name, "a"), (name, "b"), (name, "c")), lines)
 
 

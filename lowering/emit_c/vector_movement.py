@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 
 from lowerdeck.dialects.buffer.vector import factors_of, vector_type
 from lowerdeck.lowering.emit_c.vector_types import STEMS, VectorFunction, memory_name, type_name
+from lowerdeck.lowering.targets.isa import Isa
 
 
 def transpose_name(scalar: Attribute, lanes: int, rows: int) -> str:
@@ -78,6 +79,30 @@ def scatter(scalar: Attribute, lanes: int) -> VectorFunction:
     return VectorFunction(
         "void", (("void *", "memory"), ("int64_t", "distance"), (name, "v")), lines
     )
+
+
+def look_up(lanes: int, isa: Isa) -> VectorFunction:
+    """Entries of a table: of both halves, one of which is chosen by the highest bit of a lane."""
+    name = type_name(IntegerType(8), lanes)
+    builtin = isa.lookups.get(lanes)
+    entries = [f"t[(uint8_t)x[{lane}]]" for lane in range(lanes)]
+    rows = [", ".join(entries[first : first + 4]) for first in range(0, lanes, 4)]
+    plain = [
+        "  const int8_t *const t = table;",
+        f"  return ({name}){{{(',' + chr(10) + '      ').join(rows)}}};",
+    ]
+    if builtin is None:
+        return VectorFunction(name, ((name, "x"), ("const void *", "table")), plain)
+    own = [
+        "  typedef int8_t part __attribute__((vector_size(64), aligned(1), may_alias));",
+        *(f"  const part t{k} = ((const part *)table)[{k}];" for k in range(4)),
+        f"  {name} low = x, high = x;",
+        f"  {builtin.call};",
+        f"  return {name}_select(x < 0, high, low);",
+    ]
+    body = [f"#if {builtin.condition}", *own, "#else", *plain, "#endif"]
+    calls = frozenset({f"{name}_select"})
+    return VectorFunction(name, ((name, "x"), ("const void *", "table")), body, calls)
 
 
 def repetition(scalar: Attribute, lanes: int, times: int) -> str:

@@ -28,6 +28,7 @@ from lowerdeck.dialects.buffer.vector import (
     DotPairsOp,
     DotQuadsOp,
     DotSmallQuadsOp,
+    LookUpOp,
     MaxfOp,
     MinfOp,
     MultiplyHighOp,
@@ -64,6 +65,7 @@ from lowerdeck.lowering.emit_c.vector_conversions import Conversion, half_conver
 from lowerdeck.lowering.emit_c.vector_movement import (
     gather,
     interleave,
+    look_up,
     repetition,
     scatter,
     selection,
@@ -112,6 +114,7 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     WidenPairsOp: "widen_pairs",
     MultiplyHighOp: "multiply_high",
     DivideByPowerOp: "divide_by_power",
+    LookUpOp: "look_up",
     math.SqrtOp: "sqrt",
     math.FloorOp: "floor",
     math.CeilOp: "ceil",
@@ -337,6 +340,8 @@ def _integer_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Fu
         function = f"{name}_{kind.removeprefix('u')}{sign}i"
         form = f"{function}({{0}}, {{1}})"
         found[f"{name}_reduce_{kind}"] = combination(scalar, lanes, form, frozenset({function}))
+    if scalar == IntegerType(8):
+        found[f"{name}_look_up"] = look_up(lanes, isa)
     if scalar == IntegerType(32):
         found[f"{name}_dot_pairs"] = dot_pairs(name, lanes, isa)
         found[f"{name}_dot_quads"] = dot_quads(name, lanes, isa)

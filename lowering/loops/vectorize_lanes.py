@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math as python_math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerType
@@ -22,9 +22,15 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
 )
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lane_bits, lanes_of, scalar_of
+from lowerdeck.dialects.buffer.vector import (
+    LARGEST_STRIDE,
+    TABLE_ENTRIES,
+    lane_bits,
+    lanes_of,
+    scalar_of,
+)
 from lowerdeck.dialects.core.types import f32, f64, i1
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.dialects.walking import all_ops
 from lowerdeck.lowering.loops.function_pass import FunctionPass
@@ -36,7 +42,7 @@ from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
 from lowerdeck.lowering.targets.base import Target
 
-_I64 = IntegerType(64)
+_BYTE, _I64 = IntegerType(8), IntegerType(64)
 
 _COMPUTING = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.SelectOp, math.FmaOp)
 """Ops of which vectors are worth as many elements that are put together one by one."""
@@ -51,9 +57,12 @@ MOST_FETCHED = 256
 class Vectorizer(LaneValues):
     """Copies the body of a loop over lanes, with vectors in place of values that vary in it."""
 
-    def __init__(self, loop: ForOp, lanes: int, *, far: bool = False) -> None:
+    def __init__(
+        self, loop: ForOp, lanes: int, *, far: bool = False, lookups: Collection[int] = ()
+    ) -> None:
         super().__init__(loop, lanes)
         self._far = far
+        self._looks_up = lanes in lookups
         self._loop = loop
         reductions = find_reductions(loop)
         if reductions is None:
@@ -124,6 +133,8 @@ class Vectorizer(LaneValues):
         elif isinstance(op, CheckIndexOp):
             cloner.values[op.result] = self._check(op, cloner, block)
             return
+        elif self._looks_up and _is_of_lookup(op):
+            return  # the numbers are bytes
         elif _is_same_number(op) and lanes_of((same := cloner.value(op.operands[0])).type):
             cloner.values[op.results[0]] = same
             return
@@ -188,6 +199,9 @@ class Vectorizer(LaneValues):
         return 1
 
     def _load(self, op: LoadOp, cloner: Cloner, block: Block) -> Operation:
+        if self._looks_up and (number := number_of(op)) in self.varying:
+            assert number is not None
+            return vector.LookUpOp(self.vector(number, cloner, block), cloner.value(op.ref))
         if data := [index for index in op.indices if lanes_of(cloner.value(index).type)]:
             return self._fetch(op, data, cloner, block)
         # A branch around volatile loads, for all lanes, stays one around a vector.
@@ -425,41 +439,82 @@ def _is_of_index(op: Operation | Block) -> bool:
     )
 
 
+def number_of(load: LoadOp) -> SSAValue | None:
+    """The byte whose entry in a table is loaded that a kernel does not change; None if none is."""
+    type_ = ref_type(load.ref)
+    is_table = constants(type_.dims.data) == (TABLE_ENTRIES,) and type_.is_dense
+    if not is_table or load.result.type != _BYTE or load.map.data[0] != Expr.symbol("d0"):
+        return None
+    if any(isinstance(use.operation, StoreOp) for use in load.ref.uses):
+        return None
+    (index,) = load.indices
+    wide = index.owner.input.owner if isinstance(index.owner, arith.IndexCastOp) else None
+    if not isinstance(wide, arith.ExtUIOp) or wide.input.type != _BYTE:
+        return None
+    return wide.input
+
+
+def _is_of_lookup(op: Operation | Block) -> bool:
+    """True for a wider number of a byte, or an index, that is nothing but the place in a table."""
+    if not isinstance(op, arith.ExtUIOp | arith.IndexCastOp):
+        return False
+    users = [use.operation for use in op.results[0].uses]
+    if isinstance(op, arith.ExtUIOp):
+        return all(isinstance(user, arith.IndexCastOp) and _is_of_lookup(user) for user in users)
+    return all(isinstance(user, LoadOp) and number_of(user) is not None for user in users)
+
+
 def _is_pure(block: Block) -> bool:
     """True if ops touch no memory, and have no blocks of their own."""
     return all(isinstance(op, scf.YieldOp) or op.has_trait(Pure) for op in all_ops(block))
 
 
-def vectorize(loop: ForOp, most: int | None = None, *, far: bool = False) -> bool:
+def vectorize(
+    loop: ForOp, most: int | None = None, *, far: bool = False, lookups: Collection[int] = ()
+) -> bool:
     """
     Replace a loop over lanes by vectors; False, and nothing changes, if that cannot be. Where they
     would be longer than `most` lanes of 32 bits there are several shorter ones. If `far`, lanes may
-    lie far apart in memory.
+    lie far apart in memory. Vectors of `lookups` lanes of bytes may be looked up in tables.
     """
     lower, upper, step = (bound.value for bound in loop.range.data)
     if lower != 0 or step != 1 or upper is None or upper < 2 or upper & (upper - 1):
         return False
     if most is not None and not loop.inits:
-        lanes = most * 32 // max(_widest(loop), 8)
+        lanes = most * 32 // max(_widest(loop, is_looked_up=bool(lookups)), 8)
         if 2 <= lanes < upper:
-            return _vectorize_parts(loop, upper, lanes, far=far)
+            return _vectorize_parts(loop, upper, lanes, far=far, lookups=lookups)
     try:
-        block, results = Vectorizer(loop, upper, far=far).body()
+        block, results = Vectorizer(loop, upper, far=far, lookups=lookups).body()
     except NotVectorizableError:
         return False
     replace(loop, block, results)
     return True
 
 
-def _widest(loop: ForOp) -> int:
-    """The bits of the widest value that is to be a vector."""
+def _widest(loop: ForOp, *, is_looked_up: bool) -> int:
+    """
+    The bits of the widest value that is to be a vector. What is computed in f64 of sums that are
+    shorter does not make these shorter vectors, for which there are too few registers.
+    """
+    carried = [value.type for op in all_ops(loop) if isinstance(op, ForOp) for value in op.inits]
+    are_shorter = bool(carried) and f64 not in carried and not _is_stored_in_f64(loop)
     varying = varying_values(loop.body.block, [loop.body.block.args[0]])
     found = (
         _bits(value)
         for value in varying
-        if not isinstance(value.type, IndexType) and not _is_of_index(value.owner)
+        if not isinstance(value.type, IndexType)
+        and not _is_of_index(value.owner)
+        and not (is_looked_up and _is_of_lookup(value.owner))
+        and not (are_shorter and value.type == f64)
     )
     return max(found, default=0)
+
+
+def _is_stored_in_f64(loop: ForOp) -> bool:
+    return any(
+        isinstance(op, LoadOp | StoreOp) and ref_type(op.ref).element == f64 for op in all_ops(loop)
+    )
 
 
 def _bits(value: SSAValue) -> int:
@@ -468,7 +523,9 @@ def _bits(value: SSAValue) -> int:
     return max(2 * bits, 32) if isinstance(value.owner, DIVISIONS) else bits
 
 
-def _vectorize_parts(loop: ForOp, upper: int, lanes: int, *, far: bool) -> bool:
+def _vectorize_parts(
+    loop: ForOp, upper: int, lanes: int, *, far: bool, lookups: Collection[int]
+) -> bool:
     """Put several vectors of fewer lanes in place of a loop that carries nothing."""
     indices = Indices()
     limit_by_parents(loop, indices)
@@ -489,7 +546,7 @@ def _vectorize_parts(loop: ForOp, upper: int, lanes: int, *, far: bool) -> bool:
     parent = loop.parent
     assert parent is not None
     parent.insert_op_before(parts, loop)
-    is_vector = vectorize(vector_loop, far=far)
+    is_vector = vectorize(vector_loop, far=far, lookups=lookups)
     erased = loop if is_vector else parts
     erased.detach()
     erased.erase()
@@ -515,8 +572,8 @@ class VectorizeLanesPass(FunctionPass):
     optional = True
 
     def run(self, function: FuncOp, target: Target) -> None:
-        most = target.lanes if target.lanes > 1 else None
+        most, lookups = target.lanes if target.lanes > 1 else None, target.isa.lookups
         for loop in reversed(all_ops(function)):
             if isinstance(loop, ForOp) and loop.mode is not None:
-                if loop.mode.data == LoopMode.LANES and not vectorize(loop, most):
+                if loop.mode.data == LoopMode.LANES and not vectorize(loop, most, lookups=lookups):
                     del loop.properties["mode"]

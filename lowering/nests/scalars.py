@@ -11,6 +11,7 @@ import math as python_math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -386,16 +387,21 @@ def _doubly(
     return b.add(DivideByPowerOp(x, right))
 
 
-def _signs(exponent: SSAValue | None) -> set[int]:
-    """Of the exponents of a factor, those of the kernel's constants among them; else all."""
-    if exponent is not None and isinstance(kernel := exponent.owner, Block):
+def _known(value: SSAValue | None) -> NDArray[np.generic] | None:
+    """The elements of a constant of the kernel, or that it reads; None of another value."""
+    if value is not None and isinstance(kernel := value.owner, Block):
         parent = kernel.parent_op()
         if isinstance(parent, KernelOp):
-            exponent = parent.inputs[kernel.args.index(exponent)]
+            value = parent.inputs[kernel.args.index(value)]
     try:
-        array = None if exponent is None else constant_array(exponent)
+        return None if value is None else constant_array(value)
     except ElidedBlobError:
-        array = None
+        return None
+
+
+def _signs(exponent: SSAValue | None) -> set[int]:
+    """Of the exponents of a factor, where they are known; else all."""
+    array = _known(exponent)
     return {-1, 0, 1} if array is None else set(np.sign(array).reshape(-1).tolist())
 
 
@@ -405,22 +411,29 @@ _BELOW_HALF: Exact[float] = float.fromhex("0x1.fffffffffffffp-2")
 
 def _really(b: KernelBuilder, op: RequantizeOp, x: SSAValue, factor: SSAValue) -> SSAValue:
     """
-    The product in f64 to the nearest integer, halves away from zero, within the limits before it is
-    rounded: they are integers.
+    The product in f64 to the nearest integer, halves away from zero. Its limits are integers: they
+    come before it is rounded if it may be no i32 otherwise, and after that, in fewer bits, if not.
     """
     product = b.add(arith.MulfOp(b.add(arith.SIToFPOp(x, f64)), factor))
     low, high = op.low.data - op.zero.data, op.high.data - op.zero.data
-    for limit, predicate in ((low, "ogt"), (high, "olt")):
-        number = b.floating(limit, f64)
-        is_inside = b.add(arith.CmpfOp(product, number, predicate))
-        product = b.add(arith.SelectOp(is_inside, product, number))
+    factors = _known(op.multiplier)
+    is_word = (
+        x.type == i32
+        and factors is not None
+        and bool(np.all(np.abs(factors.astype(np.float64)) < 1))
+    )
+    if not is_word:
+        for limit, predicate in ((low, "ogt"), (high, "olt")):
+            number = b.floating(limit, f64)
+            is_inside = b.add(arith.CmpfOp(product, number, predicate))
+            product = b.add(arith.SelectOp(is_inside, product, number))
     half = b.add(math.CopySignOp(b.floating(_BELOW_HALF, f64), product))
-    type_ = i32 if max(low.bit_length(), high.bit_length()) < _WORD else i64
-    whole = b.add(arith.FPToSIOp(b.add(arith.AddfOp(product, half)), type_))
-    if type_ == i32:
+    fits = is_word or max(low.bit_length(), high.bit_length()) < _WORD
+    whole = b.add(arith.FPToSIOp(b.add(arith.AddfOp(product, half)), i32 if fits else i64))
+    if fits:
         assert isinstance(whole.owner, Operation)
         whole.owner.attributes[FITS] = UnitAttr()
-    return _with_zero(b, op, whole)
+    return _limited(b, op, whole) if is_word else _with_zero(b, op, whole)
 
 
 Rule = Callable[[KernelBuilder, Sequence[SSAValue], Attribute], SSAValue]

@@ -103,12 +103,20 @@ class Isa:
     """By lanes of i32, the products in 64 bits of every second lane of vectors {0} and {1}."""
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """The same for four bytes, of `a` without signs and of `b` with signs."""
+    quads_without_function: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """The same for compilers that lack the functions: statements that add to `r`."""
     overlapping_words: Mapping[tuple[int, int], Builtin] = field(
         default_factory=dict[tuple[int, int], Builtin]
     )
     """
     By lanes of i32 and the bytes from one lane to the next, statements that make `r` words of the
     memory at `x` that have bytes in common.
+    """
+    lookups: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """
+    By lanes of bytes, statements that make the entries of a table of `low` and `high`, which are
+    numbers of 7 bits: of its first and of its last half. The quarters of the table are `t0` to
+    `t3`, vectors of 64 bytes.
     """
     small_quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """

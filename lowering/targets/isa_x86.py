@@ -191,6 +191,11 @@ _QUAD_SUMS = {
     8: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v8si(c, a, b)"),
     4: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v4si(c, a, b)"),
 }
+_QUAD_INSTRUCTIONS = {
+    lanes: Builtin(builtin.macro, '__asm__("vpdpbusd %2, %1, %0" : "+v"(r) : "v"(a), "v"(b))')
+    for lanes, builtin in _QUAD_SUMS.items()
+}
+"""Clang has other functions, and does not find the instruction in plain C."""
 
 
 def _overlapping_words() -> Iterator[tuple[tuple[int, int], Builtin]]:
@@ -237,6 +242,17 @@ def _pairs_of_halves() -> Iterator[tuple[int, Builtin]]:
                 '  __asm__("vpermw %1, %2, %0" : "=v"(r) : "v"(r), "v"(places))',
             ),
         )
+
+
+def _lookups() -> Iterator[tuple[int, Builtin]]:
+    """Each instruction chooses of 128 bytes; short vectors are the first lanes of whole ones."""
+    for lanes in (64, 32, 16):
+        halves = (("low", "t0", "t1"), ("high", "t2", "t3"))
+        calls = [
+            f'__asm__("vpermi2b %g2, %g1, %g0" : "+v"({half}) : "v"({first}), "v"({last}))'
+            for half, first, last in halves
+        ]
+        yield lanes, Builtin("__AVX512VBMI__", ";\n  ".join(calls))
 
 
 # Tiles: AMX. Linux keeps the registers only for processes that have asked for them, so they do when
@@ -352,7 +368,7 @@ X86 = Isa(
 X86_AVX2 = replace(X86, small_quads=dict(_small_quad_sums()))
 """With sums of small products of bytes."""
 
-X86_VNNI = replace(X86, quads=_QUAD_SUMS)
+X86_VNNI = replace(X86, quads=_QUAD_SUMS, quads_without_function=_QUAD_INSTRUCTIONS)
 """With sums of products of bytes."""
 
 X86_ZEN4 = replace(
@@ -360,11 +376,16 @@ X86_ZEN4 = replace(
     halves=_HALF_SUMS,
     pairs_of_halves=dict(_pairs_of_halves()),
     overlapping_words=dict(_overlapping_words()),
+    lookups=dict(_lookups()),
 )
 """With sums of products of bf16, and bytes in any order, too."""
 
 X86_AMX = replace(
     X86_VNNI,
+    lookups=dict(_lookups()),
     tiles=TileUnit(_GUARD, _GUARD_OF_HALVES, _SET_UP, "_tile_release();", _tile_product),
 )
-"""With products of tiles. Sums of bf16 in vectors take four times as long as those of f32 there."""
+"""
+With products of tiles, and tables of bytes. Sums of bf16 in vectors take four times as long as
+those of f32 there.
+"""

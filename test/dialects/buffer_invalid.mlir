@@ -975,6 +975,36 @@ buffer.func @divide_by_power_c1 {
 
 // -----
 
+// CHECK: op 'buffer.look_up': !buffer.ref<[255] x i8> is no table of all bytes (C1)
+buffer.func @look_up_c1 {
+^bb0(%t : !buffer.ref<[255] x i8>):
+  %a = buffer.load %t <[0]> : !buffer.ref<[255] x i8> -> vector<8xi8>
+  %b = buffer.look_up %a, %t : vector<8xi8>, !buffer.ref<[255] x i8>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.look_up': !buffer.ref<[256] x f16> is no table of all bytes (C1)
+buffer.func @look_up_c1_of_halves {
+^bb0(%x : !buffer.ref<[8] x i8>, %t : !buffer.ref<[256] x f16>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x i8> -> vector<8xi8>
+  %b = buffer.look_up %a, %t : vector<8xi8>, !buffer.ref<[256] x f16>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.look_up': vector<8xi32> is no vector of bytes (C2)
+buffer.func @look_up_c2 {
+^bb0(%x : !buffer.ref<[8] x i32>, %t : !buffer.ref<[256] x i8>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x i32> -> vector<8xi32>
+  %b = buffer.look_up %a, %t : vector<8xi32>, !buffer.ref<[256] x i8>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.load': 8 lanes do not repeat elements 3 times (C6)
 buffer.func @load_c6_of_three {
 ^bb0(%x : !buffer.ref<[8] x f32>):

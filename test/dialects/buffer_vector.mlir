@@ -110,6 +110,15 @@ buffer.func @words {
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
 
+// CHECK-LABEL: buffer.func @table
+// CHECK:         %b = buffer.look_up %a, %t : vector<16xi8>, !buffer.ref<[256] x ui8>
+buffer.func @table {
+^bb0(%x: !buffer.ref<[16] x i8>, %t: !buffer.ref<[256] x ui8>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[16] x i8> -> vector<16xi8>
+  %b = buffer.look_up %a, %t : vector<16xi8>, !buffer.ref<[256] x ui8>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
 // CHECK-LABEL: buffer.entry ["x"] -> ["y"] {
 // CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
 // CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>, kernel = "part", nodes = ["a", "b"], shapes = "4 -> 4", bytes = #core.dims<[n * 32]>, schedule = "", multiply_adds = #core.dims<[n * 4]>}

@@ -18,14 +18,19 @@ import lowerdeck
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.types import i64, static_shape
+from lowerdeck.dialects.core.types import i8, i32, i64, static_shape
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Suite,
     symbol,
     typed,
 )
-from .targets import OTHER_TARGETS, SOME_TARGETS, suite_in_turn  # noqa: TID251  (as above)
+from .targets import (  # noqa: TID251  (as above)
+    OTHER_TARGETS,
+    SOME_TARGETS,
+    suite_for,
+    suite_in_turn,
+)
 from .test_layouts import add, values  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
@@ -56,10 +61,13 @@ def test_many_indices(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", SOME_TARGETS)
+@pytest.mark.parametrize("target", [*SOME_TARGETS, "x86-64-zen4"])
 def test_indices_that_bytes_make(tmp_path: Path, target: str) -> None:
-    """One table for all bytes, of elements of any type, and one that has not enough for each."""
-    suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
+    """
+    One table for all bytes, of elements of any type, and one that has not enough for each; between
+    other maps of wider numbers, too.
+    """
+    suite = suite_for(target, tmp_path)
     n = symbol("n")
     numbers = np.arange(-128, 128)
     for dtype in (np.int8, np.uint8):
@@ -76,6 +84,15 @@ def test_indices_that_bytes_make(tmp_path: Path, target: str) -> None:
             x_ = x[x < 160]
             on(suite, target, body, x_)
             on(suite, target, body, x_[:300], types=[typed(dtype, n)])
+
+            def between(x: SSAValue, body: Any = body) -> list[Any]:
+                (entry,) = body(x)
+                wide = e.CastOp(entry.result, i32).result
+                sum_ = e.AddOp(wide, e.MulOp(wide, e.CastOp(x, i32).result).result)
+                return [e.CastOp(sum_.result, i8)]
+
+            if kind in ("i1", "u1"):
+                on(suite, target, between, x_)
     suite.check()
 
 
