@@ -233,8 +233,8 @@ class _Counter:
         if isinstance(op, PrefetchOp):
             return 0.0, Busy(instructions=1, loads=self._least)
         if isinstance(op, LookUpOp):
-            # Both halves of a table, one of which is chosen, in whole registers.
-            return 3 * latency, Busy(instructions=4, operations=4.0, shuffles=2.0)
+            # Both halves of a table, a mask and a choice, in whole registers.
+            return 2 * latency, Busy(instructions=2 + 2, operations=2.0 + 2.0, shuffles=2.0)
         is_vector = any(lanes_of(value.type) for value in (*op.operands, *op.results))
         size = max(
             (self._size(value.type) for value in (*op.operands, *op.results)), default=self._least
