@@ -44,18 +44,26 @@ def loads(lanes: int, isa: Isa) -> dict[str, VectorFunction]:
 
 def _loads(lanes: int, distance: int, isa: Isa) -> VectorFunction:
     """Words of all lanes: those of a vector in memory, if they lie side by side."""
-    name = type_name(i32, lanes)
-    plain = [
-        f"  {name} r;",
-        f"  for (int k = 0; k < {lanes}; k++)",
-        f"    r[k] = {LOAD}((const uint8_t *)x + {distance} * k);",
-        "  return r;",
-    ]
+    name, calls = type_name(i32, lanes), frozenset({LOAD})
+    word = f"{LOAD}((const uint8_t *)x + {distance} * k)"
+    if distance == WORD_BYTES:
+        # No call that only machines need that have the highest byte first.
+        word, calls = (
+            f"(int32_t)({_of_bytes('((const uint8_t *)x)[4 * k + {0}]')})",
+            frozenset[str](),
+        )
+    plain = [f"  {name} r;", f"  for (int k = 0; k < {lanes}; k++)", f"    r[k] = {word};"]
+    plain.append("  return r;")
     if distance == WORD_BYTES:
         plain = [_LITTLE, f"  return *(const {name}_at *)x;", "#else", *plain, "#endif"]
     builtin = isa.overlapping_words.get((lanes, distance))
     body = _guarded(builtin, plain, name)
-    return VectorFunction(name, (("const void *", "x"),), body, frozenset({LOAD}))
+    return VectorFunction(name, (("const void *", "x"),), body, calls)
+
+
+def _of_bytes(byte: str) -> str:
+    """A word, of a byte by its number."""
+    return " | ".join(f"(uint32_t){byte.format(k)} << {8 * k}" for k in range(WORD_BYTES))
 
 
 _LITTLE = "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__"
@@ -63,7 +71,6 @@ _LITTLE = "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIA
 
 def _load() -> VectorFunction:
     """The first byte is the lowest, whatever the machine has in memory."""
-    bytes_ = " | ".join(f"(uint32_t)bytes[{k}] << {8 * k}" for k in range(4))
     lines = [
         _LITTLE,
         "  int32_t r;",
@@ -71,7 +78,7 @@ def _load() -> VectorFunction:
         "  return r;",
         "#else",
         "  const uint8_t *const bytes = (const uint8_t *)x;",
-        f"  return (int32_t)({bytes_});",
+        f"  return (int32_t)({_of_bytes('bytes[{0}]')});",
         "#endif",
     ]
     return VectorFunction(_WORD, (("const void *", "x"),), lines)

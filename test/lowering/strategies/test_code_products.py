@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from lowerdeck.compiler import compile_with, import_and_lower
+from lowerdeck.compiler import compile_with, generate, import_and_lower
 from lowerdeck.lowering.targets import obstacle
 from lowerdeck.passes.machinery.options import CompileOptions
 
@@ -104,3 +106,17 @@ def test_rows_lose_no_more_than_in_floats(
         x = np.ones((1, depth), np.float32)
         x[0, depth // 2] = value
         assert np.isnan(np.asarray(compiled({"x": x})["y"])).all()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_compilers_multiply_four_bytes_at_a_time(compiler: str, tmp_path: Path) -> None:
+    """Clang, which does not find the instruction, too; and neither has a warning."""
+    if shutil.which(compiler) is None or obstacle("x86-64-v3") is not None:
+        pytest.skip(f"{compiler} for x86-64 is not there")
+    write_product(tmp_path / "product.onnx", 64, 64, 32, "INT4")
+    generate(str(tmp_path / "product.onnx"), str(tmp_path), CompileOptions(target="x86-64-vnni"))
+    flags = "-std=c99 -O2 -Werror -Wall -Wextra -march=x86-64-v4 -mavx512vnni -S".split()
+    subprocess.run([compiler, *flags, "product.c"], cwd=tmp_path, check=True)
+    text = (tmp_path / "product.s").read_text()
+    assert text.count("vpdpbusd") >= 24
+    assert "vpmulld" not in text
