@@ -11,6 +11,7 @@ import io
 import json
 import math
 import mmap
+import re
 import struct
 import zipfile
 import zlib
@@ -252,6 +253,10 @@ def _of_paddle(found: Any) -> Weights:
     return weights
 
 
+_KIND = re.compile("[biufc][1248]|c16|O8")
+"""What numpy's pickles call types: a kind and its bytes. It reads more than that."""
+
+
 def _array_of(value: Any) -> NDArray[Any] | None:
     """The numpy array that a pickled object is."""
     if not isinstance(value, Made) or not value.name.endswith("multiarray._reconstruct"):
@@ -261,7 +266,10 @@ def _array_of(value: Any) -> NDArray[Any] | None:
         data = str(data.args[0]).encode("latin1")
     if not isinstance(dtype, Made) or not isinstance(dtype.what, Name):
         raise ArchiveError("an array without a type")
-    found = np.dtype(str(dtype.args[0]))
+    kind = str(dtype.args[0])
+    if not _KIND.fullmatch(kind):
+        raise ArchiveError(f"an array of {kind[:40]}")
+    found = np.dtype(kind)
     if found.hasobject or not isinstance(data, bytes | bytearray):
         raise ArchiveError(f"an array of {found}")
     order = "F" if is_fortran else "C"

@@ -134,6 +134,7 @@ _ELEMENTS: dict[Attribute, np.dtype[Any]] = {
     StringType(): np.dtype(np.object_),
 }
 _TYPES = {dtype: element for element, dtype in _ELEMENTS.items()}
+_NAMED: dict[str, Attribute] = {dtype.name: element for dtype, element in _TYPES.items()}
 
 COMPUTABLE = frozenset({f64, f32, f16, bf16, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64})
 """The element types that have a C form."""
@@ -147,6 +148,14 @@ def numpy_dtype(element: Attribute) -> np.dtype[Any]:
 def element_of(dtype: np.dtype[Any]) -> Attribute:
     """The element type for a numpy dtype; KeyError if there is none."""
     return _TYPES[dtype]
+
+
+def element_named(name: object) -> Attribute | None:
+    """
+    The element type by numpy's name of its form, as `int8`; None if there is none. For names in
+    files: numpy reads more than names.
+    """
+    return _NAMED.get(name) if isinstance(name, str) else None
 
 
 def is_float(element: Attribute) -> TypeGuard[AnyFloat]:

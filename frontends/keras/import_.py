@@ -25,13 +25,12 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     UnrankedTensorType,
-    i1,
 )
 from xdsl.ir import Block, Region, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.names import STATES, named
-from lowerdeck.dialects.core.types import element_of, tensor
+from lowerdeck.dialects.core.types import element_named, element_of, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.keras.classes import INACTIVE
 from lowerdeck.dialects.keras.ops import Operand, op_class
@@ -220,7 +219,10 @@ class _Importer:
             if dtype == "string":
                 self._report(layer, "found an input of strings, expected numbers")
                 continue
-            element = i1 if dtype == "bool" else element_of(np.dtype(dtype))
+            element = element_named(dtype)
+            if element is None:
+                self._report(layer, f"found an input of {dtype[:40]}, expected numbers")
+                continue
             argument = self.block.insert_arg(tensor(element, dims), len(self.block.args))
             argument.location = self._locate(layer.name)
         self._raise()

@@ -728,3 +728,13 @@ def test_an_object_is_compiled_as_the_file_that_it_saves(tmp_path: Path) -> None
     layer = type("Dense", (), {"__module__": "keras.src.layers.core.dense"})()
     with pytest.raises(TypeError, match="give the model that it is of"), model_file(layer):
         pass
+
+
+@pytest.mark.parametrize("dtype", ["9" * 5000, "O", "f4,i4", "M8", "complex64"])
+def test_types_are_names_that_are_known(tmp_path: Path, dtype: str) -> None:
+    """numpy reads more of a type's text than a name: digits as Python does, and several types."""
+    layers = [_input("x", None, 3), _layer("ReLU", [_ref("x")], name="y")]
+    layers[0]["config"]["dtype"] = dtype
+    path = _zip(tmp_path / "m.keras", _functional(layers, ["x"], [["y", 0, 0]]), {})
+    with pytest.raises(FrontendError, match=r"found an input of .{1,40}, expected numbers"):
+        import_model(path)

@@ -10,12 +10,14 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import (
     bf16,
+    element_named,
     element_of,
     element_type,
     f16,
     f32,
     f64,
     is_float,
+    numpy_dtype,
     static_shape,
 )
 from lowerdeck.dialects.dims import product
@@ -150,7 +152,9 @@ class KerasLegalizer(Legalizer):
             return cast("SSAValue", value)
         if isinstance(value, dict) and "array" in value:
             entry = cast("dict[str, Any]", value)
-            return self.tensor(np.array(entry["array"], np.dtype(entry["dtype"])))
+            if (element := element_named(entry["dtype"])) is None:
+                self.refuse(f"an array of {str(entry['dtype'])[:40]}", "one of numbers")
+            return self.tensor(np.array(entry["array"], numpy_dtype(element)))
         array = np.array(value)
         if array.dtype.kind not in "bif":
             self.refuse(f"{value} as an argument", "numbers or tensors")

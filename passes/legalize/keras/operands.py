@@ -11,11 +11,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import (
     bf16,
+    element_named,
     element_of,
     element_type,
     f16,
     f32,
-    f64,
+    i64,
     is_float,
     numpy_dtype,
 )
@@ -35,13 +36,10 @@ def truth(x: TensorValue) -> TensorValue:
 
 def named_element(builder: KerasLegalizer, name: Any) -> Attribute:
     """An element type by its name."""
-    special = {"bool": i1, "bfloat16": bf16, "float16": f16, "float32": f32, "float64": f64}
-    if str(name) in special:
-        return special[str(name)]
-    try:
-        return element_of(np.dtype(name))
-    except (TypeError, ValueError):
-        builder.refuse(f"the type {name}", "one of numbers")
+    element = i64 if name == "int" else element_named(name)
+    if element is None:
+        builder.refuse(f"the type {str(name)[:40]}", "one of numbers")
+    return element
 
 
 def common_type(builder: KerasLegalizer, values: Sequence[SSAValue]) -> list[SSAValue]:
