@@ -379,7 +379,8 @@ def function(m: Maker, x: Any) -> Any:
         "reciprocal logical_not ones_like zeros_like copy stop_gradient isposinf isneginf cbrt "
         "signbit sinc erfc".split()
     )
-    y = ops.abs(x) + 0.5
+    # The remainder of a number below zero is the last one: no half, which may be rounded next.
+    y = ops.abs(x) + 0.7
     of_positive = m.rng.choice("log log10 log1p log2 rsqrt sqrt arccosh reciprocal".split())
     two = m.rng.choice(
         "add subtract multiply divide true_divide maximum minimum greater less equal not_equal "
