@@ -114,9 +114,9 @@ class CancelTransposePass(PatternPass):
     Transposes with a later inverse are sunk toward it and cancel.
 
     - f(transpose(x, p), transpose(y, p), c) -> transpose(f(x, y, c'), p)
-      [f elementwise, softmax, concat, pad, slice or batch_norm; c constant, or a view suffices for
-      c'; the transposes have no other use; after f, and possibly more such ops, follows the inverse
-      of p, or a reduction that leaves nothing to permute]
+      [f elementwise, a lookup in a table, softmax, concat, pad, slice or batch_norm; c constant, or
+      a view suffices for c'; the transposes have no other use; after f, and possibly more such ops,
+      follows the inverse of p, or a reduction that leaves nothing to permute]
     - f(transpose(x, p), g(transpose(x, p))) -> transpose(f(x, g(x)), p) [likewise; elementwise ops
       and batch_norm that are all that reads a transpose, and of which f alone is used elsewhere]
     - reshape(transpose(x, p)) -> transpose(reshape(x), q) [likewise; dimensions that the reshape

@@ -8,8 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.core.elementwise import ELEMENTWISE
-from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SplitOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of
@@ -22,6 +21,7 @@ from lowerdeck.passes.movement.transposes import (
     ReshapeInsteadOfTranspose,
     SinkSharedTranspose,
     SinkTranspose,
+    is_map,
     users_of,
 )
 from lowerdeck.passes.movement.unit_dims import (
@@ -30,8 +30,6 @@ from lowerdeck.passes.movement.unit_dims import (
     DropOnesFirst,
     DropOnesOfAll,
 )
-
-_MAPS = (*ELEMENTWISE, BatchNormOp)
 
 _TAKES_EPILOGUE = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
 """Ops whose loops do the maps behind them on the way, but not behind a transpose."""
@@ -44,7 +42,7 @@ def _worth(op: Operation, transposes: Sequence[TransposeOp]) -> str | None:
     result = dims_of(op.results[0])
     if isinstance(op, ConcatOp):
         return "several transposes are one" if len(transposes) > 1 else None
-    if not isinstance(op, _MAPS):
+    if not is_map(op):
         return None
     # What is transposed must not become more.
     whole = [found for found in transposes if dims_of(found.result) == result]
@@ -71,7 +69,7 @@ def _is_computed_here(transpose: TransposeOp) -> bool:
         if isinstance(op, ReshapeOp) and is_ranked(op) and drops_ones(op):
             passed.add(op)
             pending.append(op.input)
-        if isinstance(op, _MAPS) and is_ranked(op):
+        if is_map(op) and is_ranked(op):
             passed.add(op)
             same = [each for each in op.operands if dims_of(each) == dims_of(value)]
             pending += [each for each in dict.fromkeys(same) if each not in pending]
@@ -110,9 +108,9 @@ class SinkTransposePass(PatternPass):
     """
     Ops are done before transposes where fewer transposes or fewer passes over memory are left.
 
-    - f(transpose(x, p), transpose(y, p), c) -> transpose(f(x, y, c'), p) [f elementwise, with a
-      result of the size of x; or concat; c constant, or a view suffices for c'; the transposes have
-      no other use]
+    - f(transpose(x, p), transpose(y, p), c) -> transpose(f(x, y, c'), p) [f elementwise or a lookup
+      in a table, with a result of the size of x; or concat; c constant, or a view suffices for c';
+      the transposes have no other use]
     - f(transpose(x, p), c) -> transpose(f(x, c'), p) [f elementwise or batch_norm, with a result
       of the size of x; a convolution, product, pool or reduction computes x, and then f, too]
     - f(transpose(x, p), g(transpose(x, p))) -> transpose(f(x, g(x)), p) [likewise; maps that are

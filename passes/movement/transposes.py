@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.base import CoreOp
@@ -14,7 +14,15 @@ from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp, ints
+from lowerdeck.dialects.core.tensor import (
+    ConcatOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.records import record
@@ -117,6 +125,7 @@ RULES: Mapping[type[Operation], Callable[[Operation, Permutation], Properties]] 
     SoftmaxOp: _with_axis,
     ConcatOp: _with_axis,
     BatchNormOp: _with_axis,
+    GatherOp: _same,
     SliceOp: _with_lists,
     PadOp: _with_lists,
 }
@@ -125,7 +134,23 @@ RULES: Mapping[type[Operation], Callable[[Operation, Permutation], Properties]] 
 
 def data_of(op: Operation) -> Sequence[SSAValue]:
     """The operands that are transposed with the result; the others are parameters."""
+    if isinstance(op, GatherOp):
+        return op.operands[1:] if op.is_lookup else ()
     return op.operands[:1] if isinstance(op, BatchNormOp | PadOp) else op.operands
+
+
+def _with_data(op: Operation, data: Sequence[SSAValue]) -> list[SSAValue]:
+    """The operands with others that are transposed."""
+    if isinstance(op, GatherOp):
+        return [op.input, *data]
+    return [*data, *op.operands[len(data) :]]
+
+
+def is_map(op: Operation | Block) -> TypeGuard[Operation]:
+    """True if each element of the result is of those at its place in the operands."""
+    return isinstance(op, (*ELEMENTWISE, BatchNormOp)) or (
+        isinstance(op, GatherOp) and op.is_lookup
+    )
 
 
 def can_move(value: SSAValue, permutation: Permutation) -> bool:
@@ -188,13 +213,12 @@ class SinkTranspose(Pattern[Permutation]):
 
     def rewrite(self, match: Match[Permutation], rewriter: Rewriter) -> None:
         op, permutation = match.root, match.data
-        data = data_of(op)
-        operands = [moved_before(value, permutation, rewriter) for value in data]
+        operands = [moved_before(value, permutation, rewriter) for value in data_of(op)]
         order = inverse(permutation)
         result = op.results[0]
         dims = [dims_of(result)[place] for place in order]
         new = type(op).create(
-            operands=[*operands, *op.operands[len(data) :]],
+            operands=_with_data(op, operands),
             result_types=[tensor(element_type(result), dims)],
             properties=RULES[type(op)](op, permutation),
         )
@@ -240,7 +264,7 @@ def _is_map_of(
     op: Operation, transpose: TransposeOp, known: Container[SSAValue], permutation: Permutation
 ) -> bool:
     """True for a map of values of one shape, which can be transposed by moving its parameters."""
-    if not isinstance(op, (*ELEMENTWISE, BatchNormOp)) or op.parent is not transpose.parent:
+    if not is_map(op) or op.parent is not transpose.parent:
         return False
     if not is_ranked(op) or dims_of(op.results[0]) != dims_of(transpose.result):
         return False
@@ -275,13 +299,12 @@ class SinkSharedTranspose(Pattern[Joined]):
         assert isinstance(transpose, TransposeOp)
         moved: dict[SSAValue, SSAValue] = {transpose.result: transpose.input}
         for op in ops:
-            data = data_of(op)
             operands = [
                 moved[value] if value in moved else moved_before(value, permutation, rewriter)
-                for value in data
+                for value in data_of(op)
             ]
             new = type(op).create(
-                operands=[*operands, *op.operands[len(data) :]],
+                operands=_with_data(op, operands),
                 result_types=[tensor(element_type(op.results[0]), dims_of(transpose.input))],
                 properties=RULES[type(op)](op, permutation),
             )

@@ -79,6 +79,11 @@ class GatherOp(CoreOp, HasIndexMaps):
             properties["inside"] = UnitAttr()
         super().__init__([input, indices], properties)
 
+    @property
+    def is_lookup(self) -> bool:
+        """True if it is a map of the indices: an element of a table for each."""
+        return rank_of(self.input) == 1
+
     def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
         """The index along the axis comes from data."""
         axis, rank = self.axis.data, rank_of(self.indices)

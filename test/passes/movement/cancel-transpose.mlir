@@ -300,3 +300,41 @@ func.func @scatter_of_bytes(%x: tensor<200x2x64xf32>, %i: tensor<1x1xi8>, %u: te
   %2 = core.transpose %1 [1, 0, 2] : (tensor<2x200x64xf32>) -> tensor<200x2x64xf32>
   func.return %2 : tensor<200x2x64xf32>
 }
+
+// -----
+
+// Elements of a table are a map of the indices, alone and beside other maps of these.
+// CHECK-LABEL: @lookups
+// CHECK-NOT:     core.transpose
+// CHECK:         %[[I:.*]] = core.cast %x to i64
+// CHECK:         %[[E:.*]] = core.gather %{{.*}}, %[[I]] axis 0 {inside} : (tensor<256xf32>, tensor<1x2x2x3xi64>) -> tensor<1x2x2x3xf32>
+// CHECK-NOT:     core.transpose
+// CHECK:         func.return
+func.func @lookups(%x : tensor<1x2x2x3xui8>, %t : tensor<256xf32>) -> tensor<1x2x2x3xf32> {
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<1x2x2x3xui8>) -> tensor<1x2x3x2xui8>
+  %1 = core.cast %0 to i64 : (tensor<1x2x3x2xui8>) -> tensor<1x2x3x2xi64>
+  %2 = core.gather %t, %1 axis 0 {inside} : (tensor<256xf32>, tensor<1x2x3x2xi64>) -> tensor<1x2x3x2xf32>
+  %3 = core.cast %0 to f32 : (tensor<1x2x3x2xui8>) -> tensor<1x2x3x2xf32>
+  %4 = core.mul %2, %3 : (tensor<1x2x3x2xf32>, tensor<1x2x3x2xf32>) -> tensor<1x2x3x2xf32>
+  %5 = core.transpose %4 [0, 3, 1, 2] : (tensor<1x2x3x2xf32>) -> tensor<1x2x2x3xf32>
+  func.return %5 : tensor<1x2x2x3xf32>
+}
+
+// -----
+
+// Rows of a table are more than the indices are, and a table is in another order for all of them.
+// CHECK-LABEL: @rows
+// CHECK:         core.transpose %i [1, 0]
+// CHECK:         core.transpose %{{.*}} [1, 0, 2]
+// CHECK:         core.transpose %t [1, 0]
+// CHECK:         core.transpose %{{.*}} [1, 0]
+func.func @rows(%i : tensor<3x4xi64>, %t : tensor<5x3xf32>) -> (tensor<3x4x3xf32>, tensor<5x2xf32>) {
+  %0 = core.transpose %i [1, 0] : (tensor<3x4xi64>) -> tensor<4x3xi64>
+  %1 = core.gather %t, %0 axis 0 : (tensor<5x3xf32>, tensor<4x3xi64>) -> tensor<4x3x3xf32>
+  %2 = core.transpose %1 [1, 0, 2] : (tensor<4x3x3xf32>) -> tensor<3x4x3xf32>
+  %j = core.constant dense<[2, 0]> : tensor<2xi64>
+  %3 = core.transpose %t [1, 0] : (tensor<5x3xf32>) -> tensor<3x5xf32>
+  %4 = core.gather %3, %j axis 0 : (tensor<3x5xf32>, tensor<2xi64>) -> tensor<2x5xf32>
+  %5 = core.transpose %4 [1, 0] : (tensor<2x5xf32>) -> tensor<5x2xf32>
+  func.return %2, %5 : tensor<3x4x3xf32>, tensor<5x2xf32>
+}

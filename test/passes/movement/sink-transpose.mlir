@@ -274,3 +274,19 @@ func.func @computed(%x : tensor<1x3x2xf32>, %w : tensor<6x1xf32>) -> tensor<1x1x
   %2 = core.matmul %1, %w : (tensor<1x6xf32>, tensor<6x1xf32>) -> tensor<1x1xf32>
   func.return %2 : tensor<1x1xf32>
 }
+
+// -----
+
+// A function of bytes by a table belongs to the convolution, too.
+// CHECK-LABEL: @table
+// CHECK:         %[[C:.*]] = core.conv %x, %w
+// CHECK-NEXT:    %[[I:.*]] = core.cast %[[C]] to i64
+// CHECK-NEXT:    %[[E:.*]] = core.gather %t, %[[I]] axis 0 : (tensor<9xi8>, tensor<1x3x4xi64>) -> tensor<1x3x4xi8>
+// CHECK-NEXT:    core.transpose %[[E]] [0, 2, 1]
+func.func @table(%x : tensor<1x2x4xf32>, %w : tensor<3x2x1xf32>, %t : tensor<9xi8>) -> tensor<1x4x3xi8> {
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<3x2x1xf32>) -> tensor<1x3x4xf32>
+  %1 = core.transpose %0 [0, 2, 1] : (tensor<1x3x4xf32>) -> tensor<1x4x3xf32>
+  %2 = core.cast %1 to i64 : (tensor<1x4x3xf32>) -> tensor<1x4x3xi64>
+  %3 = core.gather %t, %2 axis 0 : (tensor<9xi8>, tensor<1x4x3xi64>) -> tensor<1x4x3xi8>
+  func.return %3 : tensor<1x4x3xi8>
+}
