@@ -143,6 +143,8 @@ class _Importer:
         block.add_ops(self._fixed(fixed, scope))
         block.add_ops(builder.nodes(nodes, scope))
         names = [value.name for value in graph.output] if outputs is None else list(outputs)
+        if len(set(names)) < len(names):
+            builder.report(None, f"the outputs {names} name a tensor twice")
         values = builder.outputs(names, scope, block)
         self._raise_problems()
         block.add_op(func.ReturnOp(*values))

@@ -178,6 +178,16 @@ def test_an_input_with_an_initializer_is_a_constant_up_to_version_3() -> None:
     assert names_of(main_of(module))[0] == ["x"]
 
 
+def test_outputs_are_apart() -> None:
+    """What is given by name is given once: those of the file, and those that are asked for."""
+    proto = varied_model()
+    proto.graph.output.append(proto.graph.output[0])
+    name = proto.graph.output[0].name
+    for each, outputs in ((proto, None), (varied_model(), [name, name])):
+        with pytest.raises(FrontendError, match=f"'{name}'.* name a tensor twice"):
+            import_model(each, outputs=outputs)
+
+
 def test_outputs_are_chosen_and_what_they_do_not_need_is_left_out() -> None:
     module = import_model(varied_model(), outputs=["t"])
     module.verify()
