@@ -433,7 +433,9 @@ class _Importer:
                 given[name] = value
         source = self._source(node, scope)
         if target.startswith("aten.as_strided") and source is not None:
-            if (source := self._in_storage_order(node, source, scope)) is None:
+            given_order, source = source, self._in_storage_order(node, source, scope)
+            is_moved = source is not given_order and target.startswith("aten.as_strided_scatter")
+            if source is None or is_moved:
                 text = "found other strides of a tensor whose elements lie apart"
                 self._report(node_name(node), target, text)
                 return

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import SqrtOp
@@ -10,6 +13,7 @@ from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.common.linear import matmul
+from lowerdeck.passes.legalize.common.promotion import wide_type
 from lowerdeck.passes.legalize.common.recurrent import State, run_steps
 from lowerdeck.passes.legalize.common.special import apply
 from lowerdeck.passes.legalize.legalizer import Legalizer
@@ -60,6 +64,28 @@ def singular_values(builder: Legalizer, x: TensorValue) -> TensorValue:
     line = [last.pick(rank - 2, k).pick(rank - 2, k) for k in range(size)]
     values = apply(SqrtOp, stack(line, rank - 2).maximum(0)).value
     return TensorValue(builder, builder.insert(TopKOp(values, size, rank - 2))[0])
+
+
+def matrix_norm(
+    builder: Legalizer, x: TensorValue, axes: Sequence[int], order: float | str | None, keep: bool
+) -> SSAValue:
+    """
+    Norms of matrices: the largest or smallest sum (1, -1, inf, -inf) or singular value (2, -2), or
+    the sum of these (nuc); 0 for matrices without elements.
+    """
+    rank, element = len(x.dims), x.element
+    if any(x.dims[axis] == 0 for axis in axes):
+        return x.reduce("sum", axes, keep).value
+    if order in (2, -2, "nuc") and sorted(axes) == [rank - 2, rank - 1]:
+        kind = {"nuc": "sum", 2: "max"}.get(order, "min")
+        found = singular_values(builder, x).cast(element).reduce(kind, [rank - 2])
+        return found.reshape([*found.dims, 1, 1]).value if keep else found.value
+    if order not in (1, -1, math.inf, -math.inf) or len(axes) != 2:
+        builder.refuse(f"the norm {order} of a matrix", "fro, 1, -1, 2, -2, inf or -inf")
+    summed, other = axes if abs(order) == 1 else axes[::-1]
+    total = x.abs().cast(wide_type(element)).reduce("sum", [summed], True)
+    total = total.reduce("max" if order > 0 else "min", [other], True).cast(element)
+    return total.value if keep else builder.squeeze(total.value, axes)
 
 
 def _rotate(entries: dict[tuple[int, int], TensorValue], p: int, q: int, size: int) -> None:

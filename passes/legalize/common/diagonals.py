@@ -34,6 +34,17 @@ def diagonal(builder: Legalizer, x: SSAValue, offset: int, first: int, second: i
     return builder.transpose(found, [*range(1, rank), 0])
 
 
+def all_alike(builder: Legalizer, dims: Sequence[Expr], *, wraps: bool) -> TensorValue:
+    """Where all indices are one; below a matrix that is tall it may begin anew, a row further."""
+    rows = [TensorValue.iota(builder, dim).column(len(dims), k) for k, dim in enumerate(dims)]
+    if wraps:
+        rows[0] = rows[0] % TensorValue.dim(builder, dims[1] + 1)
+    on = rows[0].eq(rows[1])
+    for row in rows[2:]:
+        on = on & rows[0].eq(row)
+    return on
+
+
 def with_diagonal(
     builder: Legalizer, x: SSAValue, source: SSAValue, offset: int, first: int, second: int
 ) -> SSAValue:

@@ -194,7 +194,9 @@ def quantiles(
         weight = place - low
         if mode == "midpoint":
             weight = weight.gt(0).cast(values.element) * 0.5
-        found = weight.lt(0.5).where(a + weight * (b - a), b - (b - a) * (1 - weight))
+        found = a
+        if mode in ("linear", "midpoint"):
+            found = weight.lt(0.5).where(a + weight * (b - a), b - (b - a) * (1 - weight))
         results.append(found if skips else has_nan.where(found * math.nan, found))
     return results
 

@@ -33,7 +33,12 @@ def mean(
 
 
 def norm(x: TensorValue, axes: Sequence[int], keep: bool, order: float) -> TensorValue:
-    """The p-norm of sizes, which are not negative."""
+    """The p-norm of sizes, which are not negative; half precision is rounded once."""
+    element, x = x.element, x.cast(wide_element(x.value))
+    return _norm(x, axes, keep, order).cast(element)
+
+
+def _norm(x: TensorValue, axes: Sequence[int], keep: bool, order: float) -> TensorValue:
     if abs(order) == math.inf:
         return x.reduce("max" if order > 0 else "min", axes, keep)
     if order == 0:

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i64, is_float, numpy_dtype
+from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64, is_float, numpy_dtype
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -50,7 +50,7 @@ def scattered(
         if is_float(element):
             low, high = -np.inf, np.inf
         else:
-            low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+            low, high = (0, 1) if element == i1 else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[kind]
         start = builder.select(count.gt(0).value, builder.scalar(neutral, x), x)
     reduction = "add" if kind == "mean" else REDUCTIONS[kind]

@@ -13,6 +13,7 @@ from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
     element_type,
+    f16,
     f32,
     f64,
     i1,
@@ -115,9 +116,10 @@ def legalize_sum(builder: Pt2Legalizer) -> Results:
 def _factors(builder: Pt2Legalizer, element: Attribute) -> tuple[TensorValue, TensorValue]:
     """Of half precision they are f32 if the second is a scalar, which is not rounded first."""
     other = builder.optional("other")
-    if other is None or rank_of(other) == 0:
-        element = wide_type(element)
-    return builder.operand("self", element), builder.operand("other", element)
+    a, wide = builder.operand("self", element), wide_type(element)
+    if other is not None and rank_of(other):
+        return a, builder.operand("other", element)
+    return a.cast(wide), builder.operand("other", wide)
 
 
 @legalizes("mul", "multiply")
@@ -155,8 +157,8 @@ def legalize_power(builder: Pt2Legalizer) -> Results:
         return a | (~builder.operand("exponent", i1))
     if exponent == 2:
         return a * a
-    if exponent == 0.5 and is_float(element):
-        return apply(core.SqrtOp, a)
+    if exponent in (0.5, -0.5) and is_float(element) and element != f16:
+        return FUNCTIONS["sqrt" if exponent > 0 else "rsqrt"](_wide(a)).cast(element)
     return builder.add(core.PowOp(a.value, builder.operand("exponent", element).value))
 
 
@@ -184,9 +186,9 @@ def legalize_not(builder: Pt2Legalizer) -> Results:
 def legalize_where(builder: Pt2Legalizer) -> Results:
     """Elements of the one or the other."""
     if not builder.has("self"):
-        from lowerdeck.passes.legalize.pt2.indexing import nonzero_columns
+        from lowerdeck.passes.legalize.pt2.indexing import legalize_nonzero_numpy
 
-        return nonzero_columns(builder, builder.input("condition"))
+        return legalize_nonzero_numpy(builder)
     a, b = _operands(builder, "self", "other")
     return builder.select(truth(builder.value("condition")).value, a.value, b.value)
 

@@ -21,13 +21,15 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.common.decomposition import singular_values, swapped
+from lowerdeck.passes.legalize.common.decomposition import matrix_norm, singular_values, swapped
+from lowerdeck.passes.legalize.common.diagonals import all_alike
 from lowerdeck.passes.legalize.common.fourier import WINDOWS, bell
 from lowerdeck.passes.legalize.common.functions import close_to
 from lowerdeck.passes.legalize.common.interpolation import affine_grid
 from lowerdeck.passes.legalize.common.linear import correlations, covariance, matmul
 from lowerdeck.passes.legalize.common.movement import concat
 from lowerdeck.passes.legalize.common.order import counted, histogram
+from lowerdeck.passes.legalize.common.promotion import wide_type
 from lowerdeck.passes.legalize.common.reduction import mean, norm
 from lowerdeck.passes.legalize.common.selection import one_hot
 from lowerdeck.passes.legalize.common.unique import runs, unique
@@ -133,15 +135,16 @@ def legalize_difference(builder: Pt2Legalizer) -> Results:
 @legalizes("trapezoid", "trapz", "cumulative_trapezoid")
 def legalize_trapezoid(builder: Pt2Legalizer) -> Results:
     """The area below points, by trapezoids."""
-    y = builder.stated("y").value
+    y = builder.input("y")
     axis = builder.axis(builder.integer("dim"), rank_of(y))
     near, far = _neighbors(builder, y, axis)
-    area = (near + far) * 0.5
+    area = (near + far).cast(builder.element()) * 0.5  # integers are added in their own type
     if builder.has("x"):
-        x = builder.stated("x")
-        x = x.column(rank_of(y), axis) if len(x.dims) == 1 else x
+        x = builder.value("x")
+        lead = [1] * (rank_of(y) - len(x.dims))
+        x = x.column(rank_of(y), axis) if len(x.dims) == 1 else x.reshape([*lead, *x.dims])
         before, after = _neighbors(builder, x.value, axis)
-        area = area * (after - before)
+        area = area * (after - before).cast(area.element)
     else:
         area = area * builder.number("dx")
     if builder.name == "cumulative_trapezoid":
@@ -267,13 +270,7 @@ def legalize_diagflat(builder: Pt2Legalizer) -> Results:
 def legalize_fill_diagonal(builder: Pt2Legalizer) -> Results:
     """A number where all indices are one."""
     x = builder.value()
-    rows = [TensorValue.iota(builder, d).column(len(x.dims), k) for k, d in enumerate(x.dims)]
-    if builder.flag("wrap"):
-        period = TensorValue.dim(builder, x.dims[1] + 1)
-        rows[0] = rows[0] % period
-    on = rows[0].eq(rows[1])
-    for row in rows[2:]:
-        on = on & rows[0].eq(row)
+    on = all_alike(builder, x.dims, wraps=builder.flag("wrap"))
     return on.where(builder.operand("fill_value", x.element), x)
 
 
@@ -305,20 +302,7 @@ def legalize_norm(builder: Pt2Legalizer) -> Results:
     )
     if not is_matrix or order == "fro":
         return norm(x, axes, keep, 2.0 if order in (None, "fro") else float(order))
-    if order in (2, -2, "nuc") and sorted(axes) == [rank - 2, rank - 1]:
-        values = singular_values(builder, builder.stated()).cast(x.element)
-        kind = {"nuc": "sum", 2: "max"}.get(order, "min")
-        found = values.reduce(kind, [rank - 2])
-        return found.reshape([*found.dims, 1, 1]).value if keep else found.value
-    order = float(order) if isinstance(order, int | float) else 0.0
-    if abs(order) not in (1.0, math.inf) or len(axes) != 2:
-        builder.refuse(
-            f"the norm {builder.get('ord')} of a matrix", "fro, 1, -1, 2, -2, inf or -inf"
-        )
-    summed, other = axes if abs(order) == 1 else axes[::-1]
-    total = x.reduce("sum", [summed], True)
-    total = total.reduce("max" if order > 0 else "min", [other], True)
-    return total.value if keep else builder.squeeze(total.value, axes)
+    return matrix_norm(builder, builder.stated(), axes, order, keep)
 
 
 @legalizes("pdist", "_pdist_forward")
@@ -362,9 +346,10 @@ def legalize_vander(builder: Pt2Legalizer) -> Results:
 def legalize_vecdot(builder: Pt2Legalizer) -> Results:
     """Products along a dimension, added up."""
     names = ("x", "y") if builder.has("x") else ("self", "other")
-    found = builder.stated(names[0]) * builder.stated(names[1])
+    element = wide_type(builder.element())
+    found = builder.operand(names[0], element) * builder.operand(names[1], element)
     axis = builder.integer("dim") if builder.has("dim") else 0
-    return found.reduce("sum", [builder.axis(axis, len(found.dims))])
+    return found.reduce("sum", [builder.axis(axis, len(found.dims))]).cast(builder.element())
 
 
 @legalizes("cov", "corrcoef")
@@ -485,13 +470,6 @@ def legalize_rot90(builder: Pt2Legalizer) -> Results:
     if turns % 2:
         order[first], order[second] = second, first
     return builder.transpose(x, order)
-
-
-@legalizes("nonzero_numpy")
-def legalize_nonzero_numpy(builder: Pt2Legalizer) -> Results:
-    """The places of what is not zero, a vector for each dimension."""
-    found = torch_value(builder, "nonzero.default", i64, self=builder.input())
-    return [found.pick(1, k) for k in range(len(builder.op.results))]
 
 
 # Attention

@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.common.index_tensors import IndexTensors, wrapped
-from lowerdeck.passes.legalize.common.movement import scattered_rows
+from lowerdeck.passes.legalize.common.movement import concat, scattered_rows
 from lowerdeck.passes.legalize.common.order import number_below, rows_by_segment
 from lowerdeck.passes.legalize.common.pooling import unpooled
 from lowerdeck.passes.legalize.common.promotion import promoted_elements
@@ -41,10 +41,22 @@ def nonzero_columns(builder: Pt2Legalizer, x: SSAValue) -> list[SSAValue]:
     return [builder.squeeze(builder.slice_axis(found, 0, k, 1), [0]) for k in range(rank_of(x))]
 
 
-@legalizes("nonzero", "argwhere")
+@legalizes("nonzero", "argwhere", "nonzero_static")
 def legalize_nonzero(builder: Pt2Legalizer) -> Results:
-    """The places of what is not zero, a row for each."""
-    return builder.transpose(nonzero(builder, builder.input()), [1, 0])
+    """The places of what is not zero, a row for each; of so many, where a size is given."""
+    rows = builder.transpose(nonzero(builder, builder.input()), [1, 0])
+    if builder.name != "nonzero_static":
+        return rows
+    fill, size = builder.scalar(builder.integer("fill_value"), rows), builder.expr("size")
+    rest = builder.broadcast(fill, [size, dims_of(rows)[1]])
+    return builder.slice_axis(concat(builder, [rows, rest], 0), 0, 0, size)
+
+
+@legalizes("nonzero_numpy")
+def legalize_nonzero_numpy(builder: Pt2Legalizer) -> Results:
+    """The same, a vector for each dimension; a scalar is a vector, too."""
+    x = builder.input()
+    return nonzero_columns(builder, builder.reshape(x, dims_of(x) or [1]))
 
 
 @legalizes("masked_select")

@@ -297,8 +297,8 @@ def legalize_roll(builder: Pt2Legalizer) -> Results:
     if not axes:
         flat = builder.reshape(x, [product(dims)])
         return builder.reshape(rolled(builder, flat, 0, shifts[0]), dims)
-    for shift, axis in zip(shifts, builder.axes(builder.ints_of("dims"), len(dims)), strict=True):
-        x = rolled(builder, x, axis, shift)
+    for shift, axis in zip(shifts, axes, strict=True):  # a dimension may come again
+        x = rolled(builder, x, builder.axis(axis, len(dims)), shift)
     return x
 
 
@@ -336,7 +336,7 @@ def legalize_stacks(builder: Pt2Legalizer) -> Results:
 @legalizes("sum_to_size")
 def legalize_sum_to_size(builder: Pt2Legalizer) -> Results:
     """The sum over all dimensions that are one, or are not, in the result."""
-    x, sizes = builder.value(), builder.exprs_of("size")
+    x, sizes = builder.stated(), builder.exprs_of("size")
     lead = len(x.dims) - len(sizes)
     axes = [k for k, dim in enumerate(x.dims) if k < lead or (sizes[k - lead] == 1 and dim != 1)]
     return x.reduce("sum", axes).reshape(sizes).value if axes else x.value
@@ -508,7 +508,9 @@ def legalize_pixel_shuffle(builder: Pt2Legalizer) -> Results:
 def legalize_unfold(builder: Pt2Legalizer) -> Results:
     """Windows along a dimension, as the last dimension."""
     x = builder.input()
-    axis = builder.axis(builder.integer("dimension"), max(rank_of(x), 1))
+    if not rank_of(x):
+        return builder.broadcast(builder.reshape(x, [1]), [builder.expr("size")])
+    axis = builder.axis(builder.integer("dimension"), rank_of(x))
     found = windows_along(builder, x, axis, builder.expr("size"), builder.expr("step"))
     order = [k for k in range(rank_of(found)) if k != axis + 1]
     return builder.transpose(found, [*order, axis + 1])

@@ -23,7 +23,7 @@ from lowerdeck.passes.legalize.common.order import (
     quantiles,
     running_extremum,
 )
-from lowerdeck.passes.legalize.common.promotion import wide_element
+from lowerdeck.passes.legalize.common.promotion import wide_element, wide_type
 from lowerdeck.passes.legalize.common.reduction import (
     ReducedAxes,
     log_sum_exp,
@@ -42,18 +42,20 @@ def _axes(builder: Pt2Legalizer, x: SSAValue) -> tuple[list[int], bool]:
     """The reduced dimensions, and whether they stay."""
     axes = list(range(rank_of(x)))
     if builder.has("dim"):
-        axes = builder.axes_of("dim", rank_of(x))
+        no_axes = builder.name in ("any", "all") and builder.get("dim") == []
+        axes = [] if no_axes else builder.axes_of("dim", rank_of(x))
     return axes, builder.has("keepdim") and builder.flag("keepdim")
 
 
 @legalizes("sum", "mean", "prod", "nansum", "nanmean")
 def legalize_sum(builder: Pt2Legalizer) -> Results:
-    """Sums of narrow integers are of 64 bits."""
-    x = builder.cast(builder.input(), builder.element())
+    """Sums of narrow integers are of 64 bits; half precision is added up in f32."""
+    x = builder.input()
     axes, keep = _axes(builder, x)
     if builder.name == "mean":
-        return mean(builder, x, axes, keep)
-    x = builder.cast(x, wide_element(x))  # half precision is added up in f32
+        x = builder.cast(x, wide_type(builder.element()))
+        return builder.cast(mean(builder, x, axes, keep), builder.element())
+    x = builder.cast(builder.cast(x, builder.element()), wide_type(builder.element()))
     if builder.name == "prod":
         return builder.cast(builder.reduce("prod", x, axes, keep), builder.element())
     value = TensorValue.of(builder, x)
@@ -167,8 +169,10 @@ def legalize_distance(builder: Pt2Legalizer) -> Results:
         order = float(builder.number("p")) if builder.has("p") else 2.0
         return norm(gap, [len(gap.dims) - 1], False, order)
     if builder.name == "pairwise_distance":
-        gap = (builder.stated("x1") - builder.stated("x2") + builder.number("eps")).abs()
-        last, keep = [len(gap.dims) - 1], builder.flag("keepdim")
+        element = builder.promoted("x1", "x2")
+        gap = builder.operand("x1", element) - builder.operand("x2", element)
+        gap = (gap.cast(builder.element()) + builder.number("eps")).abs()
+        last, keep = [len(gap.dims) - 1][: len(gap.dims)], builder.flag("keepdim")
         return norm(gap, last, keep, float(builder.number("p")))
     gap = (builder.stated() - builder.stated("other")).abs()
     return norm(gap, list(range(len(gap.dims))), False, float(builder.number("p")))
@@ -274,6 +278,8 @@ def legalize_kth(builder: Pt2Legalizer) -> Results:
         return [x, builder.scalar(0, i64)][: len(builder.op.results)]
     if builder.name == "median" and not builder.has("dim"):
         x, axis, keep = builder.reshape(x, [product(dims_of(x))]), 0, False
+        if dims_of(x)[0] == 0 and is_float(element_type(x)):
+            return builder.scalar(math.nan, x)
     else:
         axis, keep = builder.axis(builder.integer("dim"), rank_of(x)), builder.flag("keepdim")
     dim = dims_of(x)[axis]
