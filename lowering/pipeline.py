@@ -220,6 +220,8 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
         problems.append(("rewrite_limit", f"{options.rewrite_limit} is not a number of rewrites"))
     if options.name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", options.name):
         problems.append(("name", f"'{options.name}' is no identifier of C"))
+    if len(set(outputs := options.outputs or ())) < len(outputs):
+        problems.append(("outputs", f"{list(outputs)} name a tensor twice"))
     problems += [
         ("disable", no_pass(name, passes)) for name in options.disable if name not in passes
     ]

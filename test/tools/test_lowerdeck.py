@@ -299,6 +299,7 @@ def test_wrong_inputs_leave_nothing(
         (["--target", "pdp11"], "'pdp11' is not one of native, "),
         (["--input-shape", "x=a"], "expected NAME=1,2,3"),
         (["--output", "nowhere"], "nowhere"),
+        (["--output", "y", "--output", "y"], "['y', 'y'] name a tensor twice"),
         (["--input-shape", "nowhere=2,3"], "nowhere"),
         (["--bogus"], "--bogus"),
     ],
