@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import lowerdeck
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.errors import FrontendError
@@ -188,3 +189,21 @@ def test_writes_at_strides_of_what_lies_in_another_order_are_refused(tmp_path: P
     path = write(tmp_path / "m.pt2", [one], tensors, ["x", "s"], ["y"], {})
     with pytest.raises(FrontendError, match="found other strides"):
         import_and_lower(str(path), "legal", CompileOptions())
+
+
+@pytest.mark.parametrize("target", ["scatter_add.default", "index_add.default"])
+def test_many_numbers_of_half_precision_are_added_up_in_single_precision(
+    tmp_path: Path, target: str
+) -> None:
+    """3000 ones are more than half precision can count one by one, also in C."""
+    source = "src" if target.startswith("scatter") else "source"
+    names = {"self": "x", "index": "i", source: "s"}
+    half = {"dtype": 6}
+    tensors = {"x": meta("f4", [2]) | half, "i": meta("i8", [3000]), "s": meta("f4", [3000]) | half}
+    tensors["y"] = tensors["x"]
+    one = node(target, "y", **names, dim={"as_int": 0})
+    path = write(tmp_path / "m.pt2", [one], tensors, [*"xis"], ["y"], {})
+    model = lowerdeck.compile(path, target="c99", cache=False)
+    x, s = np.zeros(2, np.float16), np.ones(3000, np.float16)
+    (found,) = model(x, np.zeros(3000, np.int64), s)
+    assert np.asarray(found).tolist() == [3000, 0]

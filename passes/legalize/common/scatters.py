@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64, is_float, numpy_dtype
+from lowerdeck.passes.legalize.common.promotion import wide_type
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -35,8 +36,14 @@ def scattered(
 ) -> SSAValue:
     """
     Elements at places along an axis combined with what is there, or only with each other, as
-    a kind says (sum, prod, amax, amin, mean); they are set if it is empty.
+    a kind says (sum, prod, amax, amin, mean); they are set if it is empty. Half precision is
+    combined in f32.
     """
+    element, wide = element_type(x), wide_type(element_type(x))
+    if kind in ("sum", "prod", "mean") and wide != element:
+        x, source = builder.cast(x, wide), builder.cast(source, wide)
+        found = scattered(builder, x, index, source, axis, kind, include=include)
+        return builder.cast(found, element)
     if include and kind != "mean":
         reduction = REDUCTIONS[kind] if kind else "none"
         return builder.add(ScatterElementsOp(x, index, source, axis, reduction))

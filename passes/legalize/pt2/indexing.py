@@ -188,7 +188,7 @@ def legalize_rows(builder: Pt2Legalizer) -> Results:
         scaled = TensorValue(builder, source)
         scaled = scaled if builder.get("alpha") == 1 else scaled * builder.number("alpha")
         wide = places.column(len(dims), axis).broadcast(dims)
-        found = builder.add(ScatterElementsOp(rows, wide.value, scaled.value, axis, "add"))
+        found = scattered(builder, rows, wide.value, scaled.value, axis, "sum", include=True)
     else:
         found = scattered_rows(builder, rows, source, axis, places)
     return found if rows is x else builder.reshape(found, [])
