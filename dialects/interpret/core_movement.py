@@ -179,7 +179,8 @@ def _scattered(
         result = x.copy()
         result[places] = updates
         return result
-    wide = np.float64 if x.dtype in FLOATS else x.dtype
+    # Half precision is rounded at each update, in order, as frameworks and C do.
+    wide = np.float64 if x.dtype in FLOATS and x.dtype.itemsize > 2 else x.dtype
     result = x.astype(wide)
     _ACCUMULATE[reduction].at(result, places, updates.astype(wide))
     return rounded(result, x.dtype)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -58,6 +59,25 @@ def test_many_indices(tmp_path: Path, target: str) -> None:
     types = [typed(np.float32, 7), typed(np.int64, n)]
     for count in (0, 1, 19, 531):
         on(suite, target, lambda x, i: [t.GatherOp(x, i, 0)], x, i[:count], types=types)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", SOME_TARGETS)
+def test_half_precision_is_rounded_at_each_update(tmp_path: Path, target: str) -> None:
+    """Sums in bf16 end where an update is less than half a step; products and maxima do not."""
+    suite = suite_in_turn(target, tmp_path, SOME_TARGETS)
+    places = np.arange(3000) % 3
+    for dtype in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)):
+        y = np.abs(values(3000)) + 0.25
+        for kind in ("add", "mul", "max"):
+            given = y / 2 + 0.6 if kind == "mul" else y
+            inputs = (np.ones(3, dtype), places, given.astype(dtype))
+
+            def body(x: SSAValue, i: SSAValue, y: SSAValue, kind: str = kind) -> list[Any]:
+                at = ConstantOp.of(places.reshape(-1, 1)).result
+                return [t.ScatterElementsOp(x, i, y, 0, kind), t.ScatterNdOp(x, at, y, kind)]
+
+            on(suite, target, body, *inputs)
     suite.check()
 
 
