@@ -63,7 +63,37 @@ def load_model(
             from lowerdeck.frontends.fixed import fix_arguments
 
             fix_arguments(module, file, request.fixed)
+        _check_sizes(module, file)
         return module
+
+
+_ADDRESS_BITS = 47
+"""Those of a process; what is larger can be no input, and a dimension in the file is damaged."""
+
+
+def _check_sizes(module: ModuleOp, file: str) -> None:
+    """FrontendError for inputs that no memory holds: tables for their places would be as large."""
+    from math import prod
+
+    from xdsl.dialects.builtin import TensorType
+    from xdsl.dialects.func import FuncOp
+
+    from lowerdeck.dialects.core.names import value_names
+    from lowerdeck.dialects.core.types import static_shape
+    from lowerdeck.frontends.errors import FrontendError, Problem
+
+    problems: list[Problem] = []
+    for function in module.body.block.ops:
+        if not isinstance(function, FuncOp) or function.sym_name.data != "main":
+            continue
+        types = function.function_type.inputs.data
+        for name, type_ in zip(value_names(function.arg_attrs, len(types)), types, strict=True):
+            is_static = isinstance(type_, TensorType) and static_shape(type_) is not None
+            if is_static and (size := prod(static_shape(type_) or ())) >> _ADDRESS_BITS:
+                message = f"found {size:,} elements in input '{name}', expected what memory holds"
+                problems.append(Problem(file, "", "", message))
+    if problems:
+        raise FrontendError(problems)
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, str]:

@@ -46,12 +46,17 @@ def _settled(op: Operation) -> NDArray[np.int32] | None:
         bounds = dims[first : first + array.shape[-1]]
     if not all(bound is not None and bound <= np.iinfo(np.int32).max for bound in bounds):
         return None
-    sizes = np.array(bounds, np.int64)
-    wide = array.astype(np.int64)
-    if (array.dtype == np.uint64 and (wide < 0).any()) or ((wide < -sizes) | (wide >= sizes)).any():
+    rows = array.reshape(-1, len(bounds))
+    least, most = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
+    sizes = [bound or 0 for bound in bounds]
+    if any(low < -size or high >= size for low, high, size in zip(least, most, sizes, strict=True)):
         return None
+    # There may be very many.
+    found = rows.astype(np.int32)
+    if min(least) < 0:
+        np.add(found, np.array(sizes, np.int32), out=found, where=found < 0)
     # A number stays one: it takes a dimension away.
-    return np.where(wide < 0, wide + sizes, wide).astype(np.int32).reshape(array.shape)
+    return found.reshape(array.shape)
 
 
 class SettleIndices(Pattern[Any]):

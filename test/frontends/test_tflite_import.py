@@ -69,6 +69,20 @@ def test_twice_the_operators_take_twice_the_reading(
     assert counts[2] - counts[1] == 2 * (counts[1] - counts[0]) > 0
 
 
+def test_inputs_that_no_memory_holds(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    for size, is_found in ((1 << 20, False), (1 << 24, True)):
+        graph = Graph(Random(0), np.random.default_rng(0))
+        x = graph.input([size, size], "INT8")
+        graph.op("SHAPE", [x], ([2], "INT32", None), options=("ShapeOptions", {"out_type": 2}))
+        path.write_bytes(graph.file(graph.nodes, [x.index]))
+        if is_found:
+            with pytest.raises(FrontendError, match=f"{size * size:,} elements in input 't0'"):
+                load_model(path)
+        else:
+            load_model(path)
+
+
 def test_any_tensor_is_an_output() -> None:
     module = load_model(COUNTER, outputs=["fc"])
     found = Calls(module)({"x": X})
