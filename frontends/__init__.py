@@ -77,6 +77,7 @@ def _check_sizes(module: ModuleOp, file: str) -> None:
 
     from xdsl.dialects.builtin import TensorType
     from xdsl.dialects.func import FuncOp
+    from xdsl.utils.hints import isa
 
     from lowerdeck.dialects.core.names import value_names
     from lowerdeck.dialects.core.types import static_shape
@@ -88,8 +89,8 @@ def _check_sizes(module: ModuleOp, file: str) -> None:
             continue
         types = function.function_type.inputs.data
         for name, type_ in zip(value_names(function.arg_attrs, len(types)), types, strict=True):
-            is_static = isinstance(type_, TensorType) and static_shape(type_) is not None
-            if is_static and (size := prod(static_shape(type_) or ())) >> _ADDRESS_BITS:
+            shape = static_shape(type_) if isa(type_, TensorType) else None
+            if (size := prod(shape or ())) >> _ADDRESS_BITS:
                 message = f"found {size:,} elements in input '{name}', expected what memory holds"
                 problems.append(Problem(file, "", "", message))
     if problems:
