@@ -90,8 +90,8 @@ def _check_sizes(module: ModuleOp, file: str) -> None:
         types = function.function_type.inputs.data
         for name, type_ in zip(value_names(function.arg_attrs, len(types)), types, strict=True):
             shape = static_shape(type_) if isa(type_, TensorType) else None
-            if (size := prod(shape or ())) >> _ADDRESS_BITS:
-                message = f"found {size:,} elements in input '{name}', expected what memory holds"
+            if (bits := prod(shape or ()).bit_length() - 1) >= _ADDRESS_BITS:
+                message = f"found 2^{bits} elements in input '{name}', expected what memory holds"
                 problems.append(Problem(file, "", "", message))
     if problems:
         raise FrontendError(problems)

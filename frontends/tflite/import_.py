@@ -689,7 +689,7 @@ def _first(info: TensorInfo) -> ConstantOp | None:
     q = info.quantization
     if info.type != "INT8" or not info.is_variable or q is None or not q.zero:
         return None
-    return ConstantOp.of(np.full(info.shape, q.zero, np.int8))
+    return ConstantOp.of(np.broadcast_to(np.array(q.zero, np.int8), info.shape))
 
 
 def _initial(state: _State) -> Attribute:
