@@ -13,6 +13,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper
 from onnx import numpy_helper as arrays
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.passes.legalize.walk import LegalizationError
 
 make_node: Any = helper.make_node
@@ -297,10 +298,25 @@ def test_transposed_convolution_to_a_shape_of_another_rank(
 
 
 def test_sizes_beyond_all_memory(tmp_path: Path) -> None:
-    """More elements than 64 bits count, and more axes than a tensor has, without trying."""
+    """More elements than 64 bits count, in an input and behind, and more axes than a tensor has."""
     node = make_node("RMSNormalization", ["x", "s"], ["y"], name="n", axis=0)
-    text = refusal(tmp_path, node, 23, x=[1 << 40, 1 << 40], s=[1])
-    assert f"a number of elements of {1 << 80}, in 64 bits" in text
+    with pytest.raises(FrontendError, match=r"2\^80 elements in input 'x'"):
+        refusal(tmp_path, node, 23, x=[1 << 40, 1 << 40], s=[1])
+    sizes = arrays.from_array(np.array([1 << 40, 1 << 40]), "sizes")
+    graph = helper.make_graph(
+        [
+            make_node("Expand", ["x", "sizes"], ["w"], name="w"),
+            make_node("RMSNormalization", ["w", "s"], ["y"], name="n", axis=0),
+        ],
+        "g",
+        [helper.make_tensor_value_info(name, FLOAT, [1]) for name in "xs"],
+        [onnx.ValueInfoProto(name="y")],
+        [sizes],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=8)
+    (file := tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(LegalizationError, match=f"a number of elements of {1 << 80}, in 64 bits"):
+        import_and_lower(str(file), "legal", CompileOptions())
     node = make_node("Unsqueeze", ["x", "a"], ["y"], name="n")
     graph = helper.make_graph(
         [node],
