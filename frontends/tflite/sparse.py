@@ -28,6 +28,8 @@ def expand(stored: NDArray[Any], shape: Sequence[int], sparsity: Table) -> NDArr
     places = _places(levels)
     if len(places) != stored.size:
         raise FlatbufferError(f"{stored.size} elements for {len(places)} places")
+    if not rank:
+        return stored.reshape(())  # one element, which has no place
     along = {dim: places[:, level] for level, dim in enumerate(order)}
     sizes = [1] * rank
     for number, dim in enumerate(blocks):

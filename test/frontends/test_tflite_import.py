@@ -93,6 +93,18 @@ def test_what_a_variable_begins_with_is_not_written_out(tmp_path: Path) -> None:
     assert STATES in find_function(load_model(path), "main").attributes
 
 
+def test_a_sparse_number_is_itself(tmp_path: Path) -> None:
+    graph = Graph(Random(0), np.random.default_rng(0))
+    x, two = graph.input([2], "FLOAT32"), graph.constant(np.array(2, np.float32), "FLOAT32")
+    levels: dict[str, list[Any]] = {"traversal_order": [], "block_map": [], "dim_metadata": []}
+    graph.tensors[two.index]["sparsity"] = levels
+    graph.op("ADD", [x, two], ([2], "FLOAT32", None), options=("AddOptions", {}))
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph.program().data)
+    (found,) = Calls(load_model(path))({"t0": np.array([1, -1], np.float32)}).values()
+    assert np.asarray(found).tolist() == [3, 1]
+
+
 def test_any_tensor_is_an_output() -> None:
     module = load_model(COUNTER, outputs=["fc"])
     found = Calls(module)({"x": X})
