@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import prod
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
@@ -50,8 +51,8 @@ GROWTH_LIMIT = 1 << 16
 LARGEST = 1 << 31
 """The maximum size in bytes of a result."""
 
-LARGEST_GROWTH = 1 << 28
-"""The number of bytes by which weights may exceed 16 times what they are computed from."""
+LARGEST_GROWTH = 1 << 26
+"""The number of bytes by which weights may exceed 16 times the constants that they come from."""
 
 MOST_PRODUCTS = 1 << 31
 """The maximum number of multiplications of a folded op: a few seconds."""
@@ -83,15 +84,16 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
     roots = (CoreOp,)
     ranked = True
 
-    def __init__(self, weights: AbstractSet[Operation] = frozenset()) -> None:
+    def __init__(self, weights: AbstractSet[Operation] = frozenset(), total: int = 0) -> None:
         self._weights = weights
+        self._sources = Sources(total)
 
     def match(self, op: CoreOp) -> Match[list[NDArray[Any]]] | None:
         # Asked first: it is quickly answered, and most ops read something else.
         for value in op.operands:
             if not isinstance(value.owner, ConstantOp):
                 return None
-        if isinstance(op, ConstantOp) or not _is_computable(op):
+        if isinstance(op, ConstantOp) or not _is_computable(op, self._sources.of(op)):
             return None
         if op not in self._weights and not _is_small(op):
             return None
@@ -104,11 +106,35 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
     def rewrite(self, match: Match[list[NDArray[Any]]], rewriter: Rewriter) -> None:
         root = match.root
         if isinstance(root, ReshapeOp) and isinstance(source := root.input.owner, ConstantOp):
-            type_ = cast(Tensor, root.result.type)
-            rewriter.replace(root, ConstantOp(source.value, type_))  # the same bytes
-            return
-        constants = [rewriter.add(ConstantOp.of(array)) for array in match.data]
+            # The same bytes.
+            constants = [rewriter.add(ConstantOp(source.value, cast(Tensor, root.result.type)))]
+        else:
+            constants = [rewriter.add(ConstantOp.of(array)) for array in match.data]
+        for constant in constants:
+            self._sources.note(constant, self._sources.of(root))
         rewriter.replace(root, [constant.result for constant in constants])
+
+
+class Sources:
+    """How many bytes of the module's own constants, `total` in all, ops come from at most."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        # What is replaced goes with its bytes.
+        self._known: WeakKeyDictionary[Operation | Block, int] = WeakKeyDictionary()
+
+    def of(self, op: Operation) -> int:
+        """The bytes that the operands of an op come from."""
+        owners = dict.fromkeys(value.owner for value in op.operands)
+        return min(self._total, sum(map(self._at, owners)))
+
+    def note(self, op: Operation, size: int) -> None:
+        """The results of an op come from `size` bytes."""
+        self._known[op] = size
+
+    def _at(self, owner: Operation | Block) -> int:
+        known = self._known.get(owner)
+        return known if known is not None else stored_bytes(owner)
 
 
 def stays_narrow(op: DequantizeOp) -> bool:
@@ -128,20 +154,23 @@ def stays_narrow(op: DequantizeOp) -> bool:
     return bool(users)
 
 
-def weights_of(module: ModuleOp) -> set[Operation]:
+def weights_of(module: ModuleOp, total: int) -> set[Operation]:
     """
     The ops that compute, from constants alone, operands of convolutions, products and the like.
 
-    The number of ops in between does not matter; what only repeats numbers stays out.
+    The number of ops in between does not matter; what only repeats numbers stays out. `total` is
+    the number of bytes of the module's constants.
     """
     computed: dict[Operation | Block, int] = {}
+    sources = Sources(total)
     for op in all_ops(module):
         if not isinstance(op, CoreOp) or isinstance(op, ConstantOp):
             continue
         if not all(_is_constant(value, computed) for value in operands_of(op)):
             continue
-        if is_ranked(op) and _is_computable(op):
+        if is_ranked(op) and _is_computable(op, source := sources.of(op)):
             computed[op] = _different_numbers(op, computed)
+            sources.note(op, source)
     weights: set[Operation] = set()
     for op in reversed(computed):
         assert isinstance(op, Operation)
@@ -188,15 +217,25 @@ def _reads_weights(op: Operation) -> bool:
     return isinstance(op, CoreOp) and is_evaluable(op) and not isinstance(op, _READ_ONCE)
 
 
-def _is_computable(op: CoreOp) -> bool:
-    """True if constant operands determine the results, in bounded time and memory."""
+def stored_bytes(owner: Operation | Block) -> int:
+    """The bytes of a constant, those of one element if it repeats it; zero for other ops."""
+    if not isinstance(owner, ConstantOp):
+        return 0
+    blob = owner.value.data
+    return blob.size if blob.element is None else len(blob.element)
+
+
+def _is_computable(op: CoreOp, source: int) -> bool:
+    """
+    True if constant operands determine the results, in bounded time and memory: `source` is the
+    number of bytes that they come from.
+    """
     if not is_evaluable(op) or any(map(symbols_of, op.properties.values())):
         return False
     sizes = [_bytes(result.type) for result in op.results]
     if not sizes or any(size is None or size > LARGEST for size in sizes):
         return False
-    given = sum(_bytes(value.type) or 0 for value in op.operands)
-    growth = sum(size or 0 for size in sizes) - 16 * given
+    growth = sum(size or 0 for size in sizes) - 16 * source
     return growth <= LARGEST_GROWTH and _products(op) <= MOST_PRODUCTS
 
 
@@ -216,7 +255,7 @@ def _products(op: CoreOp) -> int:
 
 def _is_small(op: Operation) -> bool:
     """True if the results are not much larger than the operands."""
-    budget = GROWTH_LIMIT + sum(_bytes(value.type) or 0 for value in op.operands)
+    budget = GROWTH_LIMIT + sum(_bytes(value.type) or 0 for value in dict.fromkeys(op.operands))
     return sum(_bytes(result.type) or 0 for result in op.results) <= budget
 
 
@@ -232,7 +271,7 @@ def _evaluated(op: CoreOp) -> list[NDArray[Any]] | None:
     try:
         args = [array for value in op.operands if (array := constant_array(value)) is not None]
         results = evaluate(op, args, {})
-    except (InterpretError, ElidedBlobError):
+    except (InterpretError, ElidedBlobError, MemoryError):
         return None
     for array, result in zip(results, op.results, strict=True):
         if tensor(element_type(result), array.shape) != result.type:
@@ -250,10 +289,11 @@ class FoldConstantsPass(PatternPass):
 
     The operands of a convolution, product or reduction are weights, whatever their size and
     whatever is between them and the constants: they would need memory even if each run computed
-    them, and could not be packed. Only what would be vastly larger than all it is computed from,
-    as a range of a billion is, stays. Operands of maps only may not grow as much; maps compute them
-    where they read them. Nor may what repeats numbers, as a broadcast does, and maps of it, by more
-    than 64 KB of copies: each run makes these faster than a file is read.
+    them, and could not be packed. Only what would be vastly larger than the constants that it comes
+    from, as a range of a billion and its multiples are, stays. Operands of maps only may not grow
+    as much; maps compute them where they read them. Nor may what repeats numbers, as a broadcast
+    does, and maps of it, by more than 64 KB of copies: each run makes these faster than a file is
+    read.
 
     Sums, products and transcendental functions are computed in float64, in a fixed order, without
     BLAS, and are rounded once, so that folding gives the same bits on every machine. An op that
@@ -263,4 +303,5 @@ class FoldConstantsPass(PatternPass):
     name = "fold-constants"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [FoldConstants(weights_of(module))]
+        total = sum(map(stored_bytes, all_ops(module)))
+        return [FoldConstants(weights_of(module, total), total)]

@@ -241,3 +241,18 @@ func.func @vast_range() -> tensor<i64> {
   %b = core.reduce sum %a [0, 1] : (tensor<1x200000000xi64>) -> tensor<i64>
   func.return %b : tensor<i64>
 }
+
+// -----
+
+// Nor what grows little by little from what is small: the last step alone would do.
+// CHECK-LABEL: @vast_steps
+// CHECK:         core.constant
+// CHECK-NEXT:    core.concat
+// CHECK-NEXT:    core.reduce
+func.func @vast_steps() -> tensor<i64> {
+  %a = core.iota [2000000] axis 0 : tensor<2000000xi64>
+  %b = core.reshape %a [1, 2000000] : (tensor<2000000xi64>) -> tensor<1x2000000xi64>
+  %c = core.concat %b, %b, %b, %b, %b, %b axis 0 : (tensor<1x2000000xi64>, tensor<1x2000000xi64>, tensor<1x2000000xi64>, tensor<1x2000000xi64>, tensor<1x2000000xi64>, tensor<1x2000000xi64>) -> tensor<6x2000000xi64>
+  %d = core.reduce sum %c [0, 1] : (tensor<6x2000000xi64>) -> tensor<i64>
+  func.return %d : tensor<i64>
+}
