@@ -107,6 +107,7 @@ class _State:
 
 
 _MOST_RESULTS = 1 << 16
+"""How many results an operation that splits has at most."""
 
 _PAIRS = frozenset({"FFT", "FFT2", "IFFT2", "Moments", "RFFT", "STFT", "TopK"})
 """Operations with two results."""

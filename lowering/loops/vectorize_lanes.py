@@ -447,7 +447,7 @@ def number_of(load: LoadOp) -> SSAValue | None:
         return None
     if any(isinstance(use.operation, StoreOp) for use in load.ref.uses):
         return None
-    (index,) = load.indices
+    index = load.indices[0]
     wide = index.owner.input.owner if isinstance(index.owner, arith.IndexCastOp) else None
     if not isinstance(wide, arith.ExtUIOp) or wide.input.type != _BYTE:
         return None
