@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,10 +22,14 @@ from onnx import numpy_helper as arrays
 
 from fuzz.file_mutants import Mutant, is_map, message_kind, messages, parsed, serialized
 from fuzz.file_seeds import Seed
+from fuzz.file_trees import Path, Tree, changed, neighbors, tree_of, written
 from lowerdeck.frontends.tf1.graph_pb2 import DataType
 
 Change = tuple[str, Callable[[Any], None]]
 """What is done to a part of a message, and that."""
+
+Step = tuple[str, Callable[[Seed, str], bytes]]
+"""What is done to a file, and what the file is then."""
 
 _SHAPES = (
     *((), (0,), (1,), (2,), (5,), (2, 3), (0, 2), (3, 0, 2), (2, 1, 3)),
@@ -56,10 +61,7 @@ class Neighbors:
         seed, file = self._files[index]
         steps = _steps(seed, file)
         what, step = steps[place - self._ends[index]]
-        message = _message(seed, file)
-        with contextlib.suppress(TypeError, ValueError, IndexError, OverflowError):
-            step(message)
-        files = {**seed.files, file: serialized(file, message)}
+        files = {**seed.files, file: step(seed, file)}
         return Mutant(number, seed, files, file, (what,))
 
 
@@ -83,18 +85,42 @@ def _operators(seed: Seed) -> object:
     )
 
 
-def _steps(seed: Seed, file: str) -> Sequence[Change]:
+def _steps(seed: Seed, file: str) -> Sequence[Step]:
     """What can be done to a file."""
     message = _message(seed, file)
     if message is None:
-        return []
+        tree = tree_of(seed, file)
+        return (
+            []
+            if tree is None
+            else [
+                (what, partial(_written_tree, path=path, step=step))
+                for path, what, step in neighbors(tree)
+            ]
+        )
     steps: list[Change] = []
     parts = [(at, list(_changes(part))) for at, part in enumerate(messages(message))]
     for at, changes in [(at, changes) for at, changes in parts if changes][:_MOST_PARTS]:
         steps += [(what, _at(at, change)) for what, change in changes]
-    return steps + [
+    steps += [
         (f"type {old} is {new}", partial(_swap, old=old, new=new)) for old, new in _swaps(message)
     ]
+    return [(what, partial(_written, change=change)) for what, change in steps]
+
+
+def _written(seed: Seed, file: str, change: Callable[[Any], None]) -> bytes:
+    message = _message(seed, file)
+    with contextlib.suppress(TypeError, ValueError, IndexError, OverflowError):
+        change(message)
+    return serialized(file, message)
+
+
+def _written_tree(seed: Seed, file: str, path: Path, step: Callable[[Tree], Tree]) -> bytes:
+    """The file as it is, where it can not hold what the step makes."""
+    try:
+        return written(seed, file, changed(tree_of(seed, file), path, step))
+    except (struct.error, LookupError, AttributeError, ValueError, TypeError, OverflowError):
+        return seed.files[file]
 
 
 def _at(position: int, change: Callable[[Any], None]) -> Callable[[Any], None]:

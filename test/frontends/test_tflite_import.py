@@ -241,6 +241,20 @@ def test_scales_of_very_many_channels_are_told(tmp_path: Path) -> None:
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 
+def test_a_cell_of_bytes_without_units(tmp_path: Path) -> None:
+    """It has no scale at all."""
+    path = tmp_path / "model.tflite"
+    scales = {"scale": [0.5], "zero_point": [0]}
+    weights = [
+        {"type": "INT8", "shape": shape, "quantization": scales} for shape in ([0, 3], [0, 0])
+    ]
+    nodes = [_floats(2, 1, 3), *weights, _floats(0), {**_floats(1, 0), "is_variable": True}]
+    path.write_bytes(_one_node("UNIDIRECTIONAL_SEQUENCE_RNN", nodes))
+    module = load_model(path)
+    TfliteWalk(find_function(module, "main")).run()
+    assert "tensor<2x1x0xf32>" in str(find_function(module, "main").function_type.outputs)
+
+
 def test_a_cell_of_very_many_units_is_told(tmp_path: Path) -> None:
     """The cell of integers has a factor for each of them."""
     path, graph = tmp_path / "model.tflite", Graph(Random(0), np.random.default_rng(0))

@@ -393,5 +393,5 @@ def hybrid_rows(
     )
     zeros = [zero.value, builder.scalar(0, columns)] if asymmetric else []
     sums = builder.add(MatmulOp(integers, columns, zeros, accumulator=i32))
-    factor = scale * TensorValue(builder, np.array(scales if len(scales) > 1 else scales[0], "f4"))
+    factor = scale * TensorValue(builder, np.array(scales if len(scales) != 1 else scales[0], "f4"))
     return TensorValue(builder, sums).cast(f32) * factor
