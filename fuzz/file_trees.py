@@ -10,9 +10,12 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fuzz.file_seeds import Seed
 from fuzz.tflite_writer import flatbuffer
@@ -57,11 +60,11 @@ def written(seed: Seed, file: str, tree: Tree) -> bytes:
     if not file.endswith((".keras", ".pt2")):
         return text
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as copy:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w") as target:
         changed = _entry(archive)
         for name in archive.namelist():
             content = text if name == changed else archive.read(name)
-            copy.writestr(zipfile.ZipInfo(name), content)
+            target.writestr(zipfile.ZipInfo(name), content)
     return out.getvalue()
 
 
@@ -76,19 +79,19 @@ def _entry(archive: zipfile.ZipFile) -> str:
     return found
 
 
-def _of_h5(data: bytes) -> Tree | None:
-    import h5py
+def _h5(file: io.BytesIO, mode: str) -> Any:
+    return import_module("h5py").File(file, mode)
 
-    with h5py.File(io.BytesIO(data)) as file:
+
+def _of_h5(data: bytes) -> Tree | None:
+    with _h5(io.BytesIO(data), "r") as file:
         text: Any = file.attrs.get("model_config")
         return None if text is None else json.loads(text)
 
 
 def _with_h5(data: bytes, tree: Tree) -> bytes:
-    import h5py
-
     out = io.BytesIO(data)
-    with h5py.File(out, "r+") as file:
+    with _h5(out, "r+") as file:
         del file.attrs["model_config"]
         file.attrs["model_config"] = json.dumps(tree)
     return out.getvalue()
@@ -116,14 +119,15 @@ def _value(value: Any) -> Any:
         case list():
             return [_value(item) for item in cast("list[Any]", value)]
         case np.ndarray():
-            return value.tobytes() if value.dtype == np.uint8 else value.tolist()
+            array = cast("NDArray[Any]", value)
+            return array.tobytes() if array.dtype == np.uint8 else array.tolist()
         case _:
             return value
 
 
 # Changes
 
-_SHAPES = (
+_SHAPES: tuple[list[int], ...] = (
     *([], [0], [1], [2], [5], [2, 3], [0, 2], [3, 0, 2], [2, 1, 3], [1, 2, 3, 4], [1, 1, 1, 1]),
     *([1, 0, 3, 3], [1, 2, 1, 3, 2], [2**31 - 1], [2**20, 2**12], [1, 2**16, 2**16, 1]),
 )
@@ -147,13 +151,14 @@ def changed(tree: Tree, path: Path, step: Callable[[Tree], Tree]) -> Tree:
     if not path:
         return step(tree)
     key, rest = path[0], path[1:]
-    new = cast(Any, list(tree) if isinstance(tree, (list, tuple)) else dict(tree))
-    value = changed(tree[key], rest, step)
+    is_tuple = isinstance(tree, tuple)
+    new: Any = list(cast(Any, tree)) if is_tuple else copy(tree)
+    value = changed(new[key], rest, step)
     if value is not _GONE:
         new[key] = value
     else:
         del new[key]
-    return tuple(new) if isinstance(tree, tuple) else new
+    return tuple(new) if is_tuple else new
 
 
 _GONE = object()

@@ -231,6 +231,26 @@ def test_bounds_that_are_floats_are_told(tmp_path: Path) -> None:
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 
+@pytest.mark.parametrize(
+    ("name", "types", "told"),
+    [
+        ("L2_NORMALIZATION", ["INT8"], "a result of f32, expected i8"),
+        ("DIV", ["INT8", "UINT8"], "input 1 of ui8, expected i8"),
+        ("ADD", ["INT16", "INT8"], "input 1 of i8, expected i16"),
+    ],
+)
+def test_quantized_integers_of_several_types_are_told(
+    tmp_path: Path, name: str, types: list[str], told: str
+) -> None:
+    path = tmp_path / "model.tflite"
+    scales = {"scale": [0.5], "zero_point": [0]}
+    node = {"shape": [2], "quantization": scales, "is_variable": True}
+    nodes = [{**node, "type": type_} for type_ in types]
+    path.write_bytes(_one_node(name, nodes))
+    with pytest.raises(CompileError, match=told):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
 def test_scales_of_very_many_channels_are_told(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     weights: dict[str, Any] = {"type": "INT8", "shape": [1 << 26, 1], "is_variable": True}

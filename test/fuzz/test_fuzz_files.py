@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from fuzz import fuzz_files
 from fuzz.file_mutants import mutant
 from fuzz.file_seeds import find_seeds
+from fuzz.file_trees import changed, neighbors, tree_of, written
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 
 FORMATS = "onnx,tf1,saved-model,checkpoint,caffe,mlir"
@@ -28,6 +30,19 @@ def test_mutants_are_the_same_each_time() -> None:
         one, again = mutant(seeds, 0, number), mutant(seeds, 0, number)
         assert one == again
     assert mutant(seeds, 0, 1).files != mutant(seeds, 1, 1).files
+
+
+def test_trees_are_written_as_they_are_read_and_changed_at_one_place() -> None:
+    seeds = {seed.format: seed for seed in find_seeds(["tflite", "mxnet"], quick=True)}
+    for seed in seeds.values():
+        (file,) = (name for name in seed.files if name.endswith((".tflite", ".json")))
+        same = replace(seed, files={**seed.files, file: written(seed, file, tree_of(seed, file))})
+        tree = tree_of(same, file)
+        assert tree == tree_of(seed, file)
+        steps = neighbors(tree)[::3]
+        others = [changed(tree, path, step) for path, _, step in steps]
+        assert tree == tree_of(seed, file)
+        assert sum(other != tree for other in others) > 0.9 * len(steps) > 20
 
 
 def _broken(self: OnnxLegalizer, name: Any) -> Any:

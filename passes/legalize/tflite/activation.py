@@ -322,7 +322,7 @@ def legalize_unit_rows(builder: TfliteLegalizer) -> Results:
         require_type(builder, builder.input(0), i8, ui8)
         if builder.activation() != "NONE":
             builder.refuse(f"the activation {builder.activation()}", "none")
-        return unit_rows_of_bytes(without_zero(builder, 0), builder.element())
+        return unit_rows_of_bytes(without_zero(builder, 0), element_type(builder.input(0)))
     builder.require_float()
     x = builder.value(0)
     total = (x * x).reduce("sum", [len(x.dims) - 1], keep_dims=True)

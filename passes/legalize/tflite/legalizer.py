@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import SigmoidOp, TanhOp
-from lowerdeck.dialects.core.types import element_type, is_float, is_integer
+from lowerdeck.dialects.core.types import element_type, i1, i8, i16, is_float, is_integer, ui8
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tflite.ops import TfliteOp, option_defaults
 from lowerdeck.dialects.tflite.quantization import Quantization
@@ -121,13 +121,18 @@ class TfliteLegalizer(Legalizer):
         return found
 
     def is_quantized(self, index: int = 0) -> bool:
-        """True if an input is of integers that stand for real numbers."""
-        value = self.optional(index)
-        return (
-            value is not None
-            and is_integer(element_type(value))
-            and self.op.input_quantization(index) is not None
-        )
+        """True if an input is of integers for real numbers: then all such and the result are."""
+        given = [
+            k for k, v in enumerate(self.inputs) if v is not None and self.op.input_quantization(k)
+        ]
+        if index not in given or not is_integer(own := element_type(self.input(index))):
+            return False
+        for k in given:
+            if (other := element_type(self.input(k))) != own and other in (i8, ui8, i16):
+                self.refuse(f"input {k} of {other}", str(own))
+        if self.element() not in (own, i1):
+            self.refuse(f"a result of {self.element()}", str(own))
+        return True
 
     def require_equal_scales(self, *indices: int) -> None:
         """Refuse inputs that have another scale than the first result."""
@@ -249,10 +254,3 @@ class TfliteLegalizer(Legalizer):
 
 def _is_same(one: Quantization, other: Quantization) -> bool:
     return one.scales == other.scales and one.zeros == other.zeros
-
-
-def spread(values: Sequence[Any], rank: int, axis: int) -> list[int]:
-    """The shape in which numbers for the parts along an axis broadcast."""
-    shape = [1] * rank
-    shape[axis] = len(values)
-    return shape
