@@ -260,11 +260,11 @@ class PoolOp(CoreOp):
 
     Padding never takes part in max or sum. The maximum passes over NaN, and is -infinity if there
     is nothing else, or with `from_lowest` never less than the lowest finite number; with
-    `keeps_first` it is NaN if the first element of the window is. Of zeros of either sign it is
-    any, with one of the two attributes the first. An average divides by the number of elements in
-    the window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`,
-    which only makes room for a last window that hangs over. Where nothing counts, the average is
-    NaN, and 0 of integers.
+    `keeps_first` it is NaN if the first element of the window is, with `keeps_nan` if any is, which
+    says nothing of integers. Of zeros of either sign it is any, with one of the first two
+    attributes the first. An average divides by the number of elements in the window; with
+    `count_pads` padding counts, except for the last `overhang` of `pads_end`, which only makes room
+    for a last window that hangs over. Where nothing counts, the average is NaN, and 0 of integers.
 
     Constraints:
 
@@ -274,6 +274,7 @@ class PoolOp(CoreOp):
       dilations are positive, and a window fits into the padded input, where that is known.
     - (C4) `keeps_first` is for the maximum of floats.
     - (C5) `from_lowest` is for the maximum of f32.
+    - (C6) `keeps_nan` is for a maximum without the other two attributes.
 
     Example:
 
@@ -295,6 +296,7 @@ class PoolOp(CoreOp):
     count_pads = prop_def(BoolAttr, default_value=_FALSE)
     keeps_first = prop_def(BoolAttr, default_value=_FALSE)
     from_lowest = prop_def(BoolAttr, default_value=_FALSE)
+    keeps_nan = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = (
@@ -316,6 +318,7 @@ class PoolOp(CoreOp):
         count_pads: bool = False,
         keeps_first: bool = False,
         from_lowest: bool = False,
+        keeps_nan: bool = False,
     ):
         overhang = [0] * len(kernel) if overhang is None else overhang
         super().__init__(
@@ -331,6 +334,7 @@ class PoolOp(CoreOp):
                 "count_pads": BoolAttr.from_bool(count_pads),
                 "keeps_first": BoolAttr.from_bool(keeps_first),
                 "from_lowest": BoolAttr.from_bool(from_lowest),
+                "keeps_nan": BoolAttr.from_bool(keeps_nan),
             },
         )
 
@@ -345,6 +349,10 @@ class PoolOp(CoreOp):
         is_f32 = is_max and element_type(self.input) == f32
         require(
             is_f32 or not self.from_lowest.value.data, "only a maximum of f32 has a lowest", "C5"
+        )
+        is_plain = self.kind.data == PoolKind.MAX and not self.finds_first
+        require(
+            is_plain or not self.keeps_nan.value.data, "only a plain maximum keeps all NaN", "C6"
         )
         sizes = window_sizes(
             dims[2:],

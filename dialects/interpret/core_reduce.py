@@ -121,7 +121,8 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
     if op.kind.data == PoolKind.MAX:
         lowest = np.finfo(x.dtype).min if flag(op.from_lowest) else _lowest(x.dtype)
         wide = widened(x)
-        total = _pooled(op, framed(wide, begin, end, lowest), kernel, _larger, lowest)
+        larger = np.maximum if flag(op.keeps_nan) else _larger
+        total = _pooled(op, framed(wide, begin, end, lowest), kernel, larger, lowest)
         if flag(op.keeps_first):
             kinds = framed(np.where(np.isnan(wide), 2, 1), begin, end, 0)
             is_nan = _pooled(op, kinds, kernel, _first_nonzero, 0) == 2

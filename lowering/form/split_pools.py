@@ -58,6 +58,7 @@ class SplitPools(Pattern[tuple[int, ...]]):
                 pads_end=end[1:],
                 overhang=op.overhang.data[1:],
                 from_lowest=op.from_lowest.value.data != 0,
+                keeps_nan=op.keeps_nan.value.data != 0,
             )
         ).result
         lines = [batch, channels, depth, product(new_image)]
@@ -73,6 +74,7 @@ class SplitPools(Pattern[tuple[int, ...]]):
                 pads_end=[end[0], 0],
                 overhang=[op.overhang.data[0], 0],
                 from_lowest=op.from_lowest.value.data != 0,
+                keeps_nan=op.keeps_nan.value.data != 0,
             )
         ).result
         dims = [batch, channels, new_depth, *new_image]

@@ -23,7 +23,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
-from lowerdeck.lowering.nests.taps import first_of, least, window_count, window_range
+from lowerdeck.lowering.nests.taps import first_of, larger_one, least, window_count, window_range
 
 
 def sum_type(element: Attribute) -> Attribute:
@@ -333,7 +333,7 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
         def combine(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             value = element_under(taps)
             if is_max:
-                return [scalars.larger(b, values[0], scalars.widen(b, value), element)]
+                return [larger_one(b, op, values[0], scalars.widen(b, value))]
             return [_combine(b, kind, values[0], value, element)]
 
         def keep_nan(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:

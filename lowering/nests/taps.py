@@ -37,7 +37,7 @@ def add_taps(
 
     def add_unrolled(outer: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         value = values[0]
-        for inner in _indices(bounds[loops:]):
+        for inner in indices(bounds[loops:]):
             value = add([*outer, *inner], value)
         return [value]
 
@@ -58,10 +58,11 @@ def unrolled_from(bounds: Sequence[Bounds], most: int) -> int:
     return first
 
 
-def _indices(bounds: Sequence[Bounds]) -> list[list[Expr]]:
+def indices(bounds: Sequence[Bounds]) -> list[list[Expr]]:
+    """All taps within bounds that are known."""
     if not bounds:
         return [[]]
-    (lower, upper), rest = bounds[0], _indices(bounds[1:])
+    (lower, upper), rest = bounds[0], indices(bounds[1:])
     assert lower.value is not None
     assert upper.value is not None
     return [[Expr.const(k), *inner] for k in range(lower.value, upper.value) for inner in rest]
@@ -97,6 +98,14 @@ def least(b: KernelBuilder, op: PoolOp) -> SSAValue:
     if op.from_lowest.value.data:
         return b.floating(float(np.finfo(np.float32).min), f32)
     return scalars.lowest(b, element_type(op.input))
+
+
+def larger_one(b: KernelBuilder, op: PoolOp, total: SSAValue, value: SSAValue) -> SSAValue:
+    """The larger one of two values in a window; with NaN as the pool has it."""
+    element = element_type(op.input)
+    if op.keeps_nan.value.data:
+        return scalars.maximum(b, value, total, element)  # whether `value` is NaN need not wait
+    return scalars.larger(b, total, value, element)
 
 
 def window_count(op: PoolOp, at: Sequence[Expr], bounds: Sequence[Bounds]) -> Expr:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import pairwise
 from itertools import product as combinations
 from math import inf, prod
@@ -21,11 +22,15 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.taps import (
     UNROLLED_TAPS,
+    Bounds,
     add_taps,
     first_of,
+    indices,
+    larger_one,
     least,
     window_count,
     window_range,
@@ -41,6 +46,9 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
+
+SHARED_TAPS = 9
+"""The maximum number of elements of a window whose columns are combined first."""
 
 
 class BlockedPool(Strategy):
@@ -165,12 +173,14 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
 
     def add(taps: Sequence[Expr], value: SSAValue) -> SSAValue:
         if op.kind.data == PoolKind.MAX:
-            return scalars.larger(b, value, element_under(taps), f32)
+            return larger_one(b, op, value, element_under(taps))
         return scalars.add(b, value, element_under(taps))
 
     def keep_nan(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return [scalars.unless_nan(b, element_under(taps), values[0])]
 
+    if op.kind.data == PoolKind.MAX and _by_columns(op, parts):
+        return _largest_of_columns(b, op, bounds, element_under)
     start = least(b, op) if op.kind.data == PoolKind.MAX else b.floating(0.0, f32)
     most = min(kernel[-1].value or 0, UNROLLED_TAPS)
     total = add_taps(b, bounds, start, add, most)
@@ -179,6 +189,28 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
     if op.kind.data == PoolKind.AVERAGE:
         return scalars.mul(b, total, _reciprocal(k, window_count(op, at, bounds)))
     return total
+
+
+def _by_columns(op: PoolOp, parts: Sequence[Span]) -> bool:
+    """True if the columns of windows may be combined first, and are as often as they are shared."""
+    taps = constants(op.kernel.data)
+    is_small = taps is not None and 0 < prod(taps) <= SHARED_TAPS
+    return is_small and all(part.is_whole for part in parts) and not op.finds_first
+
+
+def _largest_of_columns(
+    b: KernelBuilder,
+    op: PoolOp,
+    bounds: Sequence[Bounds],
+    element_under: Callable[[Sequence[Expr]], SSAValue],
+) -> SSAValue:
+    """The windows side by side have the same code for columns that they share: it is run once."""
+    start = [] if op.keeps_nan.value.data else [least(b, op)]
+    columns: list[SSAValue] = []
+    for column in indices(bounds[-1:]):
+        elements = [element_under([*rest, *column]) for rest in indices(bounds[:-1])]
+        columns.append(reduce(partial(larger_one, b, op), [*start, *elements]))
+    return reduce(partial(larger_one, b, op), columns)
 
 
 def _reciprocal(k: KernelLowering, count: Expr) -> SSAValue:

@@ -28,6 +28,7 @@ from lowerdeck.lowering.nests.taps import (
     add_taps,
     counted,
     first_of,
+    larger_one,
     least,
     unrolled_from,
     window_range,
@@ -629,11 +630,11 @@ class Passes:
         *,
         is_clean: bool = False,
     ) -> SSAValue:
-        """The elements of a window; `is_clean` if they are results already, without NaN or -0."""
+        """The elements of a window; `is_clean` if they are results already, which any begins."""
 
         def add(taps: Sequence[Expr], value: SSAValue) -> SSAValue:
             if self._is_max:
-                return scalars.larger(self._b, value, read(taps), self._element)
+                return larger_one(self._b, self._op, value, read(taps))
             return scalars.add(self._b, value, read(taps))
 
         if is_clean and unrolled_from(bounds, UNROLLED_TAPS) == 0:

@@ -776,6 +776,22 @@ func.func @pool_c5_lowest(%x : tensor<1x4x9x9xf64>) {
 
 // -----
 
+// CHECK: op 'core.pool': only a plain maximum keeps all NaN (C6)
+func.func @pool_c6_nan(%x : tensor<1x4x9x9xf32>) {
+  %r = core.pool sum %x kernel [3, 3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] {keeps_nan = true} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.pool': only a plain maximum keeps all NaN (C6)
+func.func @pool_c6_first(%x : tensor<1x4x9x9xf32>) {
+  %r = core.pool max %x kernel [3, 3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] {keeps_first = true, keeps_nan = true} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.if': the condition is not i1 (C3)
 func.func @if_c3_condition(%c : tensor<i64>, %x : tensor<2xf32>) {
   %y = core.if %c : tensor<i64> -> tensor<2xf32> {

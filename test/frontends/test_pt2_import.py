@@ -492,6 +492,27 @@ def test_adaptive_pools_of_no_windows(tmp_path: Path) -> None:
     assert {np.asarray(array).shape for array in found.values()} == {(1, 3, 2, 0)}
 
 
+def test_max_pools_find_nan_and_the_last_one(tmp_path: Path) -> None:
+    window: dict[str, Any] = {"self": "x", "kernel_size": {"as_ints": [3]}}
+    nodes = [
+        node("max_pool1d.default", "p", **window, stride={"as_ints": [2]}),
+        node("max_pool1d_with_indices.default", "q", **window, stride={"as_ints": [2]}),
+        node("adaptive_max_pool1d.default", "r", self="x", output_size={"as_ints": [2]}),
+    ]
+    for one, name in zip(nodes[1:], "ij", strict=True):
+        one["outputs"].append({"as_tensor": {"name": name}})
+    tensors = {"x": meta("f4", [1, 1, 7])} | {name: meta("f4", [1, 1, 3]) for name in "pq"}
+    tensors |= {"r": meta("f4", [1, 1, 2]), "i": meta("i8", [1, 1, 3]), "j": meta("i8", [1, 1, 2])}
+    path = write(tmp_path / "m.pt2", nodes, tensors, ["x"], ["p", "q", "i", "r", "j"], {})
+    inf, nan = np.inf, np.nan
+    x = np.array([[[3, nan, nan, 1, inf, 1, 1]]], np.float32)
+    found = [np.asarray(each)[0, 0] for each in _legal(load_model(path))({"x": x}).values()]
+    for each, expected in zip(
+        found, ([nan, nan, inf], [nan, nan, inf], [2, 2, 4], [nan, inf], [2, 4]), strict=True
+    ):
+        np.testing.assert_array_equal(each, expected)
+
+
 def test_a_nan_is_the_first_extremum_also_behind_infinities(tmp_path: Path) -> None:
     nodes = [
         node(f"arg{kind}.default", kind, self="x", dim={"as_int": 1}) for kind in ("max", "min")

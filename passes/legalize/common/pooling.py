@@ -39,6 +39,7 @@ def pool(
     count_pads: bool = False,
     keeps_first: bool = False,
     from_lowest: bool = False,
+    keeps_nan: bool = False,
 ) -> SSAValue:
     """Each window of [N, C, spatial...] combined; one without elements is all of an empty image."""
     for size, dim in zip(window.kernel, dims_of(x)[2:], strict=False):
@@ -56,6 +57,7 @@ def pool(
         count_pads=count_pads,
         keeps_first=keeps_first,
         from_lowest=from_lowest,
+        keeps_nan=keeps_nan,
     )
     return builder.add(op)
 
@@ -78,10 +80,12 @@ def largest(
     dims: Sequence[Expr],
     *,
     keeps_first: bool = False,
+    keeps_nan: bool = False,
 ) -> tuple[SSAValue, SSAValue]:
     """
     The first largest element of each window, and its place. NaN is passed over, unless there is
-    nothing else or, with `keeps_first`, it is the first element of its window.
+    nothing else or, with `keeps_first`, it is the first element of its window; with `keeps_nan` the
+    last one is more than all.
 
     One comparison for each element of the window, each a strided slice of the padded input. Padding
     has place -1 and is replaced by any real element.
@@ -101,7 +105,9 @@ def largest(
             best, where = here, place
             continue
         better = here.gt(best) | (where.lt(0) & place.ge(0))
-        if is_float(element) and not keeps_first:
+        if is_float(element) and keeps_nan:
+            better = better | here.ne(here)
+        elif is_float(element) and not keeps_first:
             better = better | (best.ne(best) & here.eq(here) & place.ge(0))
         best, where = better.where(here, best), better.where(place, where)
     return best.value, where.value
@@ -176,11 +182,11 @@ def _limit(windows: int) -> None:
 
 
 def adaptive_places(
-    builder: Legalizer, x: SSAValue, sizes: Sequence[int]
+    builder: Legalizer, x: SSAValue, sizes: Sequence[int], *, last_nan: bool = False
 ) -> tuple[SSAValue, SSAValue]:
     """
     The largest of each window of [N, C, spatial...], and where in the plane it is: each window by
-    itself, so the sizes of the planes are known.
+    itself, so the sizes of the planes are known. NaN is more than all, the first one or the last.
     """
     lead, space = dims_of(x)[:2], dims_of(x)[2:]
     _require_sizes(sizes, len(space))
@@ -203,7 +209,11 @@ def adaptive_places(
         part = builder.reshape(builder.slice(x, starts, counts), flat)
         where = builder.reshape(builder.slice(places, starts, counts), flat)
         place = builder.add(ArgReduceOp("max", part, 2, True))
-        values.append(TensorValue(builder, builder.reduce("max", part, [2], True)))
+        best = TensorValue(builder, builder.reduce("max", part, [2], True))
+        if last_nan and is_float(element_type(x)):
+            last = TensorValue(builder, builder.add(ArgReduceOp("max", part, 2, True, True)))
+            place = best.ne(best).where(last, TensorValue(builder, place)).value
+        values.append(best)
         indices.append(TensorValue(builder, builder.add(GatherElementsOp(where, place, 2))))
     best, where = (concat(part, 2).reshape([*lead, *sizes]).value for part in (values, indices))
     return best, where

@@ -42,13 +42,13 @@ def legalize_max_pool(builder: Pt2Legalizer) -> Results:
     rank = int(builder.name[8])
     x, back = builder.batched(builder.input(), rank + 2)
     window = _window(builder, x, rank)
-    value = pool(builder, "max", x, window)
+    value = pool(builder, "max", x, window, keeps_nan=True)
     if len(builder.op.results) == 1 or not builder.wants(1):
         return back(value)
     space = dims_of(x)[2:]
     number = TensorValue.iota(builder, product(space)).reshape([1, 1, *space])
     places = number.broadcast(dims_of(x)).value
-    return back(*largest(builder, x, places, window, dims_of(value)))
+    return back(*largest(builder, x, places, window, dims_of(value), keeps_nan=True))
 
 
 @legalizes(*(f"avg_pool{k}d" for k in (1, 2, 3)))
@@ -76,7 +76,7 @@ def legalize_adaptive_pool(builder: Pt2Legalizer) -> Results:
     sizes = builder.ints_of("output_size", rank)
     is_max = "max" in name
     if is_max and len(builder.op.results) > 1 and builder.wants(1):
-        return back(*adaptive_places(builder, x, sizes))
+        return back(*adaptive_places(builder, x, sizes, last_nan=True))
     return back(adaptive_pool(builder, x, sizes, "max" if is_max else "mean"))
 
 

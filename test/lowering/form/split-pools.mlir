@@ -35,3 +35,14 @@ func.func @others(%x: tensor<1x4x8x8x8xf32>) -> (tensor<1x4x5x2x2xf32>, tensor<1
   %6 = core.pool max %x kernel [4, 4, 4] strides [2, 2, 2] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x3x3x3xf32>
   func.return %0, %1, %2, %3, %4, %5, %6 : tensor<1x4x5x2x2xf32>, tensor<1x4x5x2x2xf32>, tensor<1x4x5x2x2xf32>, tensor<1x4x8x1x1xf32>, tensor<1x4x1x8x8xf32>, tensor<1x4x6x6x6xf32>, tensor<1x4x3x3x3xf32>
 }
+
+// -----
+
+// NaN passes through both.
+// CHECK-LABEL: @nan
+// CHECK:         core.pool max {{.*}} kernel [4, 4] {{.*}}keeps_nan = true
+// CHECK:         core.pool max {{.*}} kernel [4, 1] {{.*}}keeps_nan = true
+func.func @nan(%x: tensor<1x4x8x8x8xf32>) -> tensor<1x4x5x2x2xf32> {
+  %0 = core.pool max %x kernel [4, 4, 4] strides [1, 4, 4] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] {keeps_nan = true} : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x5x2x2xf32>
+  func.return %0 : tensor<1x4x5x2x2xf32>
+}

@@ -98,8 +98,9 @@ def add(
     """One more program, as the target's schedules have it."""
     name, x = f"p{len(suite.programs)}", numbers(form.shape, dtype)
     is_blocked = options.pop("is_blocked", False)
-    flags = {key: options.pop(key, False) for key in ("keeps_first", "from_lowest")}
-    if flags["keeps_first"]:
+    names = ("keeps_first", "from_lowest", "keeps_nan")
+    flags = {key: options.pop(key, False) for key in names}
+    if flags["keeps_first"] or (flags["keeps_nan"] and x.dtype.kind == "f"):
         x.flat[:: 3 + len(suite.programs) % 3] = np.nan
     if flags["from_lowest"]:
         generator = np.random.default_rng(len(suite.programs))
@@ -207,6 +208,24 @@ def test_first_nan(tmp_path: Path, target: str) -> None:
         add(suite, target, form, np.float32, KINDS[0], dims=dims, **options)
     sized = Form((1, 17, 9, 11), (5, 5), (1, 1), (2, 2), (4, 3), (4, 4), (0, 0))
     add(suite, target, sized, np.float32, KINDS[0], is_blocked=True, wanted=by_way(2), **options)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", THREE_TARGETS)
+def test_any_nan(tmp_path: Path, target: str) -> None:
+    """A window with NaN is NaN, in each way, wherever it is in the window; integers have none."""
+    suite = suite_in_turn(target, tmp_path, THREE_TARGETS)
+    for number, form in enumerate(FORMS):
+        wanted = by_way(number % 2) if number % 3 else None
+        for options in ({"wanted": wanted, "change": in_small_tiles} if wanted else {}, {}):
+            add(suite, target, form, np.float32, KINDS[0], keeps_nan=True, **options)
+    for form in (FORMS[0], FORMS[1], FORMS[2], FORMS[4], FORMS[9], FORMS[10]):
+        sized = dataclasses.replace(form, shape=(1, 17, *form.shape[2:]))
+        add(suite, target, sized, np.float32, KINDS[0], is_blocked=True, keeps_nan=True)
+    dims = (symbol("n"), 2, symbol("h"), symbol("w"))
+    add(suite, target, FORMS[1], np.float32, KINDS[0], dims=dims, keeps_nan=True)
+    for dtype in (np.float64, np.float16, np.uint8, np.int64):
+        add(suite, target, FORMS[1], dtype, KINDS[0], keeps_nan=True)
     suite.check()
 
 
