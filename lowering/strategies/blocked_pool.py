@@ -47,9 +47,6 @@ from lowerdeck.lowering.strategies.facts import (
     the,
 )
 
-SHARED_TAPS = 9
-"""The maximum number of elements of a window whose columns are combined first."""
-
 
 class BlockedPool(Strategy):
     """Like a depthwise convolution, without weights."""
@@ -194,7 +191,7 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
 def _by_columns(op: PoolOp, parts: Sequence[Span]) -> bool:
     """True if the columns of windows may be combined first, and are as often as they are shared."""
     taps = constants(op.kernel.data)
-    is_small = taps is not None and 0 < prod(taps) <= SHARED_TAPS
+    is_small = taps is not None and 0 < prod(taps) <= UNROLLED_TAPS
     return is_small and all(part.is_whole for part in parts) and not op.finds_first
 
 
