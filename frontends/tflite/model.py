@@ -306,8 +306,8 @@ class Model:
         if element is None or (not empty and not self.has_data(info)):
             return None
         start, size = self._range(info) or (0, 0)
-        is_broken = min(info.shape, default=0) < 0
-        if empty and (is_broken or math.prod(filter(None, info.shape)) > _MOST_ELEMENTS):
+        is_vast = empty and math.prod(filter(None, info.shape)) > _MOST_ELEMENTS
+        if is_vast or min(info.shape, default=0) < 0:
             raise FlatbufferError(f"tensor '{info.name}' has a shape of {list(info.shape)}")
         if empty:
             return ConstantOp.of(np.empty(info.shape, numpy_dtype(element)))

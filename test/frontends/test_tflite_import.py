@@ -350,7 +350,7 @@ def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs
         "version": 3,
         "operator_codes": [{"builtin_code": name}],
         "subgraphs": [graph],
-        "buffers": [{}],
+        "buffers": [{}, {"data": bytes(4)}],
     }
     return flatbuffer("Model", fields)
 
@@ -363,6 +363,7 @@ def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs
         ("STABLEHLO_CASE", [], 1, "0 inputs, expected 1"),
         ("ADD", [0, 1], 1, "'huge' has a shape of"),
         ("ADD", [0, 2], 1, "'less' has a shape of"),
+        ("ADD", [0, 3], 1, "'twice' has a shape of"),
     ],
 )
 def test_what_no_runtime_reads(
@@ -371,8 +372,9 @@ def test_what_no_runtime_reads(
     number = {"type": "FLOAT32", "shape": [1], "name": "x"}
     huge = {**number, "name": "huge", "shape": [0, 1 << 30, 1 << 30]}
     less = {**number, "name": "less", "shape": [0, -3]}
+    twice = {**number, "name": "twice", "shape": [-1, -1], "buffer": 1}
     path = tmp_path / "model.tflite"
-    path.write_bytes(_of_one(name, inputs, [number, huge, less, number], outputs))
+    path.write_bytes(_of_one(name, inputs, [number, huge, less, twice, number], outputs))
     with pytest.raises(FrontendError, match=message):
         load_model(path)
 
