@@ -56,6 +56,9 @@ _SHAPED = frozenset(
 )
 """Operators whose results have shapes that nothing but the file says."""
 
+_TYPES_OF_LAST = frozenset(("output_type", "out_type", "idx_out_type"))
+"""Options that are the type of the last result."""
+
 _BODIES = {
     "STABLEHLO_REDUCE": "body_subgraph_index",
     "STABLEHLO_REDUCE_WINDOW": "body_subgraph_index",
@@ -454,6 +457,13 @@ class _Importer:
             options["shape"] = list(graph.tensors[node.outputs[-1]].shape)
         if (name := _BODIES.get(node.builtin)) is not None:
             options["body"] = body_of(self.model.subgraph(options.pop(name, 0)))
+        for stated in (options.keys() & _TYPES_OF_LAST) if node.outputs else ():
+            last = graph.tensors[node.outputs[-1]]
+            if options[stated] != last.type:
+                raise FlatbufferError(
+                    f"operator {node.index} with {stated} {options[stated]} has the result "
+                    f"'{last.name}' of {last.type}"
+                )
         return options
 
     def _variable(

@@ -132,8 +132,14 @@ class Node:
             return {"custom_code": self.custom_code, **self._custom_options()}
         for field in ("builtin_options", "builtin_options_2"):
             if (options := self.table[field]) is not None:
-                return _plain(options)
+                return self._checked(_plain(options))
         return {}
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        for name, value in options.items():
+            if isinstance(value, float) and math.isnan(value):
+                raise FlatbufferError(f"operator {self.index} has {name} {value}")
+        return options
 
     def _custom_options(self) -> dict[str, Any]:
         """Those of an operator that is known; others have bytes in a form of their own."""
@@ -203,6 +209,14 @@ class Subgraph:
         return Node(index, builtin, code, inputs, outputs, inner, table)
 
 
+_ZEROS = {
+    "INT4": range(-8, 8),
+    "INT8": range(-128, 128),
+    "UINT8": range(256),
+    "INT16": range(-(2**15), 2**15),
+}
+"""The zero points that tensors of integers can have."""
+
 _MOST_DIMENSIONS = 64
 """Those of numpy's arrays; kernels take eight."""
 
@@ -212,13 +226,20 @@ def _tensor(table: Table) -> TensorInfo:
     if len(shape) > _MOST_DIMENSIONS:
         raise FlatbufferError(f"tensor '{table['name'] or ''}' of {len(shape)} dimensions")
     signature = tuple(numbers(table["shape_signature"]))
+    quantization = _quantization(table["quantization"])
+    type_ = str(table["type"])
+    for zero in () if quantization is None else quantization.zeros:
+        if type_ in _ZEROS and zero not in _ZEROS[type_]:
+            raise FlatbufferError(
+                f"tensor '{table['name'] or ''}' of {type_} with zero point {zero}"
+            )
     return TensorInfo(
         table["name"] or "",
-        str(table["type"]),
+        type_,
         shape,
         signature if len(signature) == len(shape) else shape,
         table["buffer"],
-        _quantization(table["quantization"]),
+        quantization,
         table["is_variable"],
         table,
     )

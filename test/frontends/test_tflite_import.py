@@ -261,6 +261,30 @@ def test_scales_of_very_many_channels_are_told(tmp_path: Path) -> None:
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "option", "told"),
+    [
+        (
+            "SHAPE",
+            "ShapeOptions",
+            {"out_type": "INT64"},
+            "out_type INT64 has the result '' of FLOAT",
+        ),
+        ("LEAKY_RELU", "LeakyReluOptions", {"alpha": math.nan}, "has alpha nan"),
+        ("RELU", None, {}, "found a result of f32, expected f16"),
+    ],
+)
+def test_options_and_types_that_are_not_those_of_results_are_told(
+    tmp_path: Path, name: str, kind: str | None, option: dict[str, Any], told: str
+) -> None:
+    path = tmp_path / "model.tflite"
+    x = {"type": "FLOAT16" if kind is None else "FLOAT32", "shape": [2]}
+    options = {} if kind is None else {"builtin_options": (kind, option)}
+    path.write_bytes(_one_node(name, [x], **options))
+    with pytest.raises((CompileError, FrontendError), match=told):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
 def test_a_cell_of_bytes_without_units(tmp_path: Path) -> None:
     """It has no scale at all."""
     path = tmp_path / "model.tflite"
@@ -364,6 +388,7 @@ def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs
         ("ADD", [0, 1], 1, "'huge' has a shape of"),
         ("ADD", [0, 2], 1, "'less' has a shape of"),
         ("ADD", [0, 3], 1, "'twice' has a shape of"),
+        ("ADD", [0, 4], 1, "'far' of UINT8 with zero point -1"),
     ],
 )
 def test_what_no_runtime_reads(
@@ -374,7 +399,9 @@ def test_what_no_runtime_reads(
     less = {**number, "name": "less", "shape": [0, -3]}
     twice = {**number, "name": "twice", "shape": [-1, -1], "buffer": 1}
     path = tmp_path / "model.tflite"
-    path.write_bytes(_of_one(name, inputs, [number, huge, less, twice, number], outputs))
+    zero = {"scale": [0.5], "zero_point": [-1]}
+    far = {**number, "name": "far", "type": "UINT8", "quantization": zero}
+    path.write_bytes(_of_one(name, inputs, [number, huge, less, twice, far, number], outputs))
     with pytest.raises(FrontendError, match=message):
         load_model(path)
 

@@ -58,9 +58,11 @@ class TfliteWalk(HandlerWalk):
         self, op: TfliteOp, builder: TfliteLegalizer, values: Sequence[SSAValue | None]
     ) -> None:
         builder.require_read()
-        for value, result in zip(values, op.results, strict=False):
-            if value is not None and isinstance(element_type(result), ComplexType):
+        for value, stated in zip(values, map(element_type, op.results), strict=False):
+            if value is not None and isinstance(stated, ComplexType):
                 self._pairs.add(value)
+            elif value is not None and element_type(value) != stated:
+                builder.refuse(f"a result of {stated}", str(element_type(value)))
 
 
 infer_types = TfliteWalk.infer

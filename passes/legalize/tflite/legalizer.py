@@ -121,16 +121,14 @@ class TfliteLegalizer(Legalizer):
         return found
 
     def is_quantized(self, index: int = 0) -> bool:
-        """True if an input is of integers for real numbers: then all such and the result are."""
-        given = [
-            k for k, v in enumerate(self.inputs) if v is not None and self.op.input_quantization(k)
-        ]
+        """True if an input is of integers for real numbers; then all such are of one type."""
+        given = [k for k in range(len(self.inputs)) if self.op.input_quantization(k)]
         if index not in given or not is_integer(own := element_type(self.input(index))):
             return False
         for k in given:
             if (other := element_type(self.input(k))) != own and other in (i8, ui8, i16):
                 self.refuse(f"input {k} of {other}", str(own))
-        if self.element() not in (own, i1):
+        if self.element() not in (i8, ui8, i16, i1):
             self.refuse(f"a result of {self.element()}", str(own))
         return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import i32, i64
+from lowerdeck.dialects.core.types import element_type, i32, i64
 from lowerdeck.passes.legalize.common import fixed_point as fixed
 from lowerdeck.passes.legalize.common.integer_functions import bit_length, by_bits
 from lowerdeck.passes.legalize.common.requantize import multiplier_of, rescaled, type_range
@@ -20,7 +20,7 @@ def quotient(builder: TfliteLegalizer) -> SSAValue:
     The dividend, shifted left as far as it goes, by the reciprocal of the divisor; then by the
     ratio of scales, with all shifts at once.
     """
-    least, most = type_range(builder.element())
+    least, most = type_range(element_type(builder.input(1)))
     divisors = np.arange(least, most + 1) - builder.quantization(1).zero
     inverses, shifts = zip(*(fixed.reciprocal_of(abs(int(d))) for d in divisors), strict=True)
     y = builder.input(1)
