@@ -388,7 +388,6 @@ def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs
         ("ADD", [0, 1], 1, "'huge' has a shape of"),
         ("ADD", [0, 2], 1, "'less' has a shape of"),
         ("ADD", [0, 3], 1, "'twice' has a shape of"),
-        ("ADD", [0, 4], 1, "'far' of UINT8 with zero point -1"),
     ],
 )
 def test_what_no_runtime_reads(
@@ -399,10 +398,18 @@ def test_what_no_runtime_reads(
     less = {**number, "name": "less", "shape": [0, -3]}
     twice = {**number, "name": "twice", "shape": [-1, -1], "buffer": 1}
     path = tmp_path / "model.tflite"
-    zero = {"scale": [0.5], "zero_point": [-1]}
-    far = {**number, "name": "far", "type": "UINT8", "quantization": zero}
-    path.write_bytes(_of_one(name, inputs, [number, huge, less, twice, far, number], outputs))
+    path.write_bytes(_of_one(name, inputs, [number, huge, less, twice, number], outputs))
     with pytest.raises(FrontendError, match=message):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("kind", "zero"), [("UINT8", -1), ("INT8", 128), ("INT16", 1 << 15)])
+def test_zero_points_outside_of_their_type_are_told(tmp_path: Path, kind: str, zero: int) -> None:
+    path = tmp_path / "model.tflite"
+    scales = {"scale": [0.5], "zero_point": [zero]}
+    x = {"type": kind, "shape": [1], "name": "x", "quantization": scales}
+    path.write_bytes(_of_one("DEQUANTIZE", [0], [x, {"type": "FLOAT32", "shape": [1]}]))
+    with pytest.raises(FrontendError, match=f"'x' of {kind} with zero point {zero}"):
         load_model(path)
 
 
