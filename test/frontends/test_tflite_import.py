@@ -374,7 +374,7 @@ def _of_one(name: str, inputs: list[int], tensors: list[dict[str, Any]], outputs
         "version": 3,
         "operator_codes": [{"builtin_code": name}],
         "subgraphs": [graph],
-        "buffers": [{}, {"data": bytes(4)}],
+        "buffers": [{}, {"data": bytes([255, 2, 128, 3])}],
     }
     return flatbuffer("Model", fields)
 
@@ -401,6 +401,28 @@ def test_what_no_runtime_reads(
     path.write_bytes(_of_one(name, inputs, [number, huge, less, twice, number], outputs))
     with pytest.raises(FrontendError, match=message):
         load_model(path)
+
+
+@pytest.mark.parametrize("kind", ["INT8", "UINT8"])
+@pytest.mark.parametrize("name", ["FULLY_CONNECTED", "EMBEDDING_LOOKUP"])
+def test_weights_for_floats_are_signed_whatever_an_old_file_calls_them(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    path = tmp_path / "model.tflite"
+    scales = {"scale": [0.5], "zero_point": [0]}
+    weights = {"type": kind, "shape": [1, 4], "buffer": 1, "quantization": scales}
+    is_product = name == "FULLY_CONNECTED"
+    x = (
+        {**_floats(1, 4), "name": "x"}
+        if is_product
+        else {"type": "INT32", "shape": [1], "name": "x"}
+    )
+    path.write_bytes(_of_one(name, [0, 1], [x, weights, {**_floats(1, 1), "name": "y"}]))
+    module = load_model(path)
+    TfliteWalk(find_function(module, "main")).run()
+    given = np.array([[127, 0, -127, 0]], np.float32) if is_product else np.zeros(1, np.int32)
+    found = np.asarray(Calls(module)({"x": given})["y"]).tolist()
+    assert found == ([[(127 * -1 + 127 * 128) / 2]] if is_product else [[-0.5, 1, -64, 1.5]])
 
 
 @pytest.mark.parametrize(("kind", "zero"), [("UINT8", -1), ("INT8", 128), ("INT16", 1 << 15)])

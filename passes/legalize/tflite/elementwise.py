@@ -183,12 +183,10 @@ def legalize_quantize(builder: TfliteLegalizer) -> Results:
 
 def _along(builder: TfliteLegalizer, values: tuple[float, ...], x: SSAValue, axis: int) -> SSAValue:
     """Numbers of f32, one or one for each part along an axis."""
-    from lowerdeck.dialects.core.types import rank_of
-
     array = np.array(values, np.float32)
     if array.size == 1:
         return builder.tensor(array.reshape(()))
-    shape = [1] * rank_of(x)
+    shape = [1] * len(TensorValue(builder, x).dims)
     shape[axis] = array.size
     return builder.tensor(array.reshape(shape))
 

@@ -20,12 +20,16 @@ from xdsl.dialects.builtin import ComplexType, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.core.types import element_type
+from lowerdeck.dialects.core.elementwise import BitcastOp
+from lowerdeck.dialects.core.types import element_type, i8, is_float, ui8
 from lowerdeck.dialects.tflite.ops import TfliteOp
 from lowerdeck.passes.legalize.common.walk import HandlerWalk, Results
 from lowerdeck.passes.legalize.tflite.legalizer import TfliteLegalizer
 from lowerdeck.passes.legalize.tflite.registry import legalizes
 from lowerdeck.passes.legalize.tflite.support import next_step
+
+_SIGNED = ("CONV_2D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED", "LSTM", "RNN", "SVDF")
+"""How those end whose integer weights for floats are signed, also where old files say UINT8."""
 
 
 class TfliteWalk(HandlerWalk):
@@ -49,6 +53,10 @@ class TfliteWalk(HandlerWalk):
 
     def before(self, op: TfliteOp, builder: TfliteLegalizer) -> None:
         builder.require_real(op.op_type)
+        if op.op_type.endswith(_SIGNED) and is_float(element_type(op.results[0])):
+            for k, value in enumerate(builder.inputs):
+                if value is not None and element_type(value) == ui8:
+                    builder.inputs[k] = builder.add(BitcastOp(value, i8))
 
     def call(self, handler: Callable[[Any], Results], builder: TfliteLegalizer) -> Results:
         is_complex = builder.moves_complex_numbers()

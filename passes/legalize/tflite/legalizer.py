@@ -137,7 +137,7 @@ class TfliteLegalizer(Legalizer):
         own = self.op.result_quantization(0)
         for index in indices:
             other = self.op.input_quantization(index)
-            if own is not None and other is not None and not _is_same(own, other):
+            if own and other and (own.scales, own.zeros) != (other.scales, other.zeros):
                 self.refuse(
                     f"input {index} with scale {other.scale} and zero point {other.zero}, a result "
                     f"with {own.scale} and {own.zero}",
@@ -248,7 +248,3 @@ class TfliteLegalizer(Legalizer):
                 return apply(SigmoidOp, x)
             case _:
                 self.refuse(f"the activation {kind} of {x.element}", "RELU, RELU6, RELU_N1_TO_1")
-
-
-def _is_same(one: Quantization, other: Quantization) -> bool:
-    return one.scales == other.scales and one.zeros == other.zeros

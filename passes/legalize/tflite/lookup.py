@@ -24,7 +24,6 @@ def legalize_lookup(builder: TfliteLegalizer) -> Results:
     value = TensorValue(builder, builder.cast(rows, f32))
     if not q.is_per_channel:
         return [builder.add(MulOp(value.value, builder.scalar(q.scale, f32)))]
-
     scales = builder.tensor(np.array(q.scales, np.float32))
     own = builder.add(GatherOp(scales, indices, 0))
     own = builder.reshape(own, [*dims_of(own), *[1] * (rank_of(rows) - rank_of(own))])
