@@ -147,13 +147,14 @@ class TiledMatmul(Strategy):
         ways: list[_Way] = [
             (matrices * (cycles + vectors * WIDENING_CYCLES * -(-rows // tile[0])), tile, ())
             for cycles, tile in product_tiles(
-                target,
+                _for_narrow(target, element_type(stored(op.rhs))) if is_narrow else target,
                 rows,
                 columns,
                 depth,
                 most=most,
                 is_strided=not is_packed,
                 is_open=dims[axis].value is None,
+                is_asked=is_narrow,
             )
             if not op.is_split or tile[0] <= COUNTED_ROWS
         ]
@@ -470,6 +471,19 @@ def for_elements(target: Target, element: Attribute, weight: Attribute) -> Targe
     return replace(target, lanes_by_element=lanes, machine=machine)
 
 
+def _for_narrow(target: Target, weight: Attribute) -> Target:
+    """The target for sums of f32 whose weights are stored so, by the same cost rules."""
+    own, size = target.machine, numpy_dtype(weight).itemsize
+    machine = replace(
+        own,
+        l2_bytes=own.l2_bytes * F32_BYTES // size,
+        page_bytes=own.page_bytes * F32_BYTES // size,
+        line_bytes=own.line_bytes * F32_BYTES // size,
+        shared_bytes_per_cycle=own.shared_bytes_per_cycle * F32_BYTES / size,
+    )
+    return replace(target, machine=machine)
+
+
 def row_labels(rank: int) -> list[str]:
     """The labels of the loops over all dimensions of a result of this rank but the last."""
     return [*(f"b{axis}" for axis in range(rank - 2)), "m"]
@@ -517,11 +531,12 @@ def product_tiles(
     most: int | None = None,
     is_strided: bool = False,
     is_open: bool = False,
+    is_asked: bool = False,
 ) -> Scored[tuple[int, int]]:
     """
     Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice,
     and so does `most`, the number of vectors of sums. With `is_strided`, the rows of a panel lie
-    apart; with `is_open`, their number is assumed.
+    apart; with `is_open`, their number is assumed; with `is_asked`, panels are asked for ahead.
     """
     most_again = target.machine.registers
     if vectors is None:
@@ -541,7 +556,7 @@ def product_tiles(
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
-        waits = not is_strided and rows < AHEAD * height
+        waits = not (is_strided or is_asked) and rows < AHEAD * height
         # Each row of a panel has to be found by itself.
         apart = depth * target.costs.row_cycles if is_far and count * target.lanes < columns else 0
         cycles = 0.0

@@ -179,6 +179,11 @@ PROGRAMS: Mapping[str, tuple[list[Any], Body]] = {
     ),
     "product of bytes": ([typed(np.uint8, 64, 256)], lambda x: product(x, 256, 96)),
     "product of bytes, one row": ([typed(np.uint8, 1, 256)], lambda x: product(x, 256, 96)),
+    "product, one long row, int8": (
+        [typed(np.float32, 1, 512)],
+        lambda x: product(x, 512, 8000),
+    ),
+    "product, few rows, bf16": ([typed(np.float32, 4, 512)], lambda x: product(x, 512, 3000)),
     "product of doubles": (
         [typed(np.float64, 20, 65)],
         lambda x: MatmulOp(x, constant(65, 30, dtype=np.float64)),
@@ -219,6 +224,13 @@ PROGRAMS: Mapping[str, tuple[list[Any], Body]] = {
 }
 
 
+WEIGHTS: Mapping[str, str] = {
+    "product, one long row, int8": "int8",
+    "product, few rows, bf16": "bf16",
+}
+"""The formats of constant weights, of programs that store them in fewer bits."""
+
+
 @dataclass(frozen=True)
 class Listing(ModulePass):
     """As `choose-strategies`; what it chooses among is written down before."""
@@ -248,7 +260,8 @@ def estimates() -> str:
     found: list[str] = []
     for target in TARGETS:
         for name, (types, body) in PROGRAMS.items():
-            listing, context = Listing(), LowerdeckContext(options=CompileOptions(target=target))
+            options = CompileOptions(target=target, weight_format=WEIGHTS.get(name))
+            listing, context = Listing(), LowerdeckContext(options=options)
             others: dict[str, ModulePass | None] = {"choose-strategies": listing}
             run_to_phase(context, module_of(types, body), "kernels", after="legal", instead=others)
             found += [f"{target}: {name}", *(f"    {line}" for line in listing.lines)]
