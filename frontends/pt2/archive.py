@@ -63,14 +63,30 @@ _ELEMENTS = {
     }.items()
 }
 
+_UNREAD = {9: "complex numbers of half precision"} | dict.fromkeys(
+    range(29, 34), "floats of eight bits"
+)
+"""Other types that PyTorch has."""
+
 
 class ArchiveError(ValueError):
     """An archive that is broken, or of another kind."""
 
 
+class UnreadError(ArchiveError):
+    """One that holds what cannot be read."""
+
+
+def told(error: Exception) -> str:
+    """What is said of an archive."""
+    return str(error) if isinstance(error, UnreadError) else f"the file is broken: {error}"
+
+
 def element(number: object) -> Attribute:
     """The element type with a number in the file."""
     if not isinstance(number, int) or number not in _ELEMENTS:
+        if isinstance(number, int) and number in _UNREAD:
+            raise UnreadError(f"found {_UNREAD[number]}, which are not read")
         raise ArchiveError(f"tensors of type number {number}")
     return _ELEMENTS[number]
 

@@ -39,7 +39,7 @@ def _inventory(request: Request) -> Iterator[Use]:
 
         yield from inventory(request.path)
         return
-    from lowerdeck.frontends.pt2.archive import Archive, ArchiveError
+    from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, told
     from lowerdeck.frontends.pt2.import_ import nodes_of, target_of
 
     try:
@@ -47,7 +47,7 @@ def _inventory(request: Request) -> Iterator[Use]:
         for node in nodes_of(program["graph_module"]["graph"]):
             yield Use(target_of(node), str(node.get("name", "")))
     except (ArchiveError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FrontendError.of_file(request.path, f"the file is broken: {error}") from None
+        raise FrontendError.of_file(request.path, told(error)) from None
 
 
 def _advice(path: str) -> str | None:

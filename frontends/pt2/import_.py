@@ -46,7 +46,7 @@ from lowerdeck.frontends.pt2.aliases import (
     shown_by,
     unranked,
 )
-from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element
+from lowerdeck.frontends.pt2.archive import Archive, ArchiveError, element, told
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.pt2.sizes import size_of
 from lowerdeck.frontends.symbols import Symbols
@@ -124,7 +124,7 @@ def import_model(
                 return module
             changed |= importer.changed
     except (ArchiveError, OSError) as error:
-        text = diagnosis(file) or f"the file is broken: {error}"
+        text = diagnosis(file) or told(error)
         raise FrontendError.of_file(file, text) from None
     except FrontendError:
         raise

@@ -26,7 +26,7 @@ from lowerdeck.dialects.core.types import (
     ui64,
 )
 from lowerdeck.frontends.pickles import Made, Name, PickleError, Stored, read_pickle
-from lowerdeck.frontends.pt2.archive import ArchiveError, Entries, Strided
+from lowerdeck.frontends.pt2.archive import ArchiveError, Entries, Strided, UnreadError
 from lowerdeck.frontends.torchscript.code import Code
 
 _MOST = 1 << 28
@@ -82,14 +82,14 @@ def storage_element(name: object) -> Attribute:
     """The element type of a class of storages."""
     found = _STORAGES.get(name.name) if isinstance(name, Name) else None
     if found is None:
-        raise ArchiveError(f"elements of {name}, which are not read")
+        raise UnreadError(f"found elements of {name}, which are not read")
     return found
 
 
 def strided_tensor(made: Made) -> tuple[Stored, Strided, bool]:
     """The storage of a pickled tensor, its place in it, and whether it is a parameter."""
     if made.name not in _TENSORS:
-        raise ArchiveError(f"a tensor made by {made.name or 'something'}, which is not read")
+        raise UnreadError(f"found a tensor made by {made.name or 'something'}, which is not read")
     stored, offset, sizes, strides, *rest = made.args
     key: Any = stored.key if isinstance(stored, Stored) else None
     if not isinstance(stored, Stored) or not isinstance(key, tuple):

@@ -27,7 +27,7 @@ from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.fixed import fixed_array, unknown_input
 from lowerdeck.frontends.main import State, fresh, main_module
 from lowerdeck.frontends.pickles import Made, Name
-from lowerdeck.frontends.pt2.archive import ArchiveError, Strided
+from lowerdeck.frontends.pt2.archive import ArchiveError, Strided, told
 from lowerdeck.frontends.pt2.diagnosis import diagnosis
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.torchscript.archive import (
@@ -113,7 +113,7 @@ def import_script(
                 return module
         raise ScriptError(f"states that still change after {_TRIALS} attempts")
     except (ArchiveError, OSError) as error:
-        text = diagnosis(file) or f"the file is broken: {error}"
+        text = diagnosis(file) or told(error)
         raise FrontendError.of_file(file, text) from None
     except FrontendError:
         raise

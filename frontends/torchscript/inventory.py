@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.frontend import Use
-from lowerdeck.frontends.pt2.archive import ArchiveError
+from lowerdeck.frontends.pt2.archive import ArchiveError, told
 from lowerdeck.frontends.torchscript.archive import ScriptArchive
 from lowerdeck.frontends.torchscript.builtins import Builtins, overload_of, target_of
 from lowerdeck.frontends.torchscript.code import operators_in
@@ -20,7 +20,7 @@ def inventory(path: str) -> Iterator[Use]:
     try:
         code = ScriptArchive(path).code
     except ArchiveError as error:
-        raise FrontendError.of_file(path, f"the file is broken: {error}") from None
+        raise FrontendError.of_file(path, told(error)) from None
     builtins = Builtins()
     methods = [method for cls in code.classes.values() for method in cls.methods.values()]
     for definition in (*code.functions.values(), *methods):

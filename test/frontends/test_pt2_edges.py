@@ -13,6 +13,7 @@ import lowerdeck
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.passes.legalize.walk import LegalizationError
 
 from .pt2_archives import meta, node, size, write  # noqa: TID251
 
@@ -162,6 +163,31 @@ def _array(dtype: str, values: Any) -> NDArray[Any]:
             {"size": size(2)},
             _array("i8", [[0, 0], [0, 1]]),
         ),
+        # Bits of other widths: the lowest ones come first, and signs are bits like others.
+        (
+            "view.dtype",
+            {"self": _array("f4", [[1, -0.0], [NAN, -INF]])},
+            {"dtype": {"as_scalar_type": 1}},
+            np.array([[1, -0.0], [NAN, -INF]], np.float32).view(np.uint8),
+        ),
+        (
+            "view.dtype",
+            {"self": _array("u1", [[0, 0, 192, 127, 0, 0, 128, 191]])},
+            {"dtype": {"as_scalar_type": 7}},
+            _array("f4", [[NAN, -1]]),
+        ),
+        (
+            "view.dtype",
+            {"self": _array("i4", [-2, 65536 * 3 + 40000])},
+            {"dtype": {"as_scalar_type": 5}},
+            np.array([-2, 65536 * 3 + 40000], np.int32).view(np.int64),
+        ),
+        (
+            "view.dtype",
+            {"self": _array("i8", [-(2**63) + 5, -1])},
+            {"dtype": {"as_scalar_type": 4}},
+            _array("i4", [5, -(2**31), -1, -1]),
+        ),
     ],
 )  # fmt: skip
 def test_an_operator(
@@ -174,6 +200,34 @@ def test_an_operator(
     found = _answer(tmp_path, target, inputs, expected, arguments)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_determinant_with_its_factors(tmp_path: Path) -> None:
+    """These are refused; that nothing reads them is the form that decompositions leave."""
+    one = node("_linalg_slogdet.default", "sign", A="x")
+    others = "size", "factors", "pivots"
+    one["outputs"] += [{"as_tensor": {"name": name}} for name in others]
+    tensors = {"x": meta("f4", [2, 2]), "factors": meta("f4", [2, 2])}
+    tensors |= {name: meta("f4", []) for name in ("sign", "size")} | {"pivots": meta("i4", [2])}
+    for outputs in (["sign", "size"], ["sign", "pivots"]):
+        path = write(tmp_path / "m.pt2", [one], tensors, ["x"], outputs, {})
+        if "pivots" in outputs:
+            with pytest.raises(LegalizationError, match="found the factors of a matrix"):
+                import_and_lower(str(path), "legal", CompileOptions())
+            continue
+        module, _ = import_and_lower(str(path), "legal", CompileOptions())
+        found = Calls(module)({"x": np.array([[0, 2], [3, 1]], np.float32)})
+        np.testing.assert_allclose(list(found.values()), [-1, np.log(6)], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("number", "name"), [(9, "complex numbers of half"), (30, "eight bits")])
+def test_other_types_are_not_said_to_be_broken(tmp_path: Path, number: int, name: str) -> None:
+    tensors = {name: meta("f4", [2]) | {"dtype": number} for name in "xy"}
+    path = write(
+        tmp_path / "m.pt2", [node("alias.default", "y", self="x")], tensors, ["x"], ["y"], {}
+    )
+    with pytest.raises(FrontendError, match=f": found .*{name}"):
+        import_and_lower(str(path), "legal", CompileOptions())
 
 
 def test_writes_at_strides_of_what_lies_in_another_order_are_refused(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.elementwise import BitcastOp, has_bits
+from lowerdeck.dialects.core.elementwise import BitcastOp, ShlOp, ShrOp, has_bits
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, PadOp, ScatterElementsOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
     dims_of,
@@ -454,16 +455,54 @@ def shifted_channels(builder: Legalizer, x: SSAValue, frames: int, ratio: float)
 
 
 def bitcast(builder: Legalizer, x: SSAValue, element: Attribute) -> SSAValue:
-    """The bits of a value as elements of another type, of the same width."""
+    """
+    The bits of a value as elements of another type: several narrower ones along one more dimension,
+    or wider ones of those along the last dimension; the first ones are the lowest bits.
+    """
     source = element_type(x)
     if source == element:
         return x
-    widths = {numpy_dtype(each).itemsize for each in (source, element)}
-    if len(widths) == 1 and is_integer(element) and (source == i1 or is_integer(source)):
+    old, new = (numpy_dtype(each).itemsize for each in (source, element))
+    if old == new and is_integer(element) and (source == i1 or is_integer(source)):
         return builder.cast(x, element)  # the same modulo 2^width
-    if len(widths) > 1 or not (has_bits(source) and has_bits(element)):
-        builder.refuse(f"the bits of {source} as {element}", "two numbers of 32 or of 64 bits")
-    return builder.add(BitcastOp(x, element))
+    if not (has_bits(element) and (has_bits(source) or (source == i1 and old < new))):
+        builder.refuse(f"the bits of {source} as {element}", "integers, or 32 or 64 bits")
+    if old == new:
+        return builder.add(BitcastOp(x, element))
+    bits, parts = (IntegerType(8 * each, Signedness.UNSIGNED) for each in (old, new))
+    whole = TensorValue(builder, bitcast(builder, x, bits))
+    if old > new:
+        moved = [_shifted(ShrOp, whole, 8 * new * k).cast(parts) for k in range(old // new)]
+        return bitcast(builder, stack(moved, len(whole.dims)).value, element)
+    last = len(whole.dims) - 1
+    if last < 0 or whole.dims[last] != new // old:
+        builder.refuse(f"the bits of {source} as {element}", f"{new // old} of them side by side")
+    total, *others = (
+        _shifted(ShlOp, whole.pick(last, k).cast(parts), 8 * old * k) for k in range(new // old)
+    )
+    for part in others:
+        total = total | part
+    return bitcast(builder, total.value, element)
+
+
+def _shifted(op: type[ShlOp | ShrOp], x: TensorValue, bits: int) -> TensorValue:
+    amount = TensorValue.number(x.builder, bits, x.element)
+    return TensorValue(x.builder, x.builder.add(op(x.value, amount.value))) if bits else x
+
+
+def recast_rows(builder: Legalizer, x: SSAValue, element: Attribute) -> SSAValue:
+    """The bits of rows as elements of another type: rows become longer or shorter."""
+    old, new = (numpy_dtype(each).itemsize for each in (element_type(x), element))
+    if old != new and not rank_of(x):
+        builder.refuse("a number without dimensions", "rows of numbers")
+    if old < new:
+        *lead, size = dims_of(x)
+        x = builder.reshape(x, [*lead, size * old // new, new // old])
+    found = bitcast(builder, x, element)
+    if old > new:
+        *lead, size, count = dims_of(found)
+        found = builder.reshape(found, [*lead, size * count])
+    return found
 
 
 def strided_places(

@@ -155,17 +155,14 @@ def legalize_trapezoid(builder: Pt2Legalizer) -> Results:
 # Matrices
 
 _SOLVED = {
-    "inverse": "MatrixInverse",
-    "linalg_inv": "MatrixInverse",
-    "linalg_inv_ex": "MatrixInverse",
-    "det": "MatrixDeterminant",
-    "linalg_det": "MatrixDeterminant",
-    "slogdet": "LogMatrixDeterminant",
-    "linalg_slogdet": "LogMatrixDeterminant",
-    "logdet": "LogMatrixDeterminant",
-    "cholesky": "Cholesky",
-    "linalg_cholesky": "Cholesky",
-    "linalg_cholesky_ex": "Cholesky",
+    name: solved
+    for solved, names in {
+        "MatrixInverse": "inverse linalg_inv linalg_inv_ex",
+        "MatrixDeterminant": "det linalg_det _linalg_det",
+        "LogMatrixDeterminant": "slogdet linalg_slogdet _linalg_slogdet logdet",
+        "Cholesky": "cholesky linalg_cholesky linalg_cholesky_ex",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -182,7 +179,10 @@ def legalize_solved(builder: Pt2Legalizer) -> Results:
         found = [builder.transpose(found[0], [*range(rank - 2), rank - 1, rank - 2])]
     if builder.name.endswith("_ex"):
         found.append(builder.broadcast(builder.scalar(0, builder.element(1)), dims_of(x)[:-2]))
-    return list(found)
+    others = range(len(found), len(builder.op.results))
+    if any(map(builder.wants, others)):
+        builder.refuse("the factors of a matrix beside its determinant", "that alone")
+    return [*found, *(None for _ in others)]
 
 
 @legalizes("linalg_solve", "linalg_solve_triangular")

@@ -27,11 +27,11 @@ from lowerdeck.passes.legalize.common.diagonals import (
 from lowerdeck.passes.legalize.common.functions import PAIRS
 from lowerdeck.passes.legalize.common.generators import diagonals, evenly_spaced, range_of
 from lowerdeck.passes.legalize.common.movement import (
-    bitcast,
     concat,
     enlarged,
     pad,
     positive_part,
+    recast_rows,
     rolled,
     scattered_rows,
     sliced,
@@ -664,5 +664,5 @@ def legalize_columns(builder: Pt2Legalizer) -> Results:
 
 @legalizes("view.dtype")
 def legalize_bits(builder: Pt2Legalizer) -> Results:
-    """The same bytes as elements of another type, of the same width."""
-    return bitcast(builder, builder.input(), builder.element())
+    """The same bytes as elements of another type."""
+    return recast_rows(builder, builder.input(), builder.element())

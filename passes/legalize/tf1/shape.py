@@ -123,5 +123,5 @@ def legalize_concat_offset(builder: Tf1Legalizer) -> Results:
 
 @legalizes("Bitcast")
 def legalize_bitcast(builder: Tf1Legalizer) -> Results:
-    """The same bits as elements of another type, of the same width."""
+    """The same bits as elements of another type, along one dimension more or less."""
     return [bitcast(builder, builder.operand("input"), builder.attrs.element("type"))]
