@@ -110,7 +110,7 @@ def _steps(seed: Seed, file: str) -> Sequence[Step]:
 
 def _written(seed: Seed, file: str, change: Callable[[Any], None]) -> bytes:
     message = _message(seed, file)
-    with contextlib.suppress(TypeError, ValueError, IndexError, OverflowError):
+    with contextlib.suppress(TypeError, ValueError, IndexError, AttributeError, OverflowError):
         change(message)
     return serialized(file, message)
 

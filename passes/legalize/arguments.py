@@ -98,7 +98,7 @@ class ArgumentsLegalizer(Legalizer):
         found = default if found is None else found
         if isinstance(found, SSAValue):
             array = self.require_constant(cast("SSAValue", found), f"'{name}'")
-            found = array.reshape(-1)[0].item()
+            found = array.reshape(-1)[0].item() if array.size else "empty"
         if not isinstance(found, int | float):
             self.refuse(f"'{name}' is {found}", "a number")
         return found

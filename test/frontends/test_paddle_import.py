@@ -731,6 +731,19 @@ def test_a_scale_that_is_no_number_is_refused(scale: float, tmp_path: Path) -> N
         _legal(load_model(write_pir(tmp_path / "m.json", nodes)))
 
 
+def test_a_number_of_no_elements_is_refused(tmp_path: Path) -> None:
+    number, none = type_of("float32", [1]), type_of("int32", [0])
+    row = type_of("float32", [3])
+    nodes = [
+        node("1.data", [], {1: number}, name="x", shape=[1], dtype="float32"),
+        node("1.full_int_array", [], {2: none}, value=[], dtype="int32"),
+        node("1.linspace", [1, 1, 2], {3: row}, dtype="float32"),
+        node("1.fetch", [3], {4: row}, name="y", col=0),
+    ]
+    with pytest.raises(LegalizationError, match="is empty, expected a number"):
+        _legal(load_model(write_pir(tmp_path / "m.json", nodes)))
+
+
 def test_an_empty_size_of_a_transposed_convolution_is_none(tmp_path: Path) -> None:
     image, large = type_of("float32", [1, 1, 2, 2]), type_of("float32", [1, 1, 3, 3])
     windows = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1]}

@@ -155,6 +155,23 @@ def test_bags_of_half_precision_are_added_up_in_single_precision(tmp_path: Path)
     assert np.asarray(found).tolist() == [[1], [0]]  # padding is none of the rows
 
 
+@pytest.mark.parametrize(
+    ("mode", "rank", "told"),
+    [(5, 2, "'mode' is 5, expected one of 0, 1, 2"), (0, 3, r"of ranks \(3, 1, 1\), expected 2")],
+)
+def test_bags_of_another_kind_or_rank_are_refused(
+    tmp_path: Path, mode: int, rank: int, told: str
+) -> None:
+    bag = node("_embedding_bag_forward_only.default", "", weight="w", indices="i", offsets="o")
+    bag["inputs"].append({"name": "mode", "arg": {"as_int": mode}})
+    bag["outputs"] = [{"as_tensor": {"name": f"y{k}"}} for k in range(4)]
+    tensors = {"w": meta("f4", [2] * rank), "i": meta("i8", [3]), "o": meta("i8", [2])}
+    tensors |= {f"y{k}": meta("f4", [2, 2]) for k in range(4)}
+    path = write(tmp_path / "m.pt2", [bag], tensors, ["w", "i", "o"], ["y0"], {})
+    with pytest.raises(LegalizationError, match=told):
+        _legal(load_model(path))
+
+
 def test_sums_of_products_of_half_precision_are_rounded_once(tmp_path: Path) -> None:
     """2048 + 1 is 2048 in half precision, 2048 + 2 is not."""
     half = {"dtype": 6}

@@ -46,9 +46,9 @@ def legalize_division(builder: MindirLegalizer) -> Results:
 @legalizes("DivMod", "DivMods")
 def legalize_rounded_division(builder: MindirLegalizer) -> Results:
     """The quotient rounded as it says."""
-    mode = {None: None, 0: None, 1: "trunc", 2: "floor", "trunc": "trunc", "floor": "floor"}
     first, second = builder.common("input", "other")
-    rounding = mode[builder.get("rounding_mode")]
+    is_exact = builder.get("rounding_mode") is None
+    rounding = None if is_exact else builder.choice("rounding_mode", "", "trunc", "floor") or None
     return builder.torch("div.Tensor_mode", self=first, other=second, rounding_mode=rounding)
 
 

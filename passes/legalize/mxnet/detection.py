@@ -193,8 +193,8 @@ def legalize_proposal(builder: MxnetLegalizer) -> Results:
     stride = builder.integer("feature_stride")
     anchors = anchors_of_cell(stride, builder.get("ratios"), builder.get("scales"))
     total = rows * columns * len(anchors)
-    if total > 1 << 22:
-        builder.refuse(f"{total} boxes", f"at most {1 << 22}")
+    if not 0 < total <= 1 << 22:
+        builder.refuse(f"{total} boxes", f"1 to {1 << 22}")
     front = TensorValue(builder, builder.slice_axis(scores.value, 1, len(anchors), len(anchors)))
     facts = [info.pick(1, k).reshape([images, 1]) for k in range(3)]
     score, sides = scored_places(front, deltas, facts, anchors, stride)

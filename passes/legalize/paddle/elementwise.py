@@ -404,7 +404,8 @@ def legalize_dropout(builder: PaddleLegalizer) -> Results:
 def _with_size_of(builder: PaddleLegalizer) -> SSAValue:
     """One number everywhere, with one size of another tensor."""
     sizes, source = builder.exprs_of("shape"), dims_of(builder.input("input"))
-    sizes[builder.integer("output_dim_idx")] = source[builder.integer("input_dim_idx")]
+    to = builder.axis(builder.integer("output_dim_idx"), len(sizes))
+    sizes[to] = source[builder.axis(builder.integer("input_dim_idx"), len(source))]
     return builder.broadcast(builder.scalar_of("value", builder.dtype()).value, sizes)
 
 

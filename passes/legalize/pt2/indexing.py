@@ -290,9 +290,9 @@ def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
     """Sums, means or maxima of rows between offsets; an empty bag is zero."""
     weight, offsets = builder.input("weight"), builder.value("offsets")
     indices = builder.value("indices")
-    if len(indices.dims) != 1:
-        builder.refuse("a matrix of indices", "a vector and offsets")
-    kind = ("SUM", "MEAN", "MAX")[builder.integer("mode")]
+    if (found := (rank_of(weight), len(indices.dims), len(offsets.dims))) != (2, 1, 1):
+        builder.refuse(f"weights, indices and offsets of ranks {found}", "2, 1 and 1")
+    kind = ("SUM", "MEAN", "MAX")[int(builder.choice("mode", "0", "1", "2"))]
     bags = offsets.dims[0] - int(builder.flag("include_last_offset"))
     starts = offsets.cast(i64)
     place = TensorValue.iota(builder, indices.dims[0]).column(2, 0)
@@ -304,8 +304,8 @@ def legalize_embedding_bag(builder: Pt2Legalizer) -> Results:
     inside = _counted(builder, indices, place, starts, bags)
     if inside is not None:  # what does not count is a bag behind the others
         bag = inside.reshape(bag.dims).where(bag, TensorValue.dim(builder, bags))
-    found = rows_by_segment(builder, rows.value, bag, bags + int(inside is not None), kind)
-    return [builder.slice_axis(found, 0, 0, bags), None, None, None]
+    sums = rows_by_segment(builder, rows.value, bag, bags + int(inside is not None), kind)
+    return [builder.slice_axis(sums, 0, 0, bags), None, None, None]
 
 
 def _counted(
