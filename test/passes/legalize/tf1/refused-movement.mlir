@@ -3,7 +3,7 @@
 // CHECK:      node 'directions' (StridedSlice): found strides whose direction depends on data, expected known directions
 // CHECK-NEXT: node 'axis' (ConcatV2): found the axis that depends on data, expected a constant
 // CHECK-NEXT: node 'uneven' (Split): found 5 elements in 2 equal parts, expected a multiple
-// CHECK-NEXT: node 'bits' (Bitcast): found the bits of f32 as i64, expected two numbers of 32 or of 64 bits
+// CHECK-NEXT: node 'bits' (Bitcast): found the bits of f32 as i64, expected 2 of them side by side
 // CHECK-NEXT: node 'shape' (EnsureShape): found a shape of [n, 5], expected [-1, 4]
 // CHECK-NEXT: node 'policy' (GatherNd): found attributes without effect: bad_indices_policy, expected none that is not understood
 // CHECK-NEXT: node 'many' (TopKV2): found the 6 best of 5 elements, expected no more than there are
