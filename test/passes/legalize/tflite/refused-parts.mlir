@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --verify-diagnostics --pass-pipeline=legalize-tflite | filecheck %s
 
 // Parts that do not belong together.
-// CHECK-DAG: op 'tflite.PRELU': found result 0 that is not quantized, expected integers with a scale
+// CHECK-DAG: op 'tflite.PRELU': found a result of f32, expected i8
 // CHECK-DAG: op 'tflite.RESIZE_BILINEAR': found 3 sizes of the result, expected its height and width
 // CHECK-DAG: op 'tflite.CONCATENATION': found no input 0, expected it to be given
 // CHECK-DAG: op 'tflite.FULLY_CONNECTED': found 3 scales of 2 channels, expected one for each
