@@ -10,6 +10,7 @@ import io
 import json
 import math
 import mmap
+import os
 import struct
 import zipfile
 import zlib
@@ -101,6 +102,9 @@ def _zipped(path: str, h5py: Any) -> Stored:
                 raise FrontendError.of_file(path, f"has no '{name}', expected a model of Keras 3")
             if archive.getinfo(name).file_size > _LARGEST and name == "config.json":
                 raise ValueError(f"a '{name}' of {archive.getinfo(name).file_size} bytes")
+            # Room is made for what an entry claims before it is read.
+            if archive.getinfo(name).compress_size > os.path.getsize(path):
+                raise ValueError(f"a '{name}' that is longer than the file")
         config = json.loads(archive.read("config.json"))
         version = "3"
         if "metadata.json" in archive.namelist():

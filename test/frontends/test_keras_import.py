@@ -297,6 +297,18 @@ def test_attributes_that_are_no_texts(tmp_path: Path, value: Any) -> None:
         import_model(str(path))
 
 
+def test_entries_that_claim_more_than_the_file_has(tmp_path: Path) -> None:
+    """No room is made for them."""
+    path = tmp_path / "m.keras"
+    _zip(path, _functional([_input("x", None, 2)], ["x"], [["x", 0, 0]]), {})
+    data = bytearray(path.read_bytes())
+    last = data.rindex(b"PK\1\2")  # of the directory: the size in the file at 20, its own at 24
+    data[last + 20 : last + 28] = (1 << 31).to_bytes(4, "little") * 2
+    path.write_bytes(data)
+    with pytest.raises(FrontendError, match=r"'model.weights.h5' that is longer than the file"):
+        import_model(str(path))
+
+
 def test_weights_only(tmp_path: Path) -> None:
     """A file with weights alone says so."""
     path = tmp_path / "weights.h5"
