@@ -28,6 +28,8 @@ pytest.importorskip("h5py", reason="models of Keras need h5py: pip install lower
 
 Arrays = Mapping[str, Sequence[NDArray[Any]]]
 
+_W = np.ones((2, 1, 2), np.float32)
+
 
 def _h5() -> Any:
     return import_module("h5py")
@@ -555,6 +557,17 @@ def test_functions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(_run(path, x=x)[0], x * x)
 
 
+def test_attention_over_features_is_refused(tmp_path: Path) -> None:
+    config = {"num_heads": 1, "key_dim": 2, "use_bias": False, "attention_axes": [2]}
+    heads = _layer("MultiHeadAttention", [_ref("x"), _ref("x")], name="y", **config)
+    parts = {f"{name}_dense": [_W] for name in ("query", "key", "value")}
+    parts["output_dense"] = [_W.transpose(1, 2, 0)]
+    weights = {f"multi_head_attention/{name}": arrays for name, arrays in parts.items()}
+    model = _functional([_input("x", None, 3, 2), heads], ["x"], [["y", 0, 0]])
+    with pytest.raises(LegalizationError, match="found axis 2, expected -2 to 1"):
+        _run(_zip(tmp_path / "m.keras", model, weights), x=_values(1, 3, 2))
+
+
 @pytest.mark.parametrize(
     ("layer", "config", "x", "y"),
     [
@@ -566,6 +579,7 @@ def test_functions(tmp_path: Path) -> None:
             [0, -0.5, 2, 0],
         ),
         ("UnitNormalization", {"axis": -1}, [-6e-12, 0, 8e-12], [-0.6, 0, 0.8]),
+        ("Round", {"module": "keras.src.ops.numpy", "decimals": 1}, [0.26, -1.25], [0.3, -1.2]),
     ],
 )
 def test_edges_of_functions(

@@ -81,7 +81,7 @@ def legalize_multi_head(builder: KerasLegalizer) -> Results:
     targets = {axis: _LETTERS[axis].upper() for axis in axes}
     right = "".join(targets.get(axis, names[axis]) for axis in range(rank - 1))
     shape = "".join(names[axis] for axis in batch) + "y"
-    rows = "".join(names[axis] for axis in axes)
+    rows = "".join(names[builder.axis(axis, rank - 1)] for axis in axes)  # not the last one
     columns = "".join(targets[axis] for axis in axes)
     equation = f"{left}yz,{right}yz->{shape}{rows}{columns}"
     scores = TensorValue(builder, einsum(builder, equation, [q.value, k.value]))

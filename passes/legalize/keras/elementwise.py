@@ -139,11 +139,11 @@ def legalize_sign(builder: KerasLegalizer) -> Results:
 
 @legalizes("Floor", "Ceil", "Round")
 def legalize_rounding(builder: KerasLegalizer) -> Results:
-    """To whole numbers, halves to even ones."""
-    if builder.config("decimals", 0):
-        builder.refuse("decimals", "whole numbers")
-    x = as_float(builder.x())
-    return [{"Floor": x.floor, "Ceil": x.ceil, "Round": x.round}[builder.op_type]().value]
+    """To whole numbers, or as many decimals, halves to even ones."""
+    x, factor = as_float(builder.x()), 10.0 ** int(builder.config("decimals", 0))
+    x = x if factor == 1 else x * factor
+    y = {"Floor": x.floor, "Ceil": x.ceil, "Round": x.round}[builder.op_type]()
+    return [(y if factor == 1 else y / factor).value]
 
 
 @legalizes("Copy", "StopGradient", "ConvertToTensor")
