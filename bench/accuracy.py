@@ -351,6 +351,23 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def cases_of(names: Sequence[str], packages: Path | None) -> Iterator[tuple[str, Case]]:
+    """Those of these names, or all, that are there, one after the other; others are told."""
+    if packages is None:
+        installed = Path("build/real_models/venv/lib").glob("python*/site-packages")
+        packages = next(installed, Path("build"))
+    for name in names or CASES:
+        try:
+            case = CASES[name](packages)
+        except FileNotFoundError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        if Path(case.model).exists():
+            yield name, case
+        else:
+            print(f"{name}: {case.model} is not there", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
@@ -361,18 +378,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in CASES]:
         parser.error(f"unknown: {', '.join(unknown)}")
-    installed = Path("build/real_models/venv/lib").glob("python*/site-packages")
-    packages = options.packages or next(installed, Path("build"))
     rows: list[dict[str, Any]] = []
-    for name in options.names or CASES:
-        try:
-            case = CASES[name](packages)
-        except FileNotFoundError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            continue
-        if not Path(case.model).exists():
-            print(f"{name}: {case.model} is not there", file=sys.stderr)
-            continue
+    for name, case in cases_of(options.names, options.packages):
         for row in rows_of(name, case, options.ways):
             print(*map(_cell, row.values()), file=sys.stderr)
             rows.append(row)
