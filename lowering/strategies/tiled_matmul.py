@@ -60,6 +60,7 @@ from lowerdeck.lowering.strategies.facts import (
     the,
 )
 from lowerdeck.lowering.targets.base import F32_BYTES, FEWEST_LANES, Target, are_even
+from lowerdeck.lowering.targets.machine import Machine
 
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is the loop over rows, and `b0`, `b1`, ...
@@ -460,10 +461,8 @@ def for_elements(target: Target, element: Attribute, weight: Attribute) -> Targe
         return target
     size, own = numpy_dtype(weight).itemsize, target.machine
     machine = replace(
-        own,
+        _for_size(own, size),
         l1_bytes=own.l1_bytes * F32_BYTES // size,
-        l2_bytes=own.l2_bytes * F32_BYTES // size,
-        page_bytes=own.page_bytes * F32_BYTES // size,
         line_bytes=own.line_bytes * F32_BYTES // numpy_dtype(element).itemsize,
         registers=own.registers - (2 if is_integer(element) else 0),
     )
@@ -475,13 +474,20 @@ def _for_narrow(target: Target, weight: Attribute) -> Target:
     """The target for sums of f32 whose weights are stored so, by the same cost rules."""
     own, size = target.machine, numpy_dtype(weight).itemsize
     machine = replace(
-        own,
-        l2_bytes=own.l2_bytes * F32_BYTES // size,
-        page_bytes=own.page_bytes * F32_BYTES // size,
+        _for_size(own, size),
         line_bytes=own.line_bytes * F32_BYTES // size,
         shared_bytes_per_cycle=own.shared_bytes_per_cycle * F32_BYTES / size,
     )
     return replace(target, machine=machine)
+
+
+def _for_size(own: Machine, size: int) -> Machine:
+    """A machine whose far caches and pages hold as many elements of four bytes as of `size`."""
+    return replace(
+        own,
+        l2_bytes=own.l2_bytes * F32_BYTES // size,
+        page_bytes=own.page_bytes * F32_BYTES // size,
+    )
 
 
 def row_labels(rank: int) -> list[str]:
