@@ -568,6 +568,24 @@ def test_attention_over_features_is_refused(tmp_path: Path) -> None:
         _run(_zip(tmp_path / "m.keras", model, weights), x=_values(1, 3, 2))
 
 
+def test_factors_of_roots_of_mean_squares_lie_along_the_last_dimensions(tmp_path: Path) -> None:
+    """Whatever the axes of the mean are."""
+    factors, x = np.array([1, 2], np.float32), _values(3, 2, 2)
+    layer = _layer("RMSNormalization", [_ref("x")], name="y", axis=[1], epsilon=0.0)
+    config = _functional([_input("x", None, 2, 2), layer], ["x"], [["y", 0, 0]])
+    path = _zip(tmp_path / "m.keras", config, {"rms_normalization": [factors]})
+    roots = np.sqrt((x * x).mean(1, keepdims=True))
+    np.testing.assert_allclose(_run(path, x=x)[0], x / roots * factors, rtol=1e-6)
+
+
+def test_attention_is_of_sequences(tmp_path: Path) -> None:
+    layer = _layer("Attention", [[_ref("x"), _ref("x")]], name="y", score_mode="concat")
+    config = _functional([_input("x", None, 2), layer], ["x"], [["y", 0, 0]])
+    path = _zip(tmp_path / "m.keras", config, {"attention": [np.ones((), np.float32)]})
+    with pytest.raises(LegalizationError, match="'sequence' of type"):
+        import_and_lower(path, "legal", CompileOptions())
+
+
 @pytest.mark.parametrize(
     ("layer", "config", "x", "y"),
     [
@@ -579,6 +597,12 @@ def test_attention_over_features_is_refused(tmp_path: Path) -> None:
             [0, -0.5, 2, 0],
         ),
         ("UnitNormalization", {"axis": -1}, [-6e-12, 0, 8e-12], [-0.6, 0, 0.8]),
+        (
+            "LayerNorm",
+            {"module": "keras.src.ops.nn", "rms_scaling": True, "epsilon": 0.0},
+            [1, 3, 5, 7],
+            [1 / 5**0.5, 3 / 5**0.5, 5**0.5, 7 / 5**0.5],
+        ),
         ("Round", {"module": "keras.src.ops.numpy", "decimals": 1}, [0.26, -1.25], [0.3, -1.2]),
     ],
 )

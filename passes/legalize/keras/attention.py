@@ -166,12 +166,12 @@ def legalize_attention(builder: KerasLegalizer) -> Results:
     """Of queries, values and perhaps keys; scores are products, or sums of tanh."""
     builder.ignore("use_scale")
     values = [TensorValue(builder, v) for v in builder.operands()]
-    q, v = values[:2]
-    k = values[2] if len(values) > 2 else v
+    for value in values:
+        builder.require_rank(value.value, 3, "sequence")
+    q, v, k = (*values, values[1])[:3]
     scale = builder.weight("scale")
     if builder.op_type == "Attention" and builder.config("score_mode", "dot") == "dot":
-        product = einsum(builder, "btd,bsd->bts", [q.value, k.value])
-        scores = TensorValue(builder, product)
+        scores = TensorValue(builder, einsum(builder, "btd,bsd->bts", [q.value, k.value]))
         scores = scores if scale is None else scores * TensorValue(builder, scale)
     else:
         queries = q.reshape([q.dims[0], q.dims[1], 1, q.dims[2]])

@@ -45,11 +45,8 @@ def _scaled(builder: KerasLegalizer, x: TensorValue, axes: Sequence[int]) -> Ten
 @legalizes("BatchNormalization")
 def legalize_batch_normalization(builder: KerasLegalizer) -> Results:
     """By the statistics of training."""
-    builder.ignore("scale", "center", "fused")
-    if builder.config("renorm", False):
-        builder.ignore("renorm")
-    if builder.has(1, "mask"):
-        builder.ignore("mask")
+    builder.ignore("scale", "center", "fused", "renorm")
+    builder.has(1, "mask")  # it matters in training
     given = builder.input()
     x = TensorValue(builder, builder.cast(given, wide_element(given)))
     axes = _axes(builder, len(x.dims))
@@ -85,11 +82,10 @@ def _root_mean_square(
 
 @legalizes("RMSNormalization")
 def legalize_rms_normalization(builder: KerasLegalizer) -> Results:
-    """By the root of the mean of squares."""
+    """By the root of the mean of squares; factors are along the last dimensions, whatever axes."""
     x = builder.x()
-    axes = _axes(builder, len(x.dims))
-    y = _root_mean_square(builder, x, axes, builder.real("epsilon", 1e-6))
-    return [(y * _along(builder, "scale", x, axes)).value]
+    y = _root_mean_square(builder, x, _axes(builder, len(x.dims)), builder.real("epsilon", 1e-6))
+    return [(y * TensorValue(builder, builder.cast(builder.weights["scale"], x.element))).value]
 
 
 @legalizes("GroupNormalization")

@@ -164,17 +164,20 @@ def legalize_normalized(builder: KerasLegalizer) -> Results:
     """By mean and deviation, or by the root of the mean square, along an axis or several."""
     x, epsilon = as_float(builder.x()), builder.config("epsilon")
     axes = builder.axes_of(builder.config("axis", -1), len(x.dims))
-    is_root = builder.op_type == "RMSNorm" or bool(builder.config("rms_scaling", False))
-    rest = x
-    if not is_root:
+    # What is called RMS scaling divides by the deviation from the mean, too, but leaves the mean.
+    rest, is_scaled = x, bool(builder.config("rms_scaling", False))
+    if builder.op_type == "LayerNorm":
         rest = x - TensorValue(builder, mean(builder, x.value, axes, keep_dims=True))
     square = TensorValue(builder, mean(builder, (rest * rest).value, axes, keep_dims=True))
-    y = rest / apply(core.SqrtOp, square + float(1e-7 if epsilon is None else epsilon))
-    names = ("scale",) if builder.op_type == "RMSNorm" else ("gamma", "beta")
+    deviation = apply(core.SqrtOp, square + float(1e-7 if epsilon is None else epsilon))
+    y = (x if is_scaled else rest) / deviation
+    shape = [dim if axis in axes else 1 for axis, dim in enumerate(x.dims)]
+    names = ("scale",) if builder.op_type == "RMSNorm" else ("gamma", "beta")[: 2 - is_scaled]
     for k, name in enumerate(names, 1):
-        given = builder.argument(k, name)
-        if given is not None:
+        if (given := builder.argument(k, name)) is not None:
             other = TensorValue.of(builder, builder.number_like(given, y.value)).cast(y.element)
+            if name != "scale" and len(other.dims) != len(shape):
+                other = other.reshape(shape)
             y = y + other if name == "beta" else y * other
     return [y.value]
 
