@@ -382,6 +382,21 @@ def test_masked_sequences(tmp_path: Path) -> None:
         np.testing.assert_allclose(average, np.mean(taken, axis=0), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("more", [(), (1,)])
+def test_masks_with_a_dimension_of_one(tmp_path: Path, more: tuple[int, ...]) -> None:
+    """A mask that is given may have one more dimension than sequences have steps."""
+    mask = _layer("NotEqual", [_ref("m"), 0.0], name="mask", module="keras.src.ops.numpy")
+    rnn = _layer("SimpleRNN", [_ref("x")], name="y", units=1, activation="linear", use_bias=False)
+    rnn["inbound_nodes"][0]["kwargs"]["mask"] = _ref("mask")
+    inputs = [_input("x", None, 3, 1), _input("m", None, 3, *more)]
+    config = _functional([*inputs, mask, rnn], ["x", "m"], [["y", 0, 0]])
+    ones = np.ones((1, 1), np.float32)
+    path = _zip(tmp_path / "m.keras", config, {"simple_rnn/cell": [ones, 2 * ones]})
+    given = np.array([[1, 0, 1]], np.float32).reshape(1, 3, *more)
+    (found,) = _run(path, x=np.array([[[1], [5], [3]]], np.float32), m=given)
+    assert found.tolist() == [[2 * 1 + 3]]
+
+
 def test_masks_of_parts(tmp_path: Path) -> None:
     """
     Two sequences after one another, of which one has a mask; RMSNormalization drops it, as Keras

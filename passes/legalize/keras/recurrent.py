@@ -166,8 +166,9 @@ def _run(
     zero = TensorValue(builder, builder.scalar(0, value)).broadcast([batch, *shape])
     states = initial or [zero.value] * count
     states = [builder.cast(state, element_type(value)) for state in states]
-    ones = None if mask is None else builder.transpose(mask, [1, 0])
+    ones: SSAValue | None = None
     if mask is not None:
+        ones = builder.transpose(builder.reshape(mask, dims_of(mask)[:2]), [1, 0])
         # What is returned for a masked step is the last output, which begins with zeros.
         states = [*states, zero.value]
 
