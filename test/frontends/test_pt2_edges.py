@@ -231,6 +231,18 @@ def test_other_types_are_not_said_to_be_broken(tmp_path: Path, number: int, name
         import_and_lower(str(path), "legal", CompileOptions())
 
 
+def test_a_remainder_of_zero_has_the_sign_of_the_dividend(tmp_path: Path) -> None:
+    """Others have that of the divisor."""
+    inputs = {
+        "self": _array("f4", [0, -0.0, 6, -6, 5, -5, -1]),
+        "other": _array("f4", [-7, 7, -3, 3, -3, 3, INF]),
+    }
+    expected = _array("f4", [0, -0.0, 0, -0.0, -1, 1, INF])
+    found = _answer(tmp_path, "remainder.Tensor", inputs, expected, {})
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
 def test_writes_at_strides_of_what_lies_in_another_order_are_refused(tmp_path: Path) -> None:
     """The result would lie in the order of the memory."""
     turned = meta("f4", [2, 3]) | {"strides": [size(1), size(2)]}

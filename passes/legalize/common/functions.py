@@ -83,12 +83,20 @@ def _binary(function: type[core.BinaryOp]) -> Callable[[TensorValue, TensorValue
     return lambda x, y: TensorValue(x.builder, x.builder.add(function(x.value, y.value)))
 
 
+def _remainder(x: TensorValue, y: TensorValue) -> TensorValue:
+    """With the sign of the divisor; a zero of floats has that of the dividend, as in PyTorch."""
+    if not is_float(x.element):
+        return _binary(core.ModOp)(x, y)
+    rest = _binary(core.RemOp)(x, y)
+    return (rest.ne(0) & rest.lt(0).ne(y.lt(0))).where(rest + y, rest)
+
+
 PAIRS: Mapping[str, Callable[[TensorValue, TensorValue], TensorValue]] = {
     "add": lambda x, y: x | y if x.element == i1 else x + y,
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x & y if x.element == i1 else x * y,
     "div": _binary(core.DivOp),
-    "mod": _binary(core.ModOp),
+    "mod": _remainder,
     "rem": _binary(core.RemOp),
     "pow": _binary(core.PowOp),
     "max": lambda x, y: x | y if x.element == i1 else x.maximum(y),
