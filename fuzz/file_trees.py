@@ -132,7 +132,7 @@ _SHAPES: tuple[list[int], ...] = (
     *([1, 0, 3, 3], [1, 2, 1, 3, 2], [2**31 - 1], [2**20, 2**12], [1, 2**16, 2**16, 1]),
 )
 _INTEGERS = (-(2**31), -7, -1, 0, 1, 2, 5, 2**24, 2**31 - 1)
-_FLOATS = (0.0, -1.0, math.nan, math.inf, 1e38)
+_FLOATS = (0.0, -1.0, math.nan, math.inf, 1e38, 1e-38)
 _TYPES = ("FLOAT32", "INT32", "UINT8", "INT64", "BOOL", "INT16", "INT8", "INT4", "FLOAT16")
 
 

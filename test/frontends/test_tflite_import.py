@@ -311,6 +311,16 @@ def test_a_cell_of_very_many_units_is_told(tmp_path: Path) -> None:
         TfliteWalk(find_function(load_model(path), "main")).run()
 
 
+def test_a_cell_of_bytes_without_a_scale_is_told(tmp_path: Path) -> None:
+    path, graph = tmp_path / "model.tflite", Graph(Random(0), np.random.default_rng(0))
+    lstm_of_bytes(graph)
+    inputs: list[int] = graph.nodes[0]["inputs"]
+    graph.tensors[inputs[19]]["quantization"] = {"scale": [0.0], "zero_point": [0]}
+    path.write_bytes(graph.program().data)
+    with pytest.raises(CompileError, match=r"a cell of scale 0.0, expected a power of two"):
+        TfliteWalk(find_function(load_model(path), "main")).run()
+
+
 @pytest.mark.parametrize(("height", "width"), [(0, 2), ((1 << 31) - 1, 0), (-1, -1)])
 def test_windows_without_elements_are_told(tmp_path: Path, height: int, width: int) -> None:
     path = tmp_path / "model.tflite"

@@ -147,7 +147,9 @@ def _sigmoids() -> NDArray[np.int64]:
 
 def power_of_two(scale: float) -> int | None:
     """The exponent of a scale that is nearly a power of two."""
-    exponent = math.log2(scale)
+    exponent = math.log2(scale) if scale > 0 else math.inf
+    if math.isinf(exponent):
+        return None
     return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None
 
 

@@ -45,7 +45,7 @@ class _Cell:
         self.gates = [0, 1, 2, 3] if builder.optional(1) is not None else [1, 2, 3]
         self.has_norm = builder.optional(21) is not None
         cell = builder.quantization(19)
-        self.power = round(math.log2(cell.scale))
+        self.power = round(math.log2(cell.scale or 1))
         if not 0 <= 15 + self.power <= 6:
             builder.refuse(f"a cell of scale {cell.scale}", "a power of two from 2^-15 to 2^-9")
         cell_clip, clip = float(builder.option("cell_clip")), float(builder.option("proj_clip"))
