@@ -171,7 +171,11 @@ class _Importer:
         wanted, result_names = self._wanted(graph, outputs)
         self._raise_problems()
         results = self._inline(graph, arguments, scope, wanted)
+        self._raise_problems()
         values = [value for value in results if isinstance(value, SSAValue)]
+        for value, name in zip(results, result_names, strict=True):
+            if isinstance(value, _Key):
+                self._report("", "", f"the output '{name}' is a variable, expected numbers")
         self._raise_problems()
         taken = {*names, *result_names}
         befores = [_fresh(state.name, taken) for state in self.states.values()]

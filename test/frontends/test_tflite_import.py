@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuzz.file_seeds import Seed
+from fuzz.file_trees import tree_of
 from fuzz.tflite_graphs import Graph, Scale
 from fuzz.tflite_nodes.recurrent import lstm_of_bytes
 from fuzz.tflite_writer import flatbuffer
@@ -372,6 +374,17 @@ def test_a_variable_that_nothing_assigns(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(_adding(assigns=False))
     with pytest.raises(FrontendError, match=r"'total'.*nothing assigns it"):
+        load_model(path)
+
+
+def test_an_output_that_is_a_variable_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    seed = Seed("adding", "tflite", {"m.tflite": _adding(assigns=True)}, "m.tflite")
+    tree = tree_of(seed, "m.tflite")
+    assert tree is not None
+    tree["subgraphs"][0]["outputs"] = [3, 4]
+    path.write_bytes(flatbuffer("Model", tree))
+    with pytest.raises(FrontendError, match="the output 'handle' is a variable"):
         load_model(path)
 
 
