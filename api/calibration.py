@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.errors import LowerdeckError
+from lowerdeck.frontends.numpy_files import read_numpy
 from lowerdeck.metadata import TensorInfo
 
 Array: TypeAlias = NDArray[Any]
@@ -85,12 +84,8 @@ def _files(path: str, inputs: Sequence[TensorInfo]) -> Iterator[tuple[str, Mappi
 def load_file(path: str) -> Any:
     """The array of an .npy file, or those of an .npz file by name; CalibrationError."""
     try:
-        loaded = np.load(path)
-        if isinstance(loaded, np.ndarray):
-            return cast("Array", loaded)
-        with loaded as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        return read_numpy(path)
+    except (OSError, ValueError) as error:
         raise CalibrationError(f"{path}: cannot be read: {error}") from None
 
 

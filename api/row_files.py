@@ -22,6 +22,7 @@ import numpy as np
 
 from lowerdeck.calibration import Array, by_name, division, load_file
 from lowerdeck.dialects.errors import LowerdeckError
+from lowerdeck.frontends.numpy_files import read_numpy
 from lowerdeck.metadata import TensorInfo
 
 __all__ = ["SUFFIXES", "BatchError", "Loaded", "files_in", "heads_of", "load"]
@@ -467,9 +468,12 @@ def _decoded(end: str, data: bytes, info: TensorInfo) -> Array:
     suffix = f".{end.rpartition('.')[2]}"
     if suffix == ".npy":
         try:
-            return np.load(io.BytesIO(data), allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
+            array = read_numpy(io.BytesIO(data))
+        except (OSError, ValueError) as error:
             raise BatchError(f"'{end}' cannot be read: {error}") from None
+        if isinstance(array, dict):
+            raise BatchError(f"'{end}' cannot be read: it holds several arrays")
+        return array
     if suffix not in _IMAGES:
         raise BatchError(f"'{end}' is neither .npy nor an image ({', '.join(_IMAGES)})")
     try:

@@ -27,6 +27,7 @@ from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_of, numpy_dtype, tensor
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.numpy_files import read_numpy
 from lowerdeck.frontends.pickles import Made, Name, PickleError, Stored, read_pickle
 from lowerdeck.frontends.pt2.archive import ArchiveError, Entries
 from lowerdeck.frontends.torchscript.archive import (
@@ -137,8 +138,8 @@ def _reader(head: bytes) -> Callable[[str], Weights]:
 def _read_zip(path: str) -> Weights:
     entries = Entries(path)
     if all(name.endswith(".npy") for name in entries.entries):
-        with np.load(path) as file:
-            return {name: ConstantOp.of(file[name]) for name in file.files}
+        found = cast("dict[str, NDArray[Any]]", read_numpy(path))
+        return {name: ConstantOp.of(array) for name, array in found.items()}
     if entries.has("constants.pkl") or not entries.has("data.pkl"):
         raise ArchiveError("it is a model itself, expected weights alone (a state_dict)")
     entries.require_order()

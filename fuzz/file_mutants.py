@@ -21,7 +21,7 @@ from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from fuzz.file_seeds import MAX_BYTES, RANGES, Files, Seed
+from fuzz.file_seeds import MAX_BYTES, RANGES, Files, Seed, weights_of
 from fuzz.paddle_messages import program_message
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 from lowerdeck.dialects.caffe.layers import layer_types
@@ -63,8 +63,12 @@ def mutant(seeds: Sequence[Seed], seed: int, number: int) -> Mutant:
         for _ in range(_few(rng)):
             changes.append(edits.damage(message))
         data = serialized(damaged, message)
-    elif damaged.endswith((".pt", ".pt2", ".keras")) and rng.random() < 0.9:
+    elif zipfile.is_zipfile(io.BytesIO(data)) and rng.random() < 0.9:
         data = _damaged_entry(rng, data, changes)
+    elif damaged.endswith(".safetensors") and rng.random() < 0.8:
+        end = 8 + int.from_bytes(data[:8], "little")
+        header = _damaged_json(rng, data[8:end], changes)
+        data = len(header).to_bytes(8, "little") + header + data[end:]
     elif damaged.endswith(".json") and rng.random() < 0.6:
         data = _damaged_json(rng, data, changes)
     elif _is_text(damaged):
@@ -90,6 +94,8 @@ def _damaged_file(seed: Seed, rng: random.Random) -> str:
         return rng.choice([name for name in seed.files if name.endswith(".json")])
     if seed.format == "ranges":
         return RANGES
+    if (weights := weights_of(seed)) is not None:
+        return weights
     names = [name for name, data in seed.files.items() if len(data) <= 4 * MAX_BYTES]
     main = [name for name in names if name == seed.entry or "saved_model" in name]
     return rng.choice(main if main and rng.random() < 0.6 else names)

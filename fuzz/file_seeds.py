@@ -21,6 +21,7 @@ from onnx import numpy_helper as arrays
 
 from fuzz.file_parts import parts_of_mindir, parts_of_pir, parts_of_symbol
 from fuzz.quantized_graphs import random_program
+from fuzz.weight_files import WRITERS
 from lowerdeck.build import build_library, find_compiler, library_name
 from lowerdeck.compiler import CompileOptions, generate, import_and_lower
 from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
@@ -50,6 +51,7 @@ FORMATS = (
     "compiled",
     "quantized",
     "ranges",
+    "weights",
 )
 
 ROOT = Path(__file__).parents[1]
@@ -96,6 +98,7 @@ def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
         "compiled": _compiled_seeds,
         "quantized": _quantized_seeds,
         "ranges": _ranges_seeds,
+        "weights": _weights_seeds,
     }
     return [seed for name in formats for seed in makers[name]()]
 
@@ -215,6 +218,33 @@ def _ranges_seeds() -> Iterator[Seed]:
         text = Ranges(fingerprint(layers), tuple(entries), "mse", 3).text
         files = {"model.onnx": model.SerializeToString(), RANGES: text.encode()}
         yield Seed(name, "ranges", files, "model.onnx")
+
+
+def _weights_seeds() -> Iterator[Seed]:
+    """A model, and weights for it in each kind of file of weights alone."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N, 3, 8] x) => (float[N, 3, 2] y, double[6] t, int64[4] i) {
+          a = MatMul (x, w)  y = Where (c, a, b)  t = Identity (d)  i = Identity (k) }""")
+    random_ = np.random.default_rng(0)
+    arrays_ = {
+        "w": random_.normal(size=(8, 2)).astype(np.float32),
+        "b": random_.normal(size=2).astype(np.float32),
+        "c": np.array([True, False]),
+        "d": random_.normal(size=6),
+        "k": np.arange(4),
+    }
+    model.graph.initializer.extend(
+        arrays.from_array(np.zeros_like(array), name) for name, array in arrays_.items()
+    )
+    for suffix, written in WRITERS.items():
+        files = {"model.onnx": model.SerializeToString(), f"w{suffix}": written(arrays_)}
+        yield Seed(suffix, "weights", files, "model.onnx")
+
+
+def weights_of(seed: Seed) -> str | None:
+    """The file of weights of a model of the format "weights"."""
+    others = (name for name in seed.files if name != seed.entry)
+    return next(others) if seed.format == "weights" else None
 
 
 def _with_constants(case: Any) -> onnx.ModelProto | None:

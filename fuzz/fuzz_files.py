@@ -40,17 +40,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from types import FrameType
+from typing import Any, cast
 
 from xdsl.utils.exceptions import DiagnosticException
 
 from fuzz.file_mutants import Mutant, as_json, mutant, smaller
 from fuzz.file_neighbors import Neighbors
-from fuzz.file_seeds import FORMATS, RANGES, Files, Seed, find_seeds
+from fuzz.file_seeds import FORMATS, RANGES, Files, Seed, find_seeds, weights_of
 from lowerdeck.binding import RunError
 from lowerdeck.build import BuildError
 from lowerdeck.compiler import CompileOptions, import_and_lower, load
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.errors import InternalError, ModelError
+from lowerdeck.dialects.frameworks import IMPORT_WEIGHTS
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends import load_model
 from lowerdeck.lowering import emit
@@ -120,7 +122,9 @@ def run(seed: Seed, folder: Path, *, whole: bool) -> None:
         return
     context = LowerdeckContext()
     register_dialects(context)
-    module = load_model(path, context=context)
+    weights = weights_of(seed)
+    given = {} if weights is None else {IMPORT_WEIGHTS.name: str(folder / weights)}
+    module = load_model(path, context=context, **cast("dict[str, Any]", given))
     if seed.phase in ("buffer", "scheduled"):
         # The way to C begins before that; passes are applied to such text one by one.
         check_contract(module, seed.phase)

@@ -427,10 +427,12 @@ def _parse_value(option: str, text: str) -> Any:
 
     import numpy as np
 
+    from lowerdeck.frontends.numpy_files import read_numpy
+
     if text.startswith("@"):
         try:
-            found: Any = np.load(text[1:])
-        except (OSError, ValueError, EOFError) as error:
+            found: Any = read_numpy(text[1:])
+        except (OSError, ValueError) as error:
             raise ToolError(f"--set {option}: {text[1:]} cannot be read: {error}") from None
         if not isinstance(found, np.ndarray):
             raise ToolError(f"--set {option}: {text[1:]} holds several arrays, expected one (.npy)")
@@ -453,22 +455,20 @@ def _parse_value(option: str, text: str) -> Any:
 
 def read_arrays(path: str) -> dict[str, NDArray[Any]]:
     """The arrays of an `.npz` file by name; `inputs_among` are those that a model takes."""
-    import zipfile
-
     import numpy as np
 
+    from lowerdeck.frontends.numpy_files import read_numpy
+
     try:
-        loaded = np.load(path)
-        if isinstance(loaded, np.ndarray):
-            raise ToolError(
-                f"{path}: holds one array without a name; numpy.savez('in.npz', **{{name: array}}) "
-                "writes arrays with theirs"
-            )
-        with loaded as file:
-            arrays = {name: file[name] for name in file.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
+        loaded = read_numpy(path)
+    except ValueError as error:
         raise ToolError(f"{path}: expected a file of numpy.savez: {error}") from error
-    return arrays
+    if isinstance(loaded, np.ndarray):
+        raise ToolError(
+            f"{path}: holds one array without a name; numpy.savez('in.npz', **{{name: array}}) "
+            "writes arrays with theirs"
+        )
+    return loaded
 
 
 _PREFIX = "input:"

@@ -10,39 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_STORAGES = {"f": "FloatStorage", "d": "DoubleStorage", "l": "LongStorage", "?": "BoolStorage"}
-
-
-def text(value: str) -> bytes:
-    """A text, pickled."""
-    data = value.encode()
-    return b"X" + len(data).to_bytes(4, "little") + data
-
-
-def number(value: int) -> bytes:
-    """An integer, pickled."""
-    return b"J" + value.to_bytes(4, "little", signed=True)
-
-
-def sizes(values: tuple[int, ...]) -> bytes:
-    """A tuple of integers, pickled."""
-    return b"(" + b"".join(map(number, values)) + b"t"
-
-
-def tensor(key: int, array: NDArray[Any]) -> bytes:
-    """A tensor whose storage has a key, pickled."""
-    strides = tuple(step // array.itemsize for step in array.strides)
-    storage = f"ctorch\n{_STORAGES[array.dtype.char]}\n".encode()
-    stored = b"(" + text("storage") + storage + text(str(key)) + text("cpu") + number(array.size)
-    return (
-        b"ctorch._utils\n_rebuild_tensor_v2\n("
-        + stored
-        + b"tQ"
-        + number(0)
-        + sizes(array.shape)
-        + sizes(strides)
-        + b"\x89ccollections\nOrderedDict\n)RtR"
-    )
+from fuzz.weight_files import tensor, text
 
 
 def write(

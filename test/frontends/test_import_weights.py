@@ -2,97 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-import struct
 import zipfile
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from fuzz.weight_files import WRITERS, number, state_dict, text
 from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model, model_files
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.wire import bytes_field, number_field
 
 from .pt2_archives import counter  # noqa: TID251
-from .script_archives import method, number, tensor, text, write  # noqa: TID251
-
-Arrays = Mapping[str, NDArray[Any]]
+from .script_archives import method, write  # noqa: TID251
 
 W = np.array([[1, 2], [3, 4]], np.float32)
 X = np.array([[1, -2], [3, 4]], np.float32)
-
-
-def _state(arrays: Arrays) -> bytes:
-    items = b"".join(text(name) + tensor(k, one) for k, (name, one) in enumerate(arrays.items()))
-    return b"\x80\x02}(" + items + b"u."
-
-
-def _zip(path: Path, arrays: Arrays) -> None:
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("m/data.pkl", _state(arrays))
-        for k, array in enumerate(arrays.values()):
-            file.writestr(f"m/data/{k}", array.tobytes())
-
-
-def _legacy(path: Path, arrays: Arrays) -> None:
-    data = _state(arrays).replace(text("cpu"), text("cpu"))
-    heads = [0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}]
-    parts = [pickle.dumps(head, 2) for head in heads]
-    parts += [data, pickle.dumps([str(k) for k in range(len(arrays))], 2)]
-    for array in arrays.values():
-        parts.append(struct.pack("<q", array.size) + array.tobytes())
-    path.write_bytes(b"".join(parts))
-
-
-def _safetensors(path: Path, arrays: Arrays) -> None:
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    data = b""
-    for name, array in arrays.items():
-        kind = {"float32": "F32", "int64": "I64"}[array.dtype.name]
-        offsets = [len(data), len(data) + array.nbytes]
-        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": offsets}
-        data += array.tobytes()
-    head = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(head)) + head + data)
-
-
-def _npz(path: Path, arrays: Arrays) -> None:
-    np.savez(path, allow_pickle=False, **arrays)
-
-
-def _pdparams(path: Path, arrays: Arrays) -> None:
-    """By structured names, with the names of parameters beside them."""
-    named: dict[str, Any] = {f"layer.{name}": array for name, array in arrays.items()}
-    named["StructuredToParameterName@@"] = {f"layer.{name}": name for name in arrays}
-    path.write_bytes(pickle.dumps(named, 2))
-
-
-def _checkpoint(path: Path, arrays: Arrays) -> None:
-    parts: list[bytes] = []
-    for name, array in arrays.items():
-        kind = {"float32": b"Float32", "int64": b"Int64"}[array.dtype.name]
-        dims = b"".join(number_field(1, size) for size in array.shape)
-        held = dims + bytes_field(2, kind) + bytes_field(3, array.tobytes())
-        value = bytes_field(1, name.encode()) + bytes_field(2, held)
-        parts.append(bytes_field(1, value))
-    path.write_bytes(b"".join(parts))
-
-
-WRITERS: dict[str, Callable[[Path, Arrays], None]] = {
-    ".pth": _zip,
-    "_old.pth": _legacy,
-    ".safetensors": _safetensors,
-    ".npz": _npz,
-    ".pdparams": _pdparams,
-    ".ckpt": _checkpoint,
-}
 
 
 def _model(tmp_path: Path) -> Path:
@@ -103,7 +29,7 @@ def _model(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_weights_are_taken_by_name(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"w{suffix}"
-    WRITERS[suffix](path, {"w": W, "num_batches_tracked": np.array(3)})
+    path.write_bytes(WRITERS[suffix]({"w": W, "num_batches_tracked": np.array(3)}))
     module = load_model(_model(tmp_path), input_shapes={"x": [2, 2]}, import_weights=path)
     assert (np.asarray(Calls(module)({"x": X})["output"]) == X @ W).all()
 
@@ -114,7 +40,7 @@ def test_all_that_does_not_fit_is_listed(tmp_path: Path, suffix: str) -> None:
     zeros = np.zeros((2, 2), np.float32)
     model = write(tmp_path / "m.pt", code, {"w": zeros, "b": zeros})
     path = tmp_path / f"w{suffix}"
-    WRITERS[suffix](path, {"w": W[:1], "more": W})
+    path.write_bytes(WRITERS[suffix]({"w": W[:1], "more": W}))
     with pytest.raises(FrontendError) as error:
         load_model(model, input_shapes={"x": [2, 2]}, import_weights=path)
     assert str(error.value).replace(f"{path}: ", "").splitlines() == [
@@ -140,7 +66,7 @@ def test_the_file_of_weights_is_one_of_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_damaged_weights_end_in_a_message(tmp_path: Path, suffix: str) -> None:
     path, model = tmp_path / f"w{suffix}", _model(tmp_path)
-    WRITERS[suffix](path, {"w": W})
+    path.write_bytes(WRITERS[suffix]({"w": W}))
     data = path.read_bytes()
     for place in range(0, len(data), max(1, len(data) // 40)):
         for damaged in (data[:place], data[:place] + b"\xff\x7f\xff\xff" + data[place + 4 :]):
@@ -162,7 +88,7 @@ def test_pickles_name_what_they_would_call_and_call_nothing(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("pickled", "expected"),
     [
-        (_state({"w": W}), "weights alone"),
+        (state_dict({"w": W}), "weights alone"),
         (b"\x80\x02}(" + text("state") + b"}" + text("param_groups") + b"]u.", "an optimizer"),
         (b"\x80\x02cnet\nNet\n)\x81}b.", "a pickled object of net.Net"),
         (b"\x80\x02" + number(3) + b".", "weights alone"),

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects import func
 
+from fuzz.weight_files import tensor
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret import find_function
@@ -18,7 +19,7 @@ from lowerdeck.dialects.interpret.calls import Calls
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
 
-from .script_archives import method, tensor, write  # noqa: TID251
+from .script_archives import method, write  # noqa: TID251
 
 MODELS = sorted((Path(__file__).parent / "script_models").iterdir())
 

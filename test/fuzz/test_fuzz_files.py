@@ -14,7 +14,7 @@ from fuzz.file_seeds import find_seeds
 from fuzz.file_trees import changed, neighbors, tree_of, written
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 
-FORMATS = "onnx,tf1,saved-model,checkpoint,caffe,mlir"
+FORMATS = "onnx,tf1,saved-model,checkpoint,caffe,mlir,weights"
 
 
 def test_some_mutants(capfd: pytest.CaptureFixture[str]) -> None:
