@@ -38,8 +38,11 @@ class SinkTransposePastScatter(Pattern[int]):
         if transpose is None or not is_ranked(transpose):
             return None
         permutation, depth = ints(transpose.permutation), dims_of(op.indices)[-1].value or 0
-        first = permutation[0]
-        if not depth or first == 0 or permutation != _to_front(first, depth, len(permutation)):
+        first, rank = permutation[0], len(permutation)
+        # Indices that go on past the dimensions brought to the front are of those before, too.
+        if not 0 < depth <= rank - first or first == 0:
+            return None
+        if permutation != _to_front(first, depth, rank):
             return None
         if not _are_few(op, first, depth) or (reason := self._worth(op, [transpose])) is None:
             return None
@@ -73,7 +76,7 @@ class SinkTransposePastScatter(Pattern[int]):
 
 def _to_front(first: int, count: int, rank: int) -> Permutation:
     """The permutation that brings so many dimensions to the front and keeps the others in order."""
-    moved = range(first, min(first + count, rank))
+    moved = range(first, first + count)
     return [*moved, *(axis for axis in range(rank) if axis not in moved)]
 
 

@@ -275,13 +275,18 @@ func.func @scatter_along_two(%x: tensor<2x3x3x32xf32>, %i: tensor<2x1x2xi64>, %u
 // -----
 
 // Not where the indices, of which there may be as many as there are places, are more than what moves,
-// nor from another order; and a byte does not count to 199.
+// nor from another order; and a byte does not count to 199. Nor where indices have more than the
+// dimensions that were brought to the front.
 // CHECK-LABEL: @scatter_many
 // CHECK:         core.transpose %x [1, 0, 2]
 // CHECK-LABEL: @scatter_otherwise
 // CHECK:         core.transpose %x [2, 1, 0]
 // CHECK-LABEL: @scatter_of_bytes
 // CHECK:         core.transpose %x [1, 0, 2]
+// CHECK-LABEL: @scatter_elements
+// CHECK:         core.transpose %x [1, 0]
+// CHECK-LABEL: @scatter_deep
+// CHECK:         core.transpose %x [2, 0, 1]
 func.func @scatter_many(%x: tensor<2x5x3xf32>, %i: tensor<?x1xi64, #core.tensor<dims = [n, 1]>>, %u: tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>) -> tensor<2x5x3xf32> {
   %0 = core.transpose %x [1, 0, 2] : (tensor<2x5x3xf32>) -> tensor<5x2x3xf32>
   %1 = core.scatter_nd none %0, %i, %u : (tensor<5x2x3xf32>, tensor<?x1xi64, #core.tensor<dims = [n, 1]>>, tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>) -> tensor<5x2x3xf32>
@@ -299,6 +304,18 @@ func.func @scatter_of_bytes(%x: tensor<200x2x64xf32>, %i: tensor<1x1xi8>, %u: te
   %1 = core.scatter_nd none %0, %i, %u : (tensor<2x200x64xf32>, tensor<1x1xi8>, tensor<1x200x64xf32>) -> tensor<2x200x64xf32>
   %2 = core.transpose %1 [1, 0, 2] : (tensor<2x200x64xf32>) -> tensor<200x2x64xf32>
   func.return %2 : tensor<200x2x64xf32>
+}
+func.func @scatter_elements(%x: tensor<3x64xf32>, %i: tensor<1x2xi64>, %u: tensor<1xf32>) -> tensor<3x64xf32> {
+  %0 = core.transpose %x [1, 0] : (tensor<3x64xf32>) -> tensor<64x3xf32>
+  %1 = core.scatter_nd add %0, %i, %u : (tensor<64x3xf32>, tensor<1x2xi64>, tensor<1xf32>) -> tensor<64x3xf32>
+  %2 = core.transpose %1 [1, 0] : (tensor<64x3xf32>) -> tensor<3x64xf32>
+  func.return %2 : tensor<3x64xf32>
+}
+func.func @scatter_deep(%x: tensor<2x64x3xf32>, %i: tensor<1x2xi64>, %u: tensor<1x64xf32>) -> tensor<2x64x3xf32> {
+  %0 = core.transpose %x [2, 0, 1] : (tensor<2x64x3xf32>) -> tensor<3x2x64xf32>
+  %1 = core.scatter_nd add %0, %i, %u : (tensor<3x2x64xf32>, tensor<1x2xi64>, tensor<1x64xf32>) -> tensor<3x2x64xf32>
+  %2 = core.transpose %1 [1, 2, 0] : (tensor<3x2x64xf32>) -> tensor<2x64x3xf32>
+  func.return %2 : tensor<2x64x3xf32>
 }
 
 // -----
