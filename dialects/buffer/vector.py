@@ -195,25 +195,33 @@ class SelectOp(IRDLOperation):
 
 class _ExtremumOp(IRDLOperation):
     T: ClassVar = VarConstraint("T", VectorType.constr(AnyFloatConstr))
+    keeps_nan = opt_prop_def(UnitAttr)
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
-    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+    assembly_format = "(`keeps_nan` $keeps_nan^)? $lhs `,` $rhs attr-dict `:` type($result)"
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue):
-        super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, keeps_nan: bool = False):
+        super().__init__(
+            operands=[lhs, rhs],
+            properties={"keeps_nan": UnitAttr() if keeps_nan else None},
+            result_types=[lhs.type],
+        )
 
 
 @irdl_op_definition
 class MaxfOp(_ExtremumOp):
     """
-    lhs > rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN.
+    lhs > rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN; with
+    `keeps_nan` NaN if one of them is.
 
-    Example:
+    Examples:
 
     ```mlir
     %r = buffer.maxf %x, %y : vector<8xf32>
+    %s = buffer.maxf keeps_nan %x, %y : vector<8xf32>
     ```
     """
 
@@ -223,7 +231,8 @@ class MaxfOp(_ExtremumOp):
 @irdl_op_definition
 class MinfOp(_ExtremumOp):
     """
-    lhs < rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN.
+    lhs < rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN; with
+    `keeps_nan` NaN if one of them is.
 
     Example:
 

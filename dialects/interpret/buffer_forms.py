@@ -377,6 +377,15 @@ def _unsigned_extremum(name: str) -> Form:
     return form
 
 
+def _float_extremum(operator: str) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        assert isinstance(op, vector.MaxfOp | vector.MinfOp)
+        is_left = f"({a} {operator} {b})" + (f" | ({a} != {a})" if op.keeps_nan else "")
+        return f"np.where({is_left}, {a}, {b})"
+
+    return form
+
+
 LANE_FORMS: dict[type[Operation], Form] = {
     arith.AddiOp: _plain("{0} + {1}"),
     arith.SubiOp: _plain("{0} - {1}"),
@@ -390,8 +399,8 @@ LANE_FORMS: dict[type[Operation], Form] = {
     BroadcastOp: _splat,
     vector.CompareOp: _compare_lanes,
     vector.SelectOp: _plain("np.where({0} != 0, {1}, {2})"),
-    vector.MaxfOp: _plain("np.where({0} > {1}, {0}, {1})"),
-    vector.MinfOp: _plain("np.where({0} < {1}, {0}, {1})"),
+    vector.MaxfOp: _float_extremum(">"),
+    vector.MinfOp: _float_extremum("<"),
     vector.ConvertOp: _convert_lanes,
     vector.FromLanesOp: _from_lanes,
     vector.LaneNumbersOp: _lane_numbers,

@@ -259,6 +259,10 @@ class _Counter:
             used.multiplies = size
         if is_vector and isinstance(op, _CONVERSIONS):
             used.shuffles = size
+        if isinstance(op, MaxfOp | MinfOp) and op.keeps_nan:
+            used.instructions += 2 * ceil(size)  # a comparison and a choice
+            used.multiplies += size
+            used.operations += 2 * size
         if isinstance(op, CompareOp):
             # It gives a mask, of which a vector is made.
             used.operations += size

@@ -89,6 +89,15 @@ def float_extremum(
     return VectorFunction(name, ((name, "a"), (name, "b")), body, frozenset({select}))
 
 
+def extremum_or_nan(scalar: Attribute, lanes: int, kind: str, isa: Isa) -> VectorFunction:
+    """A maximum or minimum that is NaN where `a` or `b` is: of `a` by bits that are all ones."""
+    name, plain = type_name(scalar, lanes), f"{type_name(scalar, lanes)}_{kind}"
+    bits = type_name(IntegerType(8 * STEMS[scalar][2]), lanes)
+    line = f"  return ({name})(({bits}){plain}(a, b) | ({bits})(a != a));"
+    body = _by_function(f"{kind}_or_nan", scalar, lanes, isa, [line])
+    return VectorFunction(name, ((name, "a"), (name, "b")), body, frozenset({plain}))
+
+
 def dot_pairs(name: str, lanes: int, isa: Isa) -> VectorFunction:
     """Products of the two halves of each lane, and a total."""
     low = " * ".join(f"(({name})((lowerdeck_u32x{lanes}){x} << 16) >> 16)" for x in "ab")

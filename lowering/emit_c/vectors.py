@@ -54,6 +54,7 @@ from lowerdeck.lowering.emit_c.vector_arithmetic import (
     dot_pairs,
     dot_quads,
     dot_small_quads,
+    extremum_or_nan,
     float_extremum,
     integer_extrema,
     multiply_high,
@@ -105,8 +106,6 @@ def function_name(op: Operation) -> str | None:
 
 _FUNCTIONS: Mapping[type[Operation], str] = {
     SelectOp: "select",
-    MaxfOp: "max",
-    MinfOp: "min",
     DotQuadsOp: "dot_quads",
     DotSmallQuadsOp: "dot_small_quads",
     DotHalvesOp: "dot_halves",
@@ -125,6 +124,13 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
 @function_name.register
 def _(op: AnyOp) -> str:
     return f"{vector_name(op.mask.type)}_any"
+
+
+@function_name.register(MaxfOp)
+@function_name.register(MinfOp)
+def _(op: MaxfOp | MinfOp) -> str:
+    kind = "max" if isinstance(op, MaxfOp) else "min"
+    return f"{vector_name(op.result.type)}_{kind}{'_or_nan' if op.keeps_nan else ''}"
 
 
 @function_name.register
@@ -359,6 +365,7 @@ def _float_functions(scalar: Attribute, lanes: int, isa: Isa) -> dict[str, _Func
     found: dict[str, _Function] = {}
     for kind, operator in (("max", ">"), ("min", "<")):
         found[f"{name}_{kind}"] = float_extremum(scalar, lanes, kind, operator, isa)
+        found[f"{name}_{kind}_or_nan"] = extremum_or_nan(scalar, lanes, kind, isa)
     if scalar == f32:
         found[f"{name}_dot_halves"] = dot_halves(name, lanes, isa)
     for function in ("sqrt", "rint", "floor", "ceil"):

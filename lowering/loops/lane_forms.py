@@ -71,13 +71,7 @@ def _extremum(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Ope
     if _is_number(left):
         left, right = right, left
     a, b = v.vector(left, cloner, block), v.vector(right, cloner, block)
-    if _is_number(right):
-        return kind(b, a)
-    best = kind(a, b)
-    is_number = vector.CompareOp("eq", a, a)
-    for new in (best, is_number):
-        block.add_op(new)
-    return vector.SelectOp(is_number.result, best.result, a)
+    return kind(b, a) if _is_number(right) else kind(a, b, keeps_nan=True)
 
 
 def _truth_extremum(v: LaneValues, op: Operation, cloner: Cloner, block: Block) -> Operation:

@@ -61,9 +61,10 @@ class Isa:
         default_factory=dict[tuple[str, str, int], Builtin]
     )
     """
-    By function, element and lanes: `max` and `min` of `a` and `b`, `maxs` and `mins` of integers
-    with signs, `maxu` and `minu` of those without; `sqrt`, `rint`, `floor` and `ceil` of `x`; `any`
-    of `mask`, whose lanes are all ones or zero: not 0 if one of them is not.
+    By function, element and lanes: `max` and `min` of `a` and `b`, `max_or_nan` and `min_or_nan`,
+    which are NaN if one of them is, `maxs` and `mins` of integers with signs, `maxu` and `minu` of
+    those without; `sqrt`, `rint`, `floor` and `ceil` of `x`; `any` of `mask`, whose lanes are all
+    ones or zero: not 0 if one of them is not.
     """
     conversions: Mapping[tuple[str, str, bool, int], Builtin] = field(
         default_factory=dict[tuple[str, str, bool, int], Builtin]

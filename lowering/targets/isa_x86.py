@@ -29,6 +29,13 @@ def _functions() -> Iterator[tuple[tuple[str, str, int], Builtin]]:
                     128: Builtin("__SSE2__", f"__builtin_ia32_{kind}{suffix}(a, b)"),
                 }[width],
             )
+            if width == 512:
+                # Where `a` is a number the extremum, which is `b` if that is NaN; else `a`.
+                # A comparison takes and gives masks without signs.
+                every, signed = {"f32": ("65535", "(short)"), "f64": (mask, "")}[element]
+                is_number = f"{signed}__builtin_ia32_cmp{suffix}512_mask(a, a, 7, {every}, 4)"
+                call = f"__builtin_ia32_{kind}{suffix}512_mask(a, b, a, {is_number}, 4)"
+                yield (f"{kind}_or_nan", element, lanes), Builtin("__AVX512F__", call)
         yield (
             ("sqrt", element, lanes),
             {

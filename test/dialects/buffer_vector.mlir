@@ -10,7 +10,7 @@
 // CHECK-NEXT:      %s = buffer.reduce add %a : vector<8xf32> -> f32
 // CHECK-NEXT:      %b = vector.broadcast %s : f32 to vector<8xf32>
 // CHECK-NEXT:      %m = buffer.maxf %b, %a : vector<8xf32>
-// CHECK-NEXT:      %n = buffer.minf %b, %m : vector<8xf32>
+// CHECK-NEXT:      %n = buffer.minf keeps_nan %b, %m : vector<8xf32>
 // CHECK-NEXT:      %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
 // CHECK-NEXT:      %d = buffer.any %c : vector<8xi32>
 // CHECK-NEXT:      %h = buffer.lane_numbers : vector<8xi32>
@@ -38,7 +38,7 @@ buffer.func @lanes {
     %s = buffer.reduce add %a : vector<8xf32> -> f32
     %b = vector.broadcast %s : f32 to vector<8xf32>
     %m = buffer.maxf %b, %a : vector<8xf32>
-    %n = buffer.minf %b, %m : vector<8xf32>
+    %n = buffer.minf keeps_nan %b, %m : vector<8xf32>
     %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
     %d = buffer.any %c : vector<8xi32>
     %h = buffer.lane_numbers : vector<8xi32>

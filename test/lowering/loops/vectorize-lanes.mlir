@@ -30,15 +30,14 @@ buffer.func @products {
 // -----
 
 // A maximum with a number is one instruction, the number on the left: NaN comes from the right.
-// With a variable, NaN on the left takes a selection.
+// With a variable, NaN may be on the left, too.
 // CHECK-LABEL: buffer.func @maxima
 // CHECK:       %[[A:.*]] = buffer.load %x
 // CHECK:       %[[Z:.*]] = vector.broadcast %{{.*}} : f32 to vector<4xf32>
 // CHECK-NEXT:  %[[R:.*]] = buffer.maxf %[[Z]], %[[A]] : vector<4xf32>
 // CHECK:       %[[B:.*]] = buffer.load %y
-// CHECK-NEXT:  %[[M:.*]] = buffer.maxf %[[R]], %[[B]] : vector<4xf32>
-// CHECK-NEXT:  %[[N:.*]] = buffer.compare eq %[[R]], %[[R]]
-// CHECK-NEXT:  buffer.select %[[N]], %[[M]], %[[R]]
+// CHECK-NEXT:  %[[M:.*]] = buffer.maxf keeps_nan %[[R]], %[[B]] : vector<4xf32>
+// CHECK-NEXT:  buffer.store %[[M]]
 buffer.func @maxima {
 ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
   buffer.for <[0, 4, 1]> {

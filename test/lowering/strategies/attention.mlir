@@ -18,9 +18,7 @@
 // CHECK-COUNT-5: buffer.store %{{.*}}, %[[S]] <[{{[0-4]}}, 0]> : vector<16xf32>
 // A maximum that keeps NaN.
 // CHECK:         buffer.for <[0, 5, 1]> carry %{{[0-9]+}} : vector<16xf32>
-// CHECK:           buffer.maxf
-// CHECK-NEXT:      buffer.compare eq %[[M:[0-9]+]], %[[M]]
-// CHECK-NEXT:      buffer.select
+// CHECK:           buffer.maxf keeps_nan
 // Exponentials and their sum.
 // CHECK:         buffer.for <[0, 5, 1]> carry %{{[0-9]+}} : vector<16xf32>
 // CHECK:           arith.bitcast {{.*}} : vector<16xf32> to vector<16xi32>
