@@ -5,9 +5,11 @@ What trained networks lose in fewer bits, on data that no calibration has seen.
     python -m bench.accuracy [NAME ...] [--ways WAY ...] [--packages FOLDER] [--json FILE]
 
 The networks are those of `examples/digits`, and of packages that `bench.real_models` installs:
-magika, which tells types of files by their bytes, and PP-OCRv4 of rapidocr-onnxruntime, which finds
-lines of text and reads them. One that is not there is left out. Files are those of this machine,
-lines are drawn with its fonts (by Pillow, which has to be installed), both chosen by a fixed seed.
+magika, which tells types of files by their bytes, PP-OCRv4 of rapidocr-onnxruntime, which finds
+lines of text and reads them, and silero-vad, which tells speech from other sound. One that is not
+there is left out. Files are those of this machine, lines are drawn with its fonts (by Pillow, which
+has to be installed), speech is that of espeak-ng, which has to be, too, with pauses and noise; all
+are chosen by a fixed seed.
 
 Each way of fewer bits is compared with the C in f32: by the share of decisions that agree, by
 characters that are read wrong, by the overlap of masks. Times are not taken.
@@ -19,6 +21,7 @@ import argparse
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +38,10 @@ from bench.measuring import markdown_table
 from models.campaign import main_of
 
 Array: TypeAlias = NDArray[Any]
+Sample: TypeAlias = Array | Mapping[str, Array]
 Judge: TypeAlias = Callable[[Sequence[Array], Sequence[Array]], Mapping[str, float]]
+Outputs: TypeAlias = Sequence[Mapping[str, Array]]
+Loss: TypeAlias = Callable[[Outputs, Outputs], float]
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -45,10 +51,12 @@ class Case:
     """A network, samples to calibrate with, others, and what is told of its outputs for these."""
 
     model: str
-    calibration: Array
-    fresh: Array
+    calibration: Sequence[Sample]
+    fresh: Sequence[Sample]
     judge: Judge
     """Of the first outputs in f32 and in fewer bits, sample by sample."""
+    drop: tuple[str | Loss, float] = ("error", 0.02)
+    """What a search may lose."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -101,7 +109,7 @@ def _digits(name: str, flat: bool = False) -> Callable[[Path], Case]:
             classes = np.concatenate([each.reshape(1, -1).argmax(-1) for each in found])
             return {"agree": agreement(want, found), "right": float((classes == labels).mean())}
 
-        return Case(str(folder / name), seen, images, judge)
+        return Case(str(folder / name), list(seen), list(images), judge)
 
     return case
 
@@ -117,6 +125,8 @@ _NONE = 256
 _FOLDERS = ("/etc", "/usr/bin", "/usr/include", "/usr/lib", "/usr/share", str(EXAMPLES.parent))
 _OF_ONE_KIND = 60
 """Files with the same suffix."""
+_SEEN = 1000
+"""Files that are calibrated with: twice as many as the last matrix has rows."""
 
 
 def file_bytes(path: Path) -> list[int]:
@@ -156,13 +166,13 @@ def _files(count: int) -> Array:
 
 
 def _magika(packages: Path) -> Case:
-    files = _files(160 + 1000)
+    files = _files(_SEEN + 2000)
 
     def judge(want: Sequence[Array], found: Sequence[Array]) -> Mapping[str, float]:
         return {"agree": agreement(want, found)}
 
     model = packages / "magika" / "models" / "standard_v3_3" / "model.onnx"
-    return Case(str(model), files[:160], files[160:], judge)
+    return Case(str(model), list(files[:_SEEN]), list(files[_SEEN:]), judge)
 
 
 # Text
@@ -260,21 +270,88 @@ def _reading(packages: Path) -> Case:
         total = sum(len(text) for text, _ in lines)
         return {"agree": agreement(want, found), "characters wrong": wrong / total}
 
-    calibration = np.stack([seen.line()[1] for _ in range(64)])[:, None]
-    pixels = np.stack([each for _, each in lines])[:, None]
-    return Case(path, calibration, pixels, judge, {"input_shapes": {"x": pixels.shape[1:]}})
+    calibration = [seen.line()[1][None] for _ in range(64)]
+    pixels = [each[None] for _, each in lines]
+    options = {"input_shapes": {"x": pixels[0].shape}}
+    return Case(path, calibration, pixels, judge, options=options)
 
 
 def _finding(packages: Path) -> Case:
     seen, fresh = _Pen(1), _Pen(2)
-    pages = np.stack([fresh.page() for _ in range(40)])[:, None]
+    pages = [fresh.page()[None] for _ in range(40)]
 
     def judge(want: Sequence[Array], found: Sequence[Array]) -> Mapping[str, float]:
         return {"overlap": overlap(want, found)}
 
-    calibration = np.stack([seen.page() for _ in range(24)])[:, None]
-    options = {"input_shapes": {"x": pages.shape[1:]}}
-    return Case(_of_ocr(packages, "det"), calibration, pages, judge, options)
+    calibration = [seen.page()[None] for _ in range(24)]
+    options = {"input_shapes": {"x": pages[0].shape}}
+    return Case(_of_ocr(packages, "det"), calibration, pages, judge, options=options)
+
+
+# Speech
+
+_RATE = 16000
+"""Samples of sound in a second."""
+_FRAME, _BEFORE = 512, 64
+"""Those that a decision is about, and those before them that are looked at, too."""
+_VOICES = ("en-us", "en-gb", "en+f3", "en+m3", "de", "fr")
+
+
+def frames_of(sound: Array) -> Array:
+    """The windows [frames, samples] of sound that decisions are made of."""
+    padded = np.concatenate([np.zeros(_BEFORE, np.float32), sound])
+    starts = range(0, len(sound) - _FRAME + 1, _FRAME)
+    return np.stack([padded[start : start + _BEFORE + _FRAME] for start in starts])
+
+
+def _spoken(text: str, voice: str, speed: int, pitch: int) -> Array:
+    """A sentence, by espeak-ng."""
+    command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "--stdout", text]
+    found = subprocess.run(command, capture_output=True, check=True).stdout
+    rate = int.from_bytes(found[24:28], "little")
+    sound = np.frombuffer(found[44:], np.int16).astype(np.float32) / 32768
+    times = np.arange(0, len(sound), rate / _RATE)
+    return np.interp(times, np.arange(len(sound)), sound).astype(np.float32)
+
+
+def _conversation(seed: int) -> Mapping[str, Array]:
+    """Sentences of several voices with pauses between them, and noise that changes every second."""
+    choose, noise = random.Random(seed), np.random.default_rng(seed)
+    words = (EXAMPLES.parent / "docs" / "architecture.md").read_text().split()
+    words = [word for word in words if word.isalpha()]
+    parts: list[Array] = []
+    for _ in range(6):
+        text = " ".join(choose.choices(words, k=choose.randrange(6, 14)))
+        how = choose.choice(_VOICES), choose.randrange(120, 200), choose.randrange(20, 80)
+        parts.append(_spoken(text, *how) * np.float32(choose.uniform(0.1, 1)))
+        parts.append(np.zeros(int(choose.uniform(0.3, 1.5) * _RATE), np.float32))
+    sound = np.concatenate(parts)
+    levels = noise.choice([1e-3, 5e-3, 2e-2, 5e-2], size=len(sound) // _RATE + 1)
+    hiss = noise.normal(size=len(sound)) * levels.repeat(_RATE)[: len(sound)]
+    state = np.zeros((1, 1, 128), np.float32)
+    frames = frames_of(np.clip(sound + hiss, -1, 1).astype(np.float32))
+    return {"input": frames, "h": state, "c": state}
+
+
+def decisions_lost(want: Outputs, found: Outputs) -> float:
+    """The share of frames that are speech in one and not in the other."""
+    a, b = (
+        np.concatenate([next(iter(each.values())).reshape(-1) > 0.5 for each in one])
+        for one in (want, found)
+    )
+    return float((a != b).mean())
+
+
+def _voice(packages: Path) -> Case:
+    def judge(want: Sequence[Array], found: Sequence[Array]) -> Mapping[str, float]:
+        a, b = ([{"": each} for each in one] for one in (want, found))
+        return {"agree": 1 - decisions_lost(a, b)}
+
+    model = packages / "silero_vad" / "data" / "silero_vad_16k_sequence.onnx"
+    if not model.exists():
+        raise FileNotFoundError(f"{model} is not there")
+    seen, fresh = ([_conversation(seed) for seed in range(*part)] for part in ((8,), (100, 120)))
+    return Case(str(model), seen, fresh, judge, (decisions_lost, 0.005))
 
 
 CASES: Mapping[str, Callable[[Path], Case]] = {
@@ -284,6 +361,7 @@ CASES: Mapping[str, Callable[[Path], Case]] = {
     "magika": _magika,
     "ocr_read": _reading,
     "ocr_find": _finding,
+    "voice": _voice,
 }
 
 
@@ -298,13 +376,13 @@ def _gptq(case: Case) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "small.onnx")
         lowerdeck.quantize_weights(
-            case.model, list(case.calibration), path, weight_format="int4:32", **case.options
+            case.model, case.calibration, path, weight_format="int4:32", **case.options
         )
         return lowerdeck.compile(path)
 
 
 def _int8(case: Case, **how: Any) -> Any:
-    ranges = lowerdeck.quantize(case.model, list(case.calibration), **how, **case.options)
+    ranges = lowerdeck.quantize(case.model, case.calibration, **how, **case.options)
     precision = "auto" if "max_drop" in how else "int8"
     return lowerdeck.compile(case.model, precision=precision, ranges=ranges, **case.options)
 
@@ -318,17 +396,20 @@ WAYS: Mapping[str, Callable[[Case], Any]] = {
     "bf16": lambda case: lowerdeck.compile(case.model, precision="bf16", **case.options),
     "int8": _int8,
     "smooth": lambda case: _int8(case, smooth=0.5),
-    "auto": lambda case: _int8(case, max_drop=("error", 0.02)),
+    "auto": lambda case: _int8(case, max_drop=case.drop),
 }
 
 
-def _outputs(model: Any, samples: Array) -> list[Array]:
-    return [np.array(model(sample)[0]) for sample in samples]
+def outputs_of(model: Any, samples: Sequence[Sample]) -> list[Array]:
+    """The first output for each sample."""
+    name = model.outputs[0].name
+    found = ((model(sample), name if isinstance(sample, Mapping) else 0) for sample in samples)
+    return [np.array(outputs[first]) for outputs, first in found]
 
 
 def rows_of(name: str, case: Case, ways: Sequence[str]) -> Iterator[dict[str, Any]]:
     """What the network in f32 gives, and each way, one after the other."""
-    want = _outputs(lowerdeck.compile(case.model, **case.options), case.fresh)
+    want = outputs_of(lowerdeck.compile(case.model, **case.options), case.fresh)
     yield {"network": name, "way": "f32", **case.judge(want, want)}
     for way in ways:
         try:
@@ -336,7 +417,7 @@ def rows_of(name: str, case: Case, ways: Sequence[str]) -> Iterator[dict[str, An
         except lowerdeck.LowerdeckError as error:
             yield {"network": name, "way": way, "error": str(error).splitlines()[0]}
             continue
-        yield {"network": name, "way": way, **case.judge(want, _outputs(model, case.fresh))}
+        yield {"network": name, "way": way, **case.judge(want, outputs_of(model, case.fresh))}
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -22,10 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import lowerdeck
-from bench.accuracy import CASES, Case, cases_of
+from bench.accuracy import CASES, Case, cases_of, outputs_of
 from bench.measuring import Summary, alternate, markdown_table, plan_for, timed
 from lowerdeck.budgets import METRICS, Budget
 from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
@@ -88,9 +86,9 @@ def measured(name: str, case: Case, budget: Budget, count: int, seconds: float) 
         return lowerdeck.compile(case.model, threads=1, **how, **case.options)
 
     def outputs(model: Any) -> list[dict[str, Any]]:
-        return [{"": np.array(model(sample)[0])} for sample in case.fresh]
+        return [{"": each} for each in outputs_of(model, case.fresh)]
 
-    samples = list(case.calibration)
+    samples = case.calibration
     start = time.perf_counter()
     drop = (budget.name, budget.most)
     found = lowerdeck.quantize(case.model, samples, max_drop=drop, **case.options)

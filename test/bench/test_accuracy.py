@@ -11,8 +11,10 @@ import pytest
 from bench.accuracy import (
     CASES,
     agreement,
+    decisions_lost,
     edits,
     file_bytes,
+    frames_of,
     overlap,
     rows_of,
     spelled,
@@ -38,6 +40,19 @@ def test_decisions_and_masks_are_compared() -> None:
     assert overlap([np.zeros(3)], [np.zeros(3)]) == 0
 
 
+def test_sound_is_cut_into_frames() -> None:
+    """Each with the end of the one before it; what does not fill one is left out."""
+    frames = frames_of(np.arange(1, 1300, dtype=np.float32))
+    assert frames.shape == (2, 576)
+    assert frames[0, 63:66].tolist() == [0, 1, 2]
+    assert frames[1, [0, 63, 64, 575]].tolist() == [449, 512, 513, 1024]
+
+
+def test_speech_is_decided_frame_by_frame() -> None:
+    one, other = ({"p": np.array(each)} for each in ([0.9, 0.4, 0.6, 0.1], [0.9, 0.6, 0.7, 0.2]))
+    assert decisions_lost([one, one], [one, other]) == 1 / 8
+
+
 def test_both_ends_of_a_file_are_looked_at(tmp_path: Path) -> None:
     (path := tmp_path / "file").write_bytes(b"  ab" + b"x" * 5000 + b"yz\n")
     found = file_bytes(path)
@@ -50,9 +65,10 @@ def test_both_ends_of_a_file_are_looked_at(tmp_path: Path) -> None:
 
 def test_a_network_is_measured() -> None:
     case = CASES["digits"](Path())
-    assert not {each.tobytes() for each in case.calibration} & {
-        each.tobytes() for each in case.fresh
-    }
+    seen, fresh = (
+        {np.asarray(each).tobytes() for each in one} for one in (case.calibration, case.fresh)
+    )
+    assert not seen & fresh
     rows = list(rows_of("digits", case, ["int8"]))
     assert [row["way"] for row in rows] == ["f32", "int8"]
     assert rows[0]["right"] == pytest.approx(0.9889, abs=1e-4)
