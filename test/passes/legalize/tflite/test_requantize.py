@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.compiler import CompileOptions, compile, import_and_lower
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.passes.legalize.common.requantize import multiplier_of
 
@@ -54,6 +54,35 @@ def test_rounding(
         [max(min(expected(x, m, e) + 3, 2 * 10**9), -2 * 10**9) for m, e in pairs] for x in X
     ]
     assert np.asarray(found).tolist() == limited
+
+
+SHIFTS = [(1 << 30, -1), (1 << 30, -3), (1 << 30, -31), (0, -5), (2**31 - 1, -1), (2**31 - 1, -31)]
+"""Multipliers and exponents that meet halves, and the largest and the least sums."""
+
+
+@pytest.mark.parametrize("target", ["c99", "x86-64", "native"])
+@pytest.mark.parametrize("limits", [(-9, -9, 20), (0, 0, 2**31 - 1), (-9, 5, 20), (-9, -10, 20)])
+def test_rounding_where_nothing_is_below_zero(
+    tmp_path: Path, limits: tuple[int, int, int], target: str
+) -> None:
+    """What is negative is the lowest number; the last limits leave one number below zero."""
+    zero, low, high = limits
+    x = np.array([*X, 2**31 - 2, *range(-70, 70)], np.int32).reshape(-1, 1)
+    factors = [f"dense<{list(each)}> : tensor<6xi32>" for each in zip(*SHIFTS, strict=True)]
+    result = f"tensor<{len(x)}x6xi32>"
+    path = tmp_path / "model.mlir"
+    path.write_text(
+        f"func.func @main(%x: tensor<{len(x)}x1xi32>) -> {result} {{\n"
+        f"  %m = core.constant {factors[0]}\n  %e = core.constant {factors[1]}\n"
+        f"  %y = core.requantize double %x, %m, %e zero {zero} low {low} high {high} to i32 "
+        f": (tensor<{len(x)}x1xi32>, tensor<6xi32>, tensor<6xi32>) -> {result}\n"
+        f"  func.return %y : {result}\n}}\n"
+    )
+    found = compile(str(path), target=target)(x)[0]
+    expected = [
+        [max(min(twice(int(each), m, e) + zero, high), low) for m, e in SHIFTS] for each in x[:, 0]
+    ]
+    assert np.asarray(found).tolist() == expected
 
 
 def test_halves_go_up_and_then_away_from_zero() -> None:
