@@ -96,18 +96,19 @@ def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], targe
     count = len(function.symbols)
     part, parts = parameter(count), parameter(count + 1)
     for loop, shrinks in zip(loops, shrinking(loops, target), strict=True):
-        _split(loop, parts - 1 - part if shrinks else part, parts)
+        _split(loop, part, parts, shrinks=shrinks)
     names = [*function.symbols, StringAttr(kernel.PART), StringAttr(kernel.PARTS)]
     function.properties["symbols"] = ArrayAttr(names)
     function.parallel = UnitAttr()
 
 
-def _split(loop: kernel.ForOp, number: Expr, parts: Expr) -> None:
-    """The range of the part of this number: whole iterations, in order."""
+def _split(loop: kernel.ForOp, number: Expr, parts: Expr, *, shrinks: bool) -> None:
+    """The range of the part of this number: whole iterations, in order, one more in some parts."""
     lower, upper, step = loop.range.data
     trips = (upper - lower).ceildiv(step)
-    begin = lower + trips * number // parts * step
-    end = lower + trips * (number + 1) // parts * step
+    up = parts - 1 if shrinks else Expr.const(0)
+    begin = lower + (trips * number + up) // parts * step
+    end = lower + (trips * (number + 1) + up) // parts * step
     if (upper - lower) % step != 0:
         end = minimum(end, upper)
     loop.properties["range"] = DimsAttr.of([begin, end, step])
@@ -382,7 +383,8 @@ class ParallelizePass(ModulePass):
             name = call.callee.root_reference.data
             function = functions[name]
             if name in loops and function.parallel is None:
-                chosen = [caches.best(call, function, loop) for loop in loops[name]]
+                best = caches.best(call, function, loops[name])
+                chosen = [best[loop] for loop in loops[name]]
                 spans[name] = {k: v for each in reversed(chosen) for k, v in each.spans.items()}
                 shared = [
                     collapsed(loop, caches.threads) if loop in loops[name] else loop

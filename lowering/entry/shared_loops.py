@@ -181,14 +181,27 @@ class Caches:
     written: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """The span of each memory that threads have shared; 0 if one of them wrote it all."""
 
-    def best(self, call: entry_ops.CallOp, function: kernel.FuncOp, loop: kernel.ForOp) -> Sharing:
-        """Of the ways to share a loop of a kernel the one that takes the fewest cycles."""
+    def best(
+        self, call: entry_ops.CallOp, function: kernel.FuncOp, loops: Loops
+    ) -> Mapping[kernel.ForOp, Sharing]:
+        """
+        Of the ways to share each loop of a kernel the one that takes the fewest cycles. First that
+        of the loop that takes longest: what others add to the same memory, such as its border,
+        belongs to the same thread.
+        """
         arguments: Sequence[SSAValue] = function.body.block.args
         values: dict[SSAValue, SSAValue] = dict(zip(arguments, call.arguments, strict=False))
-        found = [*sharings(loop)]
-        if any(ref_type(value).bytes.value is None for value in function.body.block.args):
-            return found[0]
-        return min(found, key=lambda each: self._cycles(each, loop, values))
+        are_known = all(ref_type(value).bytes.value is not None for value in arguments)
+        best: dict[kernel.ForOp, Sharing] = {}
+        spans: dict[SSAValue, int] = {}
+        for loop in sorted(loops, key=lambda each: -estimated_steps(each, self.target)):
+            found = [*sharings(loop)]
+            best[loop] = chosen = found[0]
+            if are_known:
+                chosen = min(found, key=lambda each: self._cycles(each, loop, values, spans))
+                best[loop] = chosen
+            spans = {**chosen.spans, **spans}
+        return best
 
     def note(self, call: entry_ops.CallOp, function: kernel.FuncOp, spans: Spans) -> None:
         """Remember what a call has written; with no spans, by the first thread."""
@@ -199,9 +212,16 @@ class Caches:
                 self.written[root] = spans.get(argument, 0)
 
     def _cycles(
-        self, sharing: Sharing, loop: kernel.ForOp, values: Mapping[SSAValue, SSAValue]
+        self,
+        sharing: Sharing,
+        loop: kernel.ForOp,
+        values: Mapping[SSAValue, SSAValue],
+        spans: Spans,
     ) -> float:
-        """Of the thread that has most to do, and to fetch what it reads from other caches."""
+        """
+        Of the thread that has most to do, and to fetch what it reads from other caches, and what it
+        stores from those of threads that store next to it.
+        """
         machine = self.target.machine
         cycles = estimated_steps(loop, self.target) * self._largest_share(sharing, loop)
         stored = {op.ref for op in all_ops(loop) if isinstance(op, kernel.StoreOp)}
@@ -214,6 +234,10 @@ class Caches:
                 cycles += lines * part * machine.line_bytes / machine.shared_bytes_per_cycle
             elif not others and not self._is_near(root, sharing.spans.get(ref)):
                 cycles += lines * part * (1 - 1 / self.threads) * machine.jump_line_cycles
+        for ref in stored & spans.keys():
+            if not _are_near(sharing.spans.get(ref, 0), spans[ref]):
+                lines = _stores(loop, ref) / self.threads
+                cycles += lines * (1 - 1 / self.threads) * machine.jump_line_cycles
         return cycles
 
     def _largest_share(self, sharing: Sharing, loop: kernel.ForOp) -> float:
@@ -230,15 +254,31 @@ class Caches:
         for each, most, shrinks in zip(loops, steps, shrinking(loops, self.target), strict=True):
             trips = estimated_trips(each)
             for number in range(threads):
-                place = threads - 1 - number if shrinks else number
-                count = trips * (place + 1) // threads - trips * place // threads
+                more = threads - 1 if shrinks else 0
+                end = (trips * (number + 1) + more) // threads
+                count = end - (trips * number + more) // threads
                 shares[number] += most / whole * count / max(trips, 1)
         return max(shares)
 
     def _is_near(self, root: SSAValue, span: int | None) -> bool:
         """True if each thread reads what it has written."""
         known = self.written.get(root, 0)
-        return bool(known) and span is not None and abs(known - span) < NEAR * span
+        return bool(known) and span is not None and _are_near(known, span)
+
+
+def _are_near(one: int, other: int) -> bool:
+    """True if threads that share so many elements have the same rows."""
+    return abs(one - other) < NEAR * other
+
+
+def _stores(loop: kernel.ForOp, ref: SSAValue) -> float:
+    """How many times a loop stores to a buffer, which is at most a line at a time."""
+    inside = sum(
+        _stores(op, ref) if isinstance(op, kernel.ForOp) else float(op.ref is ref)
+        for op in loop.body.block.ops
+        if isinstance(op, kernel.ForOp | kernel.StoreOp)
+    )
+    return estimated_trips(loop) * inside
 
 
 def shrinking(loops: Loops, target: Target) -> list[bool]:

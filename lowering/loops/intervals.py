@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
+from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
 from lowerdeck.dialects.records import record
@@ -64,21 +65,76 @@ def range_of(loop: kernel.ForOp, known: Intervals) -> Interval | None:
 
 
 @record
+class Offsets:
+    """Where elements lie in memory: `first` and up, by multiples of each of some strides."""
+
+    first: int
+    strides: tuple[tuple[int, int], ...]
+    """Each with the largest of its multiples."""
+
+    @staticmethod
+    def of(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Offsets | None:
+        """None if they are no sum of multiples of indices from a number to a number."""
+        offset = ref_type(op.ref).offset(op.map.data)
+        ranges = by_operand([known.get(value) for value in op.indices])
+        first, strides = 0, list[tuple[int, int]]()
+        for monomial, n in offset.terms:
+            if not monomial:
+                first += n
+                continue
+            place = ranges.get(monomial[0].name) if len(monomial) == 1 else None
+            if monomial[0].kind != "symbol" or place is None:
+                return None
+            low, high = place.low.value, place.high.value
+            if low is None or high is None:
+                return None
+            first += n * (low if n > 0 else high)
+            strides.append((abs(n), max(high - low, 0)))
+        for axis, extent in op.extents.items():
+            if (stride := ref_type(op.ref).strides.data[axis].value) is None or stride < 0:
+                return None
+            strides.append((stride, extent - 1))
+        return Offsets(first, tuple(strides))
+
+    def are_apart(self, other: Offsets) -> bool:
+        """
+        True if no offset is in both: these and those lie in two intervals that do not meet, or do
+        so modulo one of their strides, for example from row to row.
+        """
+        ahead = other.first - self.first
+        if ahead >= self._length() or -ahead >= other._length():
+            return True
+        moduli = {n for n, _ in (*self.strides, *other.strides) if n > 1}
+        return any(ahead % n >= self._length(n) and -ahead % n >= other._length(n) for n in moduli)
+
+    def _length(self, modulus: int = 0) -> int:
+        """Of the interval in which the offsets lie, modulo a number."""
+        return 1 + sum(n * most for n, most in self.strides if not modulus or n % modulus)
+
+
+@record
 class Access:
-    """A load or store: the buffer, and the interval of each index, None if unknown."""
+    """
+    A load or store: the buffer, and the interval of each index, None if unknown, and the offsets,
+    None if they are not known.
+    """
 
     ref: SSAValue
     is_store: bool
     indices: tuple[Interval | None, ...]
+    offsets: Offsets | None
 
     def meets(self, other: Access) -> bool:
-        """False if the two access different buffers, or certainly differ in an index."""
+        """False if the two access different buffers, or certainly different elements."""
         if self.ref is not other.ref:
             return False
-        return not any(
+        if any(
             a is not None and b is not None and (a.is_before(b) or b.is_before(a))
             for a, b in zip(self.indices, other.indices, strict=True)
-        )
+        ):
+            return False
+        one, two = self.offsets, other.offsets
+        return one is None or two is None or not one.are_apart(two)
 
 
 def accesses_in(op: Operation, known: Intervals | None = None) -> list[Access]:
@@ -106,7 +162,7 @@ def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:
     for axis, extent in op.extents.items():
         if (last := indices[axis]) is not None:
             indices[axis] = Interval(last.low, last.high + extent - 1)
-    return Access(op.ref, is_store, tuple(indices))
+    return Access(op.ref, is_store, tuple(indices), Offsets.of(op, known))
 
 
 def are_independent(ops: Sequence[Operation]) -> bool:

@@ -114,11 +114,13 @@ def estimates(
 ) -> tuple[float, float] | None:
     """
     The cycles of two convolutions in bands, with smaller tiles and rows that threads recompute, and
-    separately, with the memory traffic of the intermediate tensor.
+    separately, with the memory traffic of the intermediate tensor, and where threads share it their
+    meeting between the two and the rows that each reads of another's.
 
-    None if there are no bands, or the intermediate tensor stays in the L2 cache without them.
+    None if there are no bands, or one thread has the intermediate tensor in the L2 cache without
+    them.
     """
-    target = setting.target
+    target, threads = setting.target, setting.threads
     g, weight = Geometry.of(second), static_shape(first.weight)
     best = min((plan.cycles for plan in plans(first, second, lanes, setting)), default=None)
     if g is None or weight is None or best is None:
@@ -127,14 +129,22 @@ def estimates(
     between_bytes = (
         blocks * lanes * (g.height + g.above + g.below) * g.read * item_bytes(first.result)
     )
-    if between_bytes <= target.machine.l2_bytes // 2:
+    machine = target.machine
+    is_near = between_bytes <= machine.l2_bytes // 2
+    if is_near and threads == 1:
         return None
     inputs = prod(dim.value or 1 for dim in dims_of(first.input))
-    if prod(weight) > inputs:
+    weight_bytes = prod(weight) * item_bytes(first.weight)
+    if prod(weight) > inputs and weight_bytes > machine.l1_bytes:
         # They come from memory, and the convolution by itself prefetches them.
         return None
-    apart_cycles, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
-    return best, apart_cycles + between_bytes / target.machine.l2_return_bytes_per_cycle
+    apart, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
+    if not is_near:
+        apart += between_bytes / machine.l2_return_bytes_per_cycle
+    if threads > 1:
+        lines = max(g.span - g.stride, 0) * (threads - 1) * g.read * blocks
+        apart += threads * machine.barrier_cycles + lines * machine.jump_line_cycles
+    return best, apart
 
 
 @record

@@ -95,7 +95,7 @@ buffer.entry [] -> ["y", "z", "t", "u"] {
 // Nothing meets a border, wherever in the buffer other stores may go to.
 // CHECK-LABEL: buffer.func @border
 // CHECK:         buffer.for <[s1 floordiv s2, (s1 + 1) floordiv s2, 1]>
-// CHECK:         buffer.for <[(-s0 * s1 + s0 * s2 - s0) floordiv s2, (-s0 * s1 + s0 * s2) floordiv s2, 1]>
+// CHECK:         buffer.for <[(s0 * s1 + s2 - 1) floordiv s2, (s0 * s1 + s0 + s2 - 1) floordiv s2, 1]>
 // CHECK-LABEL: buffer.func @inside
 // CHECK:         buffer.for <[0, 1, 1]>
 // CHECK-NOT:     buffer.for

@@ -50,7 +50,7 @@ func.func @main(%x: tensor<9x9xf32>) -> tensor<9x9xf32> {
 // one gives the last thread more, the other gives it to the first.
 // CHECK-LABEL: buffer.func @tiled
 // CHECK:         buffer.for <[((s0 * 3) floordiv s1) * 4, ((s0 * 3 + 3) floordiv s1) * 4, 4]>
-// CHECK:         buffer.for <[(-s0 + s1 - 1) floordiv s1 + 12, (-s0 + s1) floordiv s1 + 12, 1]>
+// CHECK:         buffer.for <[(s0 + s1 - 1) floordiv s1 + 12, (s0 + s1) floordiv s1 + 12, 1]>
 // CHECK:         {parallel
 buffer.func @tiled {
 ^bb0(%x : !buffer.ref<[13] x f32>, %y : !buffer.ref<[13] x f32>):
@@ -413,7 +413,7 @@ buffer.entry ["x"] -> ["y", "z"] {
 // Several tiles, each written out as a loop of one iteration: they are dealt out. A single one is not.
 // CHECK-LABEL: buffer.func @tiles
 // CHECK:         buffer.for <[s0 floordiv s1, (s0 + 1) floordiv s1, 1]>
-// CHECK:         buffer.for <[(-s0 + s1 - 1) floordiv s1, (-s0 + s1) floordiv s1, 1]>
+// CHECK:         buffer.for <[(s0 + s1 - 1) floordiv s1, (s0 + s1) floordiv s1, 1]>
 // CHECK-LABEL: buffer.func @tile
 // CHECK:         buffer.for <[0, 1, 1]>
 // CHECK-LABEL: buffer.entry

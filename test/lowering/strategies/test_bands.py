@@ -220,6 +220,11 @@ def with_cache(size: int) -> Target:
         ((112, 16, 96, 2), Setting(V4), True),
         ((56, 24, 144, 1), Setting(V4), True),
         ((56, 24, 144, 1), Setting(V4, threads=2), True),
+        # Two threads would meet between the two, and one has nothing to wait for.
+        ((14, 64, 64, 1), Setting(V4, threads=2), True),
+        ((14, 64, 64, 1), Setting(V4), False),
+        # The rows of the other thread are computed again, which takes longer.
+        ((14, 256, 256, 1), Setting(V4, threads=2), False),
         # All of it stays in a large cache.
         ((56, 24, 144, 1), Setting(with_cache(8 << 20)), False),
         # More weights than inputs.
