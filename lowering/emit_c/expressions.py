@@ -336,10 +336,10 @@ def _divide_by_power(op: vector.DivideByPowerOp, a: str, b: str) -> str:
     In 32 bits: where something is left to round, one less below zero, twice the quotient rounded
     down, and half of one more; else the magnitude, halves up.
     """
-    if lanes_of(op.result.type):
-        return _vector_function(op, a, b)
     if op.positive is not None:
         return f"((({a} + ({a} >> 31)) >> ({b} - 1)) + 1) >> 1"
+    if lanes_of(op.result.type):
+        return _vector_function(op, a, b)
     sign = f"(uint32_t)-({a} < 0)"
     quotient = f"((((uint32_t){a} ^ {sign}) - {sign}) + (((uint32_t)1 << {b}) >> 1)) >> {b}"
     return f"(int32_t)((({quotient}) ^ {sign}) - {sign})"

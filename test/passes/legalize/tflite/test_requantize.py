@@ -56,8 +56,14 @@ def test_rounding(
     assert np.asarray(found).tolist() == limited
 
 
-SHIFTS = [(1 << 30, -1), (1 << 30, -3), (1 << 30, -31), (0, -5), (2**31 - 1, -1), (2**31 - 1, -31)]
-"""Multipliers and exponents that meet halves, and the largest and the least sums."""
+SHIFTS = 3 * [
+    *((1 << 30, exponent) for exponent in (-1, -3, -31)),
+    *((2**31 - 1, exponent) for exponent in (-1, -31)),
+    (0, -5),
+]
+"""
+Multipliers and exponents that meet halves, and the largest and the least sums; enough for vectors.
+"""
 
 
 @pytest.mark.parametrize("target", ["c99", "x86-64", "native"])
@@ -68,14 +74,15 @@ def test_rounding_where_nothing_is_below_zero(
     """What is negative is the lowest number; the last limits leave one number below zero."""
     zero, low, high = limits
     x = np.array([*X, 2**31 - 2, *range(-70, 70)], np.int32).reshape(-1, 1)
-    factors = [f"dense<{list(each)}> : tensor<6xi32>" for each in zip(*SHIFTS, strict=True)]
-    result = f"tensor<{len(x)}x6xi32>"
+    width = len(SHIFTS)
+    factors = [f"dense<{list(each)}> : tensor<{width}xi32>" for each in zip(*SHIFTS, strict=True)]
+    result = f"tensor<{len(x)}x{width}xi32>"
     path = tmp_path / "model.mlir"
     path.write_text(
         f"func.func @main(%x: tensor<{len(x)}x1xi32>) -> {result} {{\n"
         f"  %m = core.constant {factors[0]}\n  %e = core.constant {factors[1]}\n"
         f"  %y = core.requantize double %x, %m, %e zero {zero} low {low} high {high} to i32 "
-        f": (tensor<{len(x)}x1xi32>, tensor<6xi32>, tensor<6xi32>) -> {result}\n"
+        f": (tensor<{len(x)}x1xi32>, tensor<{width}xi32>, tensor<{width}xi32>) -> {result}\n"
         f"  func.return %y : {result}\n}}\n"
     )
     found = compile(str(path), target=target)(x)[0]
