@@ -333,6 +333,25 @@ def test_running_sums_of_exponentials_keep_infinities(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(found), expected)
 
 
+@pytest.mark.parametrize(
+    ("call", "negative"),
+    [
+        ("cumsum(x, 0)", False),
+        ("cumprod(x, 0)", True),
+        ("hardshrink(x, 0.5)", False),
+        ("xlogy(x, torch.add(x, 2))", False),
+        ("special_entr(x)", False),
+        ("selu(x)", True),
+        ("celu(x, 1.0)", True),
+        ("elu(x, 1.0)", True),
+    ],
+)
+def test_which_zero_a_negative_one_becomes(tmp_path: Path, call: str, negative: bool) -> None:
+    path = write(tmp_path / "m.pt", method(f"return torch.signbit(torch.{call})"))
+    found = Calls(load_model(path, input_shapes={"x": [1]}))({"x": np.array([-0.0], np.float32)})
+    assert np.asarray(found["output"]).tolist() == [negative]
+
+
 def test_powers_and_rounded_numbers_are_floats(tmp_path: Path) -> None:
     code = method(
         "return torch.mul(x, torch.add(torch.pow(n, 2), torch.round(2.5)))", "x: Tensor, n: int"

@@ -32,7 +32,7 @@ def elu(x: TensorValue, alpha: float) -> TensorValue:
 
 def scaled_elu(x: TensorValue, alpha: float, scale: float, inner: float) -> TensorValue:
     """x, or alpha * (exp(inner * x) - 1) below zero, both times a scale"""
-    return x.gt(0).where(x * scale, expm1(x.minimum(0) * inner) * (alpha * scale))
+    return x.lt(0).where(expm1(x.minimum(0) * inner) * (alpha * scale), x * scale)
 
 
 def hard_sigmoid(x: TensorValue, alpha: float, beta: float) -> TensorValue:
@@ -64,7 +64,7 @@ def sharp_softplus(x: TensorValue, beta: float, threshold: float) -> TensorValue
 
 def selu(x: TensorValue, scale: float, alpha: float) -> TensorValue:
     """scale * x, or scale * alpha * (exp(x) - 1) below zero"""
-    return x.gt(0).where(x * scale, expm1(x.minimum(0)) * (scale * alpha))
+    return x.lt(0).where(expm1(x.minimum(0)) * (scale * alpha), x * scale)
 
 
 def gelu(x: TensorValue, by_tanh: bool) -> TensorValue:
@@ -83,8 +83,10 @@ def softshrink(x: TensorValue, limit: float) -> TensorValue:
 
 def shrunk(x: TensorValue, limit: TensorValue, nearer: bool) -> TensorValue:
     """Zero within a limit; others remain, or are `nearer` to zero."""
-    others = x.gt(limit).where(x - limit, x + limit) if nearer else x
-    return (x.ge(-limit) & x.le(limit)).where(x * 0, others)
+    is_within = x.ge(-limit) & x.le(limit)
+    if nearer:
+        return is_within.where(x * 0, x.gt(limit).where(x - limit, x + limit))
+    return (~is_within).where(x, 0)
 
 
 def replaced_below(x: TensorValue, limit: float, value: float) -> TensorValue:

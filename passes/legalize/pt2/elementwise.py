@@ -229,7 +229,7 @@ _UNARY: Mapping[str, Function] = {
     "hardswish": lambda x: x * (x + 3).maximum(0).minimum(6) / 6,
     "selu": lambda x: activation.selu(x, 1.0507009873554805, 1.6732632423543772),
     "sinc": lambda x: x.eq(0).where(x * 0 + 1, (x * math.pi).sin() / (x * math.pi)),
-    "entr": lambda x: x.eq(0).where(x * 0, x.lt(0).where(x * 0 + -math.inf, -(x * x.log()))),
+    "entr": lambda x: x.eq(0).where(x * x, x.lt(0).where(x * 0 + -math.inf, -(x * x.log()))),
     "ndtr": lambda x: x.lt(0).where(
         erfc(-x * math.sqrt(0.5)) * 0.5, apply(core.ErfOp, x * math.sqrt(0.5)) * 0.5 + 0.5
     ),
@@ -324,7 +324,7 @@ def _rrelu(x: TensorValue, low: float, high: float, training: bool) -> TensorVal
 
 _ACTIVATIONS: Mapping[str, Activation] = {
     "elu alpha scale input_scale": lambda x, n: activation.scaled_elu(x, *n),
-    "celu alpha": lambda x, n: x.gt(0).where(x, expm1(x.minimum(0) / n[0]) * n[0]),
+    "celu alpha": lambda x, n: x.lt(0).where(expm1(x.minimum(0) / n[0]) * n[0], x),
     "leaky_relu negative_slope": lambda x, n: x.gt(0).where(x, x * n[0]),
     "softplus beta threshold": lambda x, n: activation.sharp_softplus(x, *n),
     "rrelu lower upper training": lambda x, n: _rrelu(x, *n),
@@ -402,8 +402,8 @@ def _in_floats(function: Combination) -> Handler:
 
 
 def _times_log(function: Function) -> Combination:
-    """x times the logarithm of y, zero where x is and y is a number"""
-    return lambda x, y: (x.eq(0) & y.eq(y)).where(x * 0, x * function(y))
+    """x times the logarithm of y, 0 (not -0) where x is zero and y is a number"""
+    return lambda x, y: (x.eq(0) & y.eq(y)).where(x * x, x * function(y))
 
 
 _OF_FLOATS: Mapping[str, Combination] = {

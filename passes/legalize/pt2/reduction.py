@@ -216,10 +216,10 @@ def legalize_running(builder: Pt2Legalizer) -> Results:
     x = builder.cast(builder.input(), builder.element())
     if not rank_of(x):
         return x
-    kind = {"cumsum": "sum", "cumprod": "prod"}[builder.name]
-    axis = builder.axis(builder.integer("dim"), rank_of(x))
-    found = builder.add(CumulativeOp(kind, builder.cast(x, wide_element(x)), axis))
-    return builder.cast(found, builder.element())
+    kind, axis = builder.name[len("cum") :], builder.axis(builder.integer("dim"), rank_of(x))
+    y = builder.add(CumulativeOp(kind, builder.cast(x, wide_element(x)), axis))
+    is_sum = kind == "sum" and is_float(element_type(x))  # which begins with 0: -0 becomes 0
+    return builder.cast((TensorValue(builder, y) + 0).value if is_sum else y, builder.element())
 
 
 @legalizes("logcumsumexp")
