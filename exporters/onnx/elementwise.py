@@ -78,9 +78,24 @@ _BINARY: Mapping[type[Operation], str] = {
 }
 
 
+_OF_TRUTHS: Mapping[type[Operation], str] = {
+    elementwise.AddOp: "Or",
+    elementwise.MulOp: "And",
+    elementwise.MaxOp: "Or",
+    elementwise.MinOp: "And",
+}
+"""ONNX has no arithmetic of truth values."""
+
+
 @converts(*_BINARY)
 def _binary(graph: GraphBuilder, op: elementwise.BinaryOp) -> None:
-    graph.set(op, graph.node(_BINARY[type(op)], [graph.value(op.lhs), graph.value(op.rhs)]))
+    _pair(graph, op, _BINARY[type(op)])
+
+
+def _pair(graph: GraphBuilder, op: elementwise.BinaryOp, name: str) -> None:
+    if element_type(op.lhs) == i1:
+        name = _OF_TRUTHS.get(type(op), name)
+    graph.set(op, graph.node(name, [graph.value(op.lhs), graph.value(op.rhs)]))
 
 
 @converts(elementwise.MaxOp)
@@ -90,7 +105,7 @@ def _max(graph: GraphBuilder, op: elementwise.MaxOp) -> None:
     if bounded is not None and bounded[1] == 0:
         graph.set(op, graph.node("Relu", [graph.value(bounded[0])]))
     else:
-        graph.set(op, graph.node("Max", [graph.value(op.lhs), graph.value(op.rhs)]))
+        _pair(graph, op, "Max")
 
 
 @converts(elementwise.MinOp)
@@ -102,7 +117,7 @@ def _min(graph: GraphBuilder, op: elementwise.MinOp) -> None:
         limits = [graph.like(op.lhs, bound) for bound in (lower[1], upper[1])]
         graph.set(op, graph.node("Clip", [graph.value(lower[0]), *limits]))
     else:
-        graph.set(op, graph.node("Min", [graph.value(op.lhs), graph.value(op.rhs)]))
+        _pair(graph, op, "Min")
 
 
 def _bounded(op: elementwise.MaxOp | elementwise.MinOp) -> tuple[SSAValue, float] | None:

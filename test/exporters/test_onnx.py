@@ -189,6 +189,14 @@ def test_integer_binary(op: Any, dtype: Any) -> None:
     check({"x": x, "y": y}, op)
 
 
+@pytest.mark.parametrize(
+    "op", [elementwise.AddOp, elementwise.MulOp, elementwise.MaxOp, elementwise.MinOp]
+)
+def test_arithmetic_of_truth_values(op: Any) -> None:
+    x, y = np.array([False, False, True, True]), np.array([False, True, False, True])
+    check({"x": x, "y": y}, op)
+
+
 @pytest.mark.parametrize("op", [elementwise.AndOp, elementwise.OrOp, elementwise.XorOp])
 @pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.uint8])
 def test_bitwise(op: Any, dtype: Any) -> None:
