@@ -399,6 +399,8 @@ class Operators:
 
     def _is_copy(self, op: Pt2Op, base: str, source: Tensor) -> bool | None:
         """Whether results show nothing of an operand in another order; None if it is not known."""
+        if base == "flatten" and op.argument("start_dim") == op.argument("end_dim"):
+            return False  # of one dimension it is the tensor itself
         if base not in _MAY_COPY or source.in_order or (found := self._strides(source)) is None:
             return None
         if (shape := self._sizes(op.results[0])) is None:

@@ -465,6 +465,18 @@ return torch.add(x, 1)
         load_model(write(tmp_path / "m.pt", code), input_type=["x=nx2xf32"])
 
 
+def test_a_flattened_dimension_is_the_tensor_itself(tmp_path: Path) -> None:
+    """However its elements lie; two of them may be a copy."""
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for dims, expected in (("0, 0", [[1, 3, 5], [2, 4, 6]]), ("-1, -1", [[1, 3, 5], [2, 4, 6]])):
+        lines = f"t = torch.t(x)\n_0 = torch.add_(torch.flatten(t, {dims}), 1)\nreturn t"
+        path = write(tmp_path / "m.pt", method(lines))
+        found = Calls(load_model(path, input_type=["x=nx2xf32"]))({"x": rows})["output"]
+        assert np.asarray(found).tolist() == expected
+    with pytest.raises(FrontendError, match="may have a copy"):
+        load_model(write(path, method(lines.replace("-1, -1", "0, 1"))), input_type=["x=nx2xf32"])
+
+
 @pytest.mark.parametrize(
     ("view", "copies"),
     [
