@@ -41,15 +41,16 @@ def _scaled(builder: TfliteLegalizer, shift: int) -> tuple[TensorValue, TensorVa
     """Both inputs, shifted left, in twice the larger of their scales; that."""
     scales = [as_f32(builder.quantization(k).scale) for k in (0, 1)]
     twice = 2 * max(scales)
-    x, y = (
-        TensorValue(
-            builder,
-            requantized(
-                builder, (without_zero(builder, k) * (1 << shift)).value, scales[k] / twice, i32
-            ),
-        )
-        for k in (0, 1)
-    )
+
+    def side(k: int) -> TensorValue:
+        x = without_zero(builder, k)
+        if scales[k] / twice == 0.5:
+            # Half of a number that was shifted left: nothing is rounded.
+            return x * (1 << shift - 1)
+        shifted = (x * (1 << shift)).value
+        return TensorValue(builder, requantized(builder, shifted, scales[k] / twice, i32))
+
+    x, y = side(0), side(1)
     return x, y, twice
 
 

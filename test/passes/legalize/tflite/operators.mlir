@@ -29,3 +29,17 @@ func.func @reshape(%x : tensor<2x3xf32>) -> tensor<*xf32> {
   %y = "tflite.RESHAPE"(%x) <{new_shape = array<i64: 3, -1>}> : (tensor<2x3xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
 }
+
+// -----
+
+// The side with the larger scale is halved in the common one, which rounds nothing.
+// CHECK-LABEL: func.func @sum
+// CHECK:       %[[TIMES:.+]] = core.constant dense<524288> : tensor<i32>
+// CHECK:       core.mul %{{.+}}, %[[TIMES]]
+// CHECK:       core.requantize double {{.+}} to i32
+// CHECK:       core.add
+// CHECK:       core.requantize double {{.+}} zero 1 low -128 high 127 to i8
+func.func @sum(%x: tensor<2x3xi8>, %y: tensor<2x3xi8>) -> tensor<*xi8> {
+  %z = "tflite.ADD"(%x, %y) <{quantization = [#tflite.q<0.5 : -3>, #tflite.q<0.3 : 2>, #tflite.q<0.75 : 1>]}> : (tensor<2x3xi8>, tensor<2x3xi8>) -> tensor<*xi8>
+  func.return %z : tensor<*xi8>
+}
