@@ -132,10 +132,11 @@ class Node:
             return {"custom_code": self.custom_code, **self._custom_options()}
         for field in ("builtin_options", "builtin_options_2"):
             if (options := self.table[field]) is not None:
-                return self._checked(_plain(options))
+                return self._without_nan(_plain(options))
         return {}
 
-    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+    def _without_nan(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The same options; FlatbufferError if one of them is no number."""
         for name, value in options.items():
             if isinstance(value, float) and math.isnan(value):
                 raise FlatbufferError(f"operator {self.index} has {name} {value}")

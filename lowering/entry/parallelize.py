@@ -315,10 +315,10 @@ class ParallelizePass(ModulePass):
     contain other ops, are left to the first thread, and so are copies. Where the iterations of a
     loop consist of loops that may be shared as well, those are if threads then read what they have
     written themselves, such as the same rows of an image, and that saves more time than parts that
-    are less even take. There is a barrier before an
-    op that reads or writes data that other threads may not have finished, or overwrites data that
-    they may still read, and at the end of every region. All threads meet after the end of the entry
-    function.
+    are less even take; what other loops add to the same memory, as its border, is shared alike.
+    There is a barrier before an op that reads or writes data that other threads may not have
+    finished, or overwrites data that they may still read, and at the end of every region. All
+    threads meet after the end of the entry function.
 
     Consecutive ops of the first thread form one region, with the branches and loops of the entry
     function in which nothing is shared. An entry function that shares nothing at all stays

@@ -138,10 +138,11 @@ class FuseBandsPass(ModulePass):
 
     [the intermediate tensor has no other use; only maps follow the convolution in its kernel]
 
-    The two then run by bands of rows, so that the intermediate rows stay in the cache. This is done
-    only if they would not stay there otherwise and the gain exceeds the cost of bands, by sizes and
-    the description of the target; and only if the convolution by itself would run as a direct sum,
-    because another algorithm, such as Winograd's, would be faster.
+    The two then run by bands of rows, so that the intermediate rows stay in the cache of the thread
+    that computes them. This is done only if they would not stay there otherwise, or several threads
+    would meet between the two, and the gain exceeds the cost of bands, by sizes and the description
+    of the target; and only if the convolution by itself would run as a direct sum, because another
+    algorithm, such as Winograd's, would be faster.
     """
 
     name = "fuse-bands"
