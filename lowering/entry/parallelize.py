@@ -346,7 +346,10 @@ class ParallelizePass(ModulePass):
         steps = {name: steps_of_block(f.body.block, target) for name, f in functions.items()}
         calls = (op for op in all_ops(entry) if isinstance(op, entry_ops.CallOp))
         total = sum(steps[call.callee.root_reference.data] for call in calls)
-        if not repeated and total < fewest * costs.shared_steps_of_run:
+        fewest_of_run = fewest * costs.shared_steps_of_run
+        if not may_lag(entry):
+            fewest_of_run *= costs.shared_steps_in_loops
+        if not repeated and total < fewest_of_run:
             return
         loops: dict[str, Sequence[kernel.ForOp]] = {}
         for name, function in list(functions.items()):

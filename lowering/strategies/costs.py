@@ -165,9 +165,8 @@ def distance_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) ->
 
 
 def are_shared(cycles: float, setting: Setting) -> bool:
-    """True for a kernel of so many cycles if threads share it, also one that a loop calls."""
-    costs = setting.target.costs
-    return setting.threads > 1 and cycles >= costs.shared_steps * costs.shared_steps_in_loops
+    """True for a kernel of so many cycles if threads share it, unless a loop calls it."""
+    return setting.threads > 1 and cycles >= setting.target.costs.shared_steps
 
 
 def of_busiest(cycles: float, parts: float, setting: Setting) -> float:

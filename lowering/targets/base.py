@@ -99,10 +99,10 @@ class Costs:
     Factor on this threshold for a kernel in a loop of the entry function: an iteration usually
     begins with the data that the previous one ended with, and threads wait there, too.
     """
-    shared_steps_of_run: float = 4.0
+    shared_steps_of_run: float = 2.0
     """
     Factor on this threshold for all kernels of a run without loops: it is over before a waiting
-    thread is awake.
+    thread is awake. Where threads wait for that, before a branch, the factor above applies, too.
     """
 
 

@@ -53,3 +53,35 @@ func.func @main(%x: tensor<64x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32>
   %d = core.softmax %c axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
   func.return %d : tensor<16x3xf32>
 }
+
+// -----
+
+// A run of some microseconds: nobody waits for a thread that is not awake, and one that is helps.
+// CHECK-LABEL: buffer.entry
+// CHECK:         buffer.share
+func.func @main(%x: tensor<120x16xf32>, %w: tensor<16x3xf32>) -> tensor<120x3xf32> {
+  %y = core.matmul %x, %w : (tensor<120x16xf32>, tensor<16x3xf32>) -> tensor<120x3xf32>
+  func.return %y : tensor<120x3xf32>
+}
+
+// -----
+
+// But at a branch all would wait for it.
+// CHECK-LABEL: buffer.entry
+// CHECK-NOT:     buffer.share
+// CHECK:         buffer.if
+func.func @main(%x: tensor<120x16xf32>, %w: tensor<16x3xf32>) -> tensor<1x3xf32> {
+  %y = core.matmul %x, %w : (tensor<120x16xf32>, tensor<16x3xf32>) -> tensor<120x3xf32>
+  %first = core.slice %y [0, 0] [1, 3] [1, 1] : (tensor<120x3xf32>) -> tensor<1x3xf32>
+  %last = core.slice %y [119, 0] [1, 3] [1, 1] : (tensor<120x3xf32>) -> tensor<1x3xf32>
+  %one = core.slice %y [7, 1] [1, 1] [1, 1] : (tensor<120x3xf32>) -> tensor<1x1xf32>
+  %other = core.slice %y [9, 1] [1, 1] [1, 1] : (tensor<120x3xf32>) -> tensor<1x1xf32>
+  %c = core.compare lt %one, %other : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xi1>
+  %is_less = core.reshape %c [] : (tensor<1x1xi1>) -> tensor<i1>
+  %r = core.if %is_less : tensor<i1> -> tensor<1x3xf32> {
+    core.yield %first : tensor<1x3xf32>
+  } else {
+    core.yield %last : tensor<1x3xf32>
+  }
+  func.return %r : tensor<1x3xf32>
+}

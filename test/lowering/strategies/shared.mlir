@@ -32,3 +32,15 @@ func.func @short(%x: tensor<1x100xf32>) -> tensor<1x64xf32> {
   %y = core.matmul %x, %w : (tensor<1x100xf32>, tensor<100x64xf32>) -> tensor<1x64xf32>
   func.return %y : tensor<1x64xf32>
 }
+
+// -----
+
+// Some microseconds: each of two threads has half of them.
+// CHECK-LABEL: @some
+// ONE:           schedule = #core.schedule<tiled_matmul, tile {m = 1, n = 4}, order [n, m], lanes {n = 16}>
+// TWO:           schedule = #core.schedule<tiled_matmul, tile {m = 1, n = 2}, order [n, m], lanes {n = 16}>
+func.func @some(%x: tensor<1x3000xf32>) -> tensor<1x64xf32> {
+  %w = core.constant dense<1.0> : tensor<3000x64xf32>
+  %y = core.matmul %x, %w : (tensor<1x3000xf32>, tensor<3000x64xf32>) -> tensor<1x64xf32>
+  func.return %y : tensor<1x64xf32>
+}
