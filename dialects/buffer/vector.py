@@ -519,28 +519,40 @@ class MultiplyHighOp(_RoundedOp):
 class DivideByPowerOp(_RoundedOp):
     """
     lhs / 2^rhs, rounded to the nearest integer, halves away from zero; rhs from 0 to 31. Of
-    scalars, too. Where it is `positive`, rhs is known to be 1 or more, and lhs not to be -2^31.
+    scalars, too. Where it is `positive`, rhs is known to be 1 or more, and lhs not to be an end of
+    the range; then halves may go `up`.
 
     Constraints:
 
     - (C1) elements are i32.
+    - (C2) halves go `up` only where the op is `positive`.
 
-    Example:
+    Examples:
 
     ```mlir
     %r = buffer.divide_by_power %x, %n : vector<8xi32>
+    %s = buffer.divide_by_power positive up %x, %n : vector<8xi32>
     ```
     """
 
     name = "buffer.divide_by_power"
     positive = opt_prop_def(UnitAttr)
+    up = opt_prop_def(UnitAttr)
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "(`positive` $positive^)? $lhs `,` $rhs attr-dict `:` type($result)"
+    assembly_format = (
+        "(`positive` $positive^)? (`up` $up^)? $lhs `,` $rhs attr-dict `:` type($result)"
+    )
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, positive: bool = False):
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, positive: bool = False, up: bool = False):
         super().__init__(lhs, rhs)
         if positive:
             self.positive = UnitAttr()
+        if up:
+            self.up = UnitAttr()
+
+    def verify_(self) -> None:
+        super().verify_()
+        require(self.up is None or self.positive is not None, "halves go up", "C2")
 
 
 @irdl_op_definition

@@ -226,13 +226,18 @@ def _multiply_high_of_lanes(op: Operation, a: str, b: str) -> str:
 
 
 def _divide_by_power(op: Operation, a: str, b: str) -> str:
-    rest, half = f"({a} & (1 << {b}) - 1)", f"((1 << {b}) - 1 >> 1) + ({a} < 0)"
+    rest, half = f"({a} & (1 << {b}) - 1)", f"((1 << {b}) - 1 >> 1){_sign_of(op, a)}"
     return f"({a} >> {b}) + ({rest} > {half})"
+
+
+def _sign_of(op: Operation, a: str) -> str:
+    """What the half below is less by where halves go away from zero."""
+    return "" if isinstance(op, vector.DivideByPowerOp) and op.up else f" + ({a} < 0)"
 
 
 def _divide_lanes_by_power(op: Operation, a: str, b: str) -> str:
     one = f"np.left_shift(np.int32(1), {b})"
-    rest, half = f"({a} & {one} - 1)", f"(({one} - 1 & 0x7FFFFFFF) >> 1) + ({a} < 0)"
+    rest, half = f"({a} & {one} - 1)", f"(({one} - 1 & 0x7FFFFFFF) >> 1){_sign_of(op, a)}"
     return f"(({a} >> {b}) + ({rest} > {half})).astype(np.int32)"
 
 

@@ -336,6 +336,8 @@ def _divide_by_power(op: vector.DivideByPowerOp, a: str, b: str) -> str:
     In 32 bits: where something is left to round, one less below zero, twice the quotient rounded
     down, and half of one more; else the magnitude, halves up.
     """
+    if op.up is not None:
+        return f"(({a} >> ({b} - 1)) + 1) >> 1"
     if op.positive is not None:
         return f"((({a} + ({a} >> 31)) >> ({b} - 1)) + 1) >> 1"
     if lanes_of(op.result.type):

@@ -304,8 +304,7 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
         case Rounding.EVEN:
             return _evenly(b, op, *operands)
         case Rounding.DOUBLE:
-            least = 0 if _has_no_negative(op) else None
-            return _limited(b, op, _doubly(b, op, *operands), least)
+            return _limited(b, op, _doubly(b, op, *operands))
         case Rounding.REAL:
             return _really(b, op, *operands)
         case Rounding.SINGLE:
@@ -314,17 +313,12 @@ def requantized(b: KernelBuilder, op: RequantizeOp, operands: Sequence[SSAValue]
             return _limited(b, op, _singly(b, x, multiplier, exponent))
 
 
-def _limited(
-    b: KernelBuilder, op: RequantizeOp, value: SSAValue, least: int | None = None
-) -> SSAValue:
-    """
-    A rounded number, known to be at least `least`, plus the zero point in its limits; they come
-    first, so that no sum wraps.
-    """
+def _limited(b: KernelBuilder, op: RequantizeOp, value: SSAValue) -> SSAValue:
+    """A rounded number plus the zero point in its limits; they come first, so that no sum wraps."""
     type_ = value.type
     lowest, highest = -1 << (bit_width(type_) - 1), ~(-1 << (bit_width(type_) - 1))
     low, high = op.low.data - op.zero.data, op.high.data - op.zero.data
-    if low > (lowest if least is None else least):
+    if low > lowest:
         value = b.add(arith.MaxSIOp(value, b.integer(low, type_)))
     if high < highest:
         value = b.add(arith.MinSIOp(value, b.integer(high, type_)))
@@ -371,11 +365,6 @@ def _singly(b: KernelBuilder, x: SSAValue, multiplier: SSAValue, exponent: SSAVa
     return _shifted_down(b, total, amount)
 
 
-def _has_no_negative(op: RequantizeOp) -> bool:
-    """True if all that is negative becomes the lowest number, as 0 does, and is divided."""
-    return op.right is not None and op.low.data >= op.zero.data
-
-
 def _doubly(
     b: KernelBuilder,
     op: RequantizeOp,
@@ -386,11 +375,10 @@ def _doubly(
     """The high half of the doubled product, halves up, by a power of two, halves away from zero."""
     zero = b.integer(0, i32)
     if op.right is not None:
-        x = b.add(MultiplyHighOp(x, multiplier))
-        if _has_no_negative(op):
-            return _halved_up(b, x, exponent)
-        right = b.add(arith.SubiOp(zero, exponent))
-        return b.add(DivideByPowerOp(x, right, positive=True))
+        x, right = b.add(MultiplyHighOp(x, multiplier)), b.add(arith.SubiOp(zero, exponent))
+        # What is negative comes to the least number in any case.
+        up = op.low.data >= op.zero.data
+        return b.add(DivideByPowerOp(x, right, positive=True, up=up))
     signs = _signs(op.exponent)
     if 1 in signs:
         x = b.add(arith.ShLIOp(x, b.add(arith.MaxSIOp(exponent, zero))))
@@ -399,18 +387,6 @@ def _doubly(
         return x
     right = b.add(arith.MaxSIOp(b.add(arith.SubiOp(zero, exponent)), zero))
     return b.add(DivideByPowerOp(x, right))
-
-
-def _halved_up(b: KernelBuilder, x: SSAValue, exponent: SSAValue) -> SSAValue:
-    """
-    What is not negative of high halves, by 2^-exponent, of which there is at least one, halves up;
-    0 for what is negative. No sum wraps: its highest bit is no sign.
-    """
-    zero, one = b.integer(0, i32), b.integer(1, i32)
-    right = b.add(arith.SubiOp(zero, exponent))
-    half = b.add(arith.ShLIOp(one, b.add(arith.SubiOp(right, one))))
-    total = b.add(arith.AddiOp(b.add(arith.MaxSIOp(x, zero)), half))
-    return b.add(arith.ShRUIOp(total, right))
 
 
 def _known(value: SSAValue | None) -> NDArray[np.generic] | None:

@@ -975,6 +975,16 @@ buffer.func @divide_by_power_c1 {
 
 // -----
 
+// CHECK: op 'buffer.divide_by_power': halves go up (C2)
+buffer.func @divide_by_power_c2 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xi32>
+  %b = buffer.divide_by_power up %a, %a : vector<8xi32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
 // CHECK: op 'buffer.look_up': !buffer.ref<[255] x i8> is no table of all bytes (C1)
 buffer.func @look_up_c1 {
 ^bb0(%t : !buffer.ref<[255] x i8>):

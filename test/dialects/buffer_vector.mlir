@@ -96,6 +96,7 @@ buffer.func @widened {
 // CHECK-NEXT:    %b = buffer.add_bytes odd unsigned %w, %a : i32
 // CHECK-NEXT:    %d = buffer.dot_pairs %a, %b, %w : i32
 // CHECK-NEXT:    %e = buffer.divide_by_power positive %d, %a : i32
+// CHECK-NEXT:    %o = buffer.divide_by_power positive up %d, %a : i32
 // CHECK-NEXT:    %v = buffer.load %x <[0]> word : !buffer.ref<[8] x i8> -> vector<4xi32>
 // CHECK-NEXT:    %u = buffer.load %y <[0, 0]> word : !buffer.ref<[4, 8] x ui8> -> vector<4xi32> {axis = #builtin.int<0>}
 buffer.func @words {
@@ -105,6 +106,7 @@ buffer.func @words {
   %b = buffer.add_bytes odd unsigned %w, %a : i32
   %d = buffer.dot_pairs %a, %b, %w : i32
   %e = buffer.divide_by_power positive %d, %a : i32
+  %o = buffer.divide_by_power positive up %d, %a : i32
   %v = buffer.load %x <[0]> word : !buffer.ref<[8] x i8> -> vector<4xi32>
   %u = buffer.load %y <[0, 0]> word : !buffer.ref<[4, 8] x ui8> -> vector<4xi32> {axis = #builtin.int<0>}
   buffer.return

@@ -10,6 +10,7 @@ import pytest
 
 from lowerdeck.compiler import CompileOptions, compile, import_and_lower
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.passes.legalize.common.requantize import multiplier_of
 
 FACTORS = [0.25, 0.0007, 0.9999, 3.7]
@@ -90,6 +91,9 @@ def test_rounding_where_nothing_is_below_zero(
         [max(min(twice(int(each), m, e) + zero, high), low) for m, e in SHIFTS] for each in x[:, 0]
     ]
     assert np.asarray(found).tolist() == expected
+    module, _ = import_and_lower(str(path), "scheduled", CompileOptions(target=target))
+    (interpreted,) = run_entry(module, {"0": x}).values()
+    assert interpreted.tolist() == expected
 
 
 def test_halves_go_up_and_then_away_from_zero() -> None:
