@@ -71,7 +71,9 @@ def kernel_costs(
 
     with working_on_modules():
         module, context = import_and_lower(path, "imported", options)
-        run_to_phase(context, module, "scheduled", Computing(), after="imported")
+        # Whole kernels, and not the parts of them that threads share.
+        undivided = {"parallelize": None}
+        run_to_phase(context, module, "scheduled", Computing(), after="imported", instead=undivided)
         taken: dict[str, float] = {}
         if inputs is not None:
             with TemporaryDirectory(prefix="lowerdeck-") as folder:
