@@ -160,6 +160,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for path in (folder / f"{k}{suffix}" for k in seeds for suffix in (".keras", ".h5"))
             if path.exists()
         ]
+        there = {int(path.stem) for path in paths}
+        if missing := [k for k in seeds if k not in there and not (folder / f"{k}.no").exists()]:
+            raise SystemExit(
+                f"{folder}: nothing of {len(missing)} seeds, the first is {missing[0]}"
+            )
         tasks = [
             (paths[start : start + BATCH], way_of(options.seed + start))
             for start in range(0, len(paths), BATCH)
