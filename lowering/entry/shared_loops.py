@@ -195,12 +195,13 @@ class Caches:
         best: dict[kernel.ForOp, Sharing] = {}
         spans: dict[SSAValue, int] = {}
         for loop in sorted(loops, key=lambda each: -estimated_steps(each, self.target)):
-            found = [*sharings(loop)]
-            best[loop] = chosen = found[0]
-            if are_known:
-                chosen = min(found, key=lambda each: self._cycles(each, loop, values, spans))
-                best[loop] = chosen
-            spans = {**chosen.spans, **spans}
+            ways = sharings(loop)
+            best[loop] = (
+                min(ways, key=lambda each: self._cycles(each, loop, values, spans))
+                if are_known
+                else next(ways)
+            )
+            spans = {**best[loop].spans, **spans}
         return best
 
     def note(self, call: entry_ops.CallOp, function: kernel.FuncOp, spans: Spans) -> None:
