@@ -389,10 +389,11 @@ X86_ZEN4 = replace(
 
 X86_AMX = replace(
     X86_VNNI,
+    overlapping_words=dict(_overlapping_words()),
     lookups=dict(_lookups()),
     tiles=TileUnit(_GUARD, _GUARD_OF_HALVES, _SET_UP, "_tile_release();", _tile_product),
 )
 """
-With products of tiles, and tables of bytes. Sums of bf16 in vectors take four times as long as
-those of f32 there.
+With products of tiles, bytes in any order, and tables of them. Sums of bf16 in vectors take four
+times as long as those of f32 there.
 """

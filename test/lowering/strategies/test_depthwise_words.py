@@ -26,6 +26,8 @@ from ..test_integer_products import Array, integers  # noqa: TID251  (as above)
 from ..test_layouts import add  # noqa: TID251  (as above)
 
 TARGET = "x86-64-zen4"
+TARGETS = (TARGET, "x86-64-amx")
+"""Those that load words which have bytes in common."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,12 @@ FORMS = [
 ]
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_strategy(form: Form) -> None:
+def test_strategy(form: Form, target: str) -> None:
     """What follows the sums is computed beside them."""
     module = module_of(form.types, form.body)
-    context = LowerdeckContext(options=CompileOptions(target=TARGET))
+    context = LowerdeckContext(options=CompileOptions(target=target))
     run_to_phase(context, module, "kernels", after="optimized")
     (kernel,) = (op for op in module.walk() if isinstance(op, KernelOp))
     assert kernel.schedule is not None
@@ -138,10 +141,10 @@ def test_vectors_of_short_rows(follows: str, lanes: int) -> None:
     assert kernel.schedule.data.get("vector") == lanes
 
 
-@pytest.mark.parametrize("target", [TARGET, "x86-64-vnni", "x86-64-v3", "c99"])
+@pytest.mark.parametrize("target", [*TARGETS, "x86-64-vnni", "x86-64-v3", "c99"])
 def test_c(tmp_path: Path, target: str) -> None:
     """All targets give the same, with those words and without; all numbers occur."""
-    suite = suite_for(target, tmp_path, share=1 if target == TARGET else 3)
+    suite = suite_for(target, tmp_path, share=1 if target in TARGETS else 3)
     for form in FORMS:
         add(suite, target, form.types, form.body, *form.inputs)
     suite.check()
