@@ -17,7 +17,7 @@ from lowerdeck.budgets import (
     own_outputs,
     switched,
 )
-from lowerdeck.calibration import CalibrationError, Data, Sample, samples_of
+from lowerdeck.calibration import CalibrationError, Data, Sample
 from lowerdeck.compiler import CompileOptions, Model, compile_with
 from lowerdeck.dialects.frameworks import OptionValue
 from lowerdeck.dialects.records import record
@@ -28,6 +28,7 @@ from lowerdeck.passes.fuse.observe_layers import OBSERVED
 from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import LayerRange, Ranges
 from lowerdeck.reading import Source, known_options, model_file, read_model
+from lowerdeck.samples import samples_of
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def quantize(
     How the layers of a model are quantized: what `compile` takes as `ranges`.
 
     `calibration` holds samples of the inputs: an .npz file with an array for each input, an .npy
-    file, a folder of such files, arrays, or an iterable of samples, each an array, a sequence of
-    arrays or a mapping by name. Arrays may hold many samples. None will do for a model whose
-    products take the range of each row, as those of transformers do.
+    file, a .parquet, .arrow or .feather file, a folder of such files, arrays, or an iterable of
+    samples, each an array, a sequence of arrays or a mapping by name. Arrays may hold many samples.
+    None will do for a model whose products take the range of each row, as those of transformers do.
 
     `method` is how ranges are found: "mse" (least square error), "min-max", "percentile" (99.99 of
     100 elements) or "entropy". `max_drop` is a budget: what the quantized model may lose, by

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lowerdeck.binding import RunError
-from lowerdeck.calibration import CalibrationError, Data, samples_of
+from lowerdeck.calibration import CalibrationError, Data
 from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
 from lowerdeck.dialects.frameworks import OptionValue, exports
 from lowerdeck.dialects.recursion import working_on_modules
@@ -22,6 +22,7 @@ from lowerdeck.passes.linear.narrow_weights import NarrowWeightsPass
 from lowerdeck.passes.linear.rounding import Moments, as_halves_for
 from lowerdeck.passes.machinery.options import OptionError, block_of
 from lowerdeck.reading import Source, known_options, model_file, read_model
+from lowerdeck.samples import samples_of
 from lowerdeck.telling import telling
 
 if TYPE_CHECKING:

@@ -20,21 +20,19 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from lowerdeck.calibration import Array, by_name, division, load_file
+from lowerdeck.calibration import ARRAYS, TABLES, Array, by_name, division, load_file
 from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.frontends.numpy_files import read_numpy
 from lowerdeck.metadata import TensorInfo
 
 __all__ = ["SUFFIXES", "BatchError", "Loaded", "files_in", "heads_of", "load"]
 
-_ARRAYS = (".npz", ".npy")
 _ARROW = (".arrow", ".feather")
-_TABLES = (".parquet", *_ARROW)
 _TAR = ".tar"
 _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp")
 _CANDIDATES = 100
 """Rows of a table that are tried until one can be read, which says how rows are."""
-SUFFIXES = (*_ARRAYS, *_TABLES, _TAR)
+SUFFIXES = (*ARRAYS, *TABLES, _TAR)
 
 Inputs: TypeAlias = "tuple[TensorInfo, ...]"
 Parts: TypeAlias = "Mapping[str, Callable[[], bytes]]"
@@ -89,7 +87,7 @@ def heads_of(path: str, inputs: Sequence[TensorInfo]) -> Mapping[str, Array]:
                 continue
             return {n: np.broadcast_to(a, (len(keys), *a.shape)) for n, a in arrays.items()}
         raise BatchError(f"{path}: {problem}")
-    if path.endswith(_TABLES):
+    if path.endswith(TABLES):
         return by_name(path, _table_head(path, inputs), inputs)
     stored = _stored(path, os.stat(path).st_mtime_ns)
     return by_name(path, _given({name: one.zeros() for name, one in stored.items()}), inputs)
@@ -104,7 +102,7 @@ def load(
     CalibrationError if they cannot be read.
     """
     version = os.stat(path).st_mtime_ns
-    if path.endswith(_TABLES):
+    if path.endswith(TABLES):
         return _table_rows(path, inputs, start, stop)
     if not _has_samples(path):
         return Loaded(_array_rows(path, version, tuple(inputs), range(start, stop), rows), start)

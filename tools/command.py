@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from lowerdeck.dialects.files import replacing
+from lowerdeck.dialects.files import is_special, replacing
 from lowerdeck.frontends.frontend import graph_file, known_formats
 from lowerdeck.tools.arguments import (
     add_options,
@@ -203,6 +203,26 @@ def add_force_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="replace files that lowerdeck did not write"
     )
+
+
+def check_outputs(*paths: str | None) -> None:
+    """
+    ToolError for files that could not be written after all work is done: one in a folder that is
+    not there, one that is a folder, and one that is asked for twice.
+    """
+    given = list(filter(None, paths))
+    problems: list[str] = []
+    for number, path in enumerate(given):
+        if not os.path.isdir(folder := os.path.dirname(os.path.realpath(path))):
+            problems.append(f"{path}: there is no folder {folder}")
+        elif os.path.isdir(path):
+            problems.append(f"{path}: is a folder, expected a file")
+        elif not is_special(path) and any(
+            os.path.realpath(path) == os.path.realpath(other) for other in given[:number]
+        ):
+            problems.append(f"{path}: two files of this name are asked for")
+    if problems:
+        raise ToolError("\n".join(problems))
 
 
 def keep_others(args: argparse.Namespace, *paths: str | None) -> None:

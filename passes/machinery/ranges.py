@@ -144,12 +144,18 @@ def _layer_of(entry: Mapping[str, Any]) -> LayerRange:
     return LayerRange(**known)
 
 
+_ENTRIES = ("version", *Ranges.__annotations__)
+
+
 def _problems(content: Any) -> list[str]:
     if not isinstance(content, dict):
         return ["expected an object of JSON"]
     entries = cast("dict[str, Any]", content)
-    if entries.get("version") != VERSION:
-        return [f"version {entries.get('version')!r}, expected {VERSION}"]
+    version = entries.get("version")
+    if type(version) is not int or version != VERSION:
+        return [f"version {version!r}, expected {VERSION}"]
+    if unknown := [name for name in entries if name not in _ENTRIES]:
+        return [f"'{name}' is no entry of such files" for name in unknown]
     if not isinstance(entries.get("model"), str):
         return ["'model' is no text; `lowerdeck quantize` writes such files"]
     samples = entries.get("samples", 0)
@@ -182,7 +188,8 @@ def _problems_of_layer(entry: Any) -> list[str]:
     if not isinstance(entry, Mapping):
         return ["expected an object of JSON"]
     values = cast("Mapping[str, Any]", entry)
-    problems: list[str] = []
+    known = LayerRange.__annotations__
+    problems = [f"'{name}' is no entry of a layer" for name in values if name not in known]
     if not isinstance(values.get("node"), str):
         problems.append("'node' is no text")
     if values.get("precision", "int8") not in PRECISIONS:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck.budgets import Budget, BudgetError, switched
-from lowerdeck.calibration import CalibrationError, samples_of
+from lowerdeck.calibration import CalibrationError
 from lowerdeck.compiler import CompileOptions, compile_with, generate, import_and_lower
 from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.core.tensor import ConcatOp
@@ -29,6 +30,7 @@ from lowerdeck.passes.linear.rounding import Moments, as_halves, as_halves_for
 from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
+from lowerdeck.samples import samples_of
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.report.ranges import html_of_ranges, totals_of
 
@@ -485,6 +487,67 @@ def test_bad_samples_are_named(model: str, name: str) -> None:
         quantize(model, data())
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (np.int32, np.int64(1 << 33)),
+        (np.uint8, np.uint16(256)),
+        (np.float32, 1e300),
+        (np.float16, np.float32(1e6)),
+        (ml_dtypes.bfloat16, 1e39),
+    ],
+)
+def test_numbers_that_an_input_does_not_hold_are_named(dtype: Any, value: Any) -> None:
+    """They would be others, or infinite, without a word."""
+    info = [TensorInfo("x", np.dtype(dtype), (2,))]
+    with pytest.raises(CalibrationError, match="'x' has numbers too large for x: "):
+        list(samples_of([np.array([0, value], np.asarray(value).dtype)], info, info))
+    (only,) = samples_of([np.array([0, 1], np.asarray(value).dtype)], info, info)
+    assert only["x"].dtype == dtype
+
+
+def test_floats_of_all_kinds_are_looked_at() -> None:
+    info = [TensorInfo("x", np.dtype(ml_dtypes.bfloat16), (2,))]
+    with pytest.raises(CalibrationError, match="'x' has NaN or infinities"):
+        list(samples_of([np.array([0, np.nan], ml_dtypes.bfloat16)], info, info))
+    with pytest.raises(CalibrationError, match=r"'x' is of \|V2"):
+        list(samples_of([np.zeros(2, "V2")], info, info))
+
+
+def test_samples_come_in_tables(tmp_path: Path) -> None:
+    """Rows are read some at a time; a sample has as many as its input."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    array = np.arange(2 * 3 * 70, dtype=np.float32).reshape(-1, 3)
+    column = pa.array(array.tolist(), pa.list_(pa.float32()))
+    parquet.write_table(
+        pa.table({"key": list(map(str, range(140))), "x": column}), tmp_path / "a.parquet"
+    )
+    for rows in (1, 2):
+        info = [TensorInfo("x", np.dtype(np.float32), (rows, 3))]
+        for data in (tmp_path / "a.parquet", tmp_path):
+            found = [sample["x"] for sample in samples_of(data, info, info)]
+            assert all(each.shape == (rows, 3) for each in found)
+            np.testing.assert_array_equal(np.concatenate(found), array)
+    bad = array.tolist()
+    bad[100] = None
+    parquet.write_table(
+        pa.table({"x": pa.array(bad, pa.list_(pa.float32()))}), tmp_path / "b.parquet"
+    )
+    parquet.write_table(pa.table({"z": [1.0]}), tmp_path / "c.parquet")
+    parquet.write_table(pa.table({"x": ["text"]}), tmp_path / "d.parquet")
+    (tmp_path / "e.parquet").write_bytes(b"PAR1")
+    for name, text in {
+        "b": "row 100: column 'x' has missing values",
+        "c": "input 'x' is missing",
+        "d": "'x' is of|has the shape",
+        "e": "cannot be read",
+        "f": "No such file",
+    }.items():
+        with pytest.raises(CalibrationError, match=text):
+            list(samples_of(tmp_path / f"{name}.parquet", info, info))
+
+
 def test_samples_come_in_many_forms(tmp_path: Path) -> None:
     info = [TensorInfo("x", np.dtype(np.float32), (1, 3))]
     batch = [TensorInfo("x", np.dtype(np.float32), ("n", 3))]
@@ -552,6 +615,13 @@ def test_what_is_wrong_with_ranges_is_named(model: str, ranges: Ranges, tmp_path
     for name, value in others.items():
         with pytest.raises(lowerdeck.OptionError, match=f"'{name}' is "):
             Ranges.of({**content, name: value}, "file")
+    with pytest.raises(lowerdeck.OptionError, match="version True, expected 1"):
+        Ranges.of({**content, "version": True}, "file")
+    with pytest.raises(lowerdeck.OptionError, match="'mehtod' is no entry of such files"):
+        Ranges.of({**content, "mehtod": "mse"}, "file")
+    typo = {**content, "layers": [{**layer, "presicion": "f32"}]}
+    with pytest.raises(lowerdeck.OptionError, match="'presicion' is no entry of a layer"):
+        Ranges.of(typo, "file")
     (deep := tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(lowerdeck.OptionError, match="cannot be read"):
         Ranges.read(deep)
@@ -580,6 +650,15 @@ def test_the_command_writes_what_others_read(
     assert main(["check", model, "--precision", "int8", "--ranges", out]) == 0
     assert "the C agree" in capsys.readouterr().out
     other = str(tmp_path / "not.json")
+    for page, problem in (
+        ("nowhere/a.html", "there is no folder"),
+        (".", "is a folder, expected a file"),
+        ("not.json", "two files of this name"),
+    ):
+        command = ["quantize", model, "--calibration", data, "-o", other]
+        assert main([*command, "--html", str(tmp_path / page)]) == 1
+        assert problem in capsys.readouterr().err
+        assert not Path(other).exists()
     command = ["quantize", model, "--calibration", data, "-o", other, "--max-drop", "error=0"]
     assert main(command) == 1
     assert "no layer can be quantized within error 0" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lowerdeck.tools.command import (
     add_command,
     add_force_option,
+    check_outputs,
     command_options,
     keep_others,
 )
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
         phase_of(args.out)
     except ValueError as error:
         raise ToolError(str(error)) from error
+    check_outputs(args.out)
     keep_others(args, args.out)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lowerdeck.tools.command import (
     add_command,
     add_force_option,
+    check_outputs,
     command_options,
     keep_others,
 )
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
         raise ToolError(str(error)) from error
     if not is_onnx:
         raise ToolError(f"-o {args.out}: expected an .onnx file")
+    check_outputs(args.out)
     keep_others(args, args.out)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)

@@ -8,7 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.command import add_command, add_force_option, command_options, keep_others
+from lowerdeck.tools.command import (
+    add_command,
+    add_force_option,
+    check_outputs,
+    command_options,
+    keep_others,
+)
 from lowerdeck.tools.common import ToolError, about
 
 if TYPE_CHECKING:
@@ -31,7 +37,8 @@ def add_to(commands: Any) -> None:
         "--calibration",
         metavar="DATA",
         help="samples of the inputs: an .npz file with an array for each input, an .npy file for "
-        "the only one, or a folder of such files; arrays may have one more dimension, for samples",
+        "the only one, a .parquet, .arrow or .feather file with a column for each (needs pyarrow), "
+        "or a folder of such files; arrays may have one more dimension, for samples",
     )
     one.add_argument(
         "--method",
@@ -74,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.quantizing import quantize_with
     from lowerdeck.tools.progress import progress
 
+    check_outputs(args.out, args.html)
     keep_others(args, args.html)
     if args.gptq is not None:
         return _write_weights(args)
@@ -93,11 +101,11 @@ def run(args: argparse.Namespace) -> int:
             raise ToolError(str(error)) from error
     with replacing(args.out) as file:
         file.write(ranges.text)
-    if args.html:
-        from lowerdeck.tools.report.ranges import html_of_ranges
+        if args.html:
+            from lowerdeck.tools.report.ranges import html_of_ranges
 
-        with replacing(args.html) as file:
-            file.write(html_of_ranges(ranges, os.path.basename(os.path.normpath(args.model))))
+            with replacing(args.html) as page:
+                page.write(html_of_ranges(ranges, os.path.basename(os.path.normpath(args.model))))
     for line in report(ranges):
         print(line)
     print(f"wrote {args.out}")

@@ -11,6 +11,7 @@ from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
     add_force_option,
+    check_outputs,
     command_options,
     compiled,
     keep_others,
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.report.report import report
     from lowerdeck.tools.report.roofline import measured
 
+    check_outputs(args.json, args.html)
     keep_others(args, args.html)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)

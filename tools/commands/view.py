@@ -14,6 +14,7 @@ from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
     add_force_option,
+    check_outputs,
     command_options,
     compiled,
     inputs_at,
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if out is None and not args.svg:
         stem = os.path.splitext(os.path.basename(os.path.normpath(args.model)))[0]
         out = f"{stem}.html"
+    check_outputs(out, args.svg)
     keep_others(args, out, args.svg)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)

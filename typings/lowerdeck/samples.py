@@ -1,0 +1,1 @@
+../../api/samples.py
