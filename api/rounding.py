@@ -109,13 +109,14 @@ def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Mome
             found = observer(sample)
         except (RunError, ValueError) as error:
             raise CalibrationError(f"calibration: sample {number}: {error}") from error
+        weight = np.sqrt(weight_of(found[own[0].name])) if own else 1
         for first, total in sums.items():
             rows = found[f"{OBSERVED}{first}"].reshape(-1, sizes[first])
             if not np.isfinite(rows).all():
                 raise CalibrationError(
                     f"calibration: sample {number}: what a product reads has NaN or infinities"
                 )
-            total.add(rows)
+            total.add(rows * weight)
     result: dict[bytes, Moments] = {}
     for number, first in observed.items():
         if first in sums:
@@ -124,11 +125,28 @@ def _moments(path: str, data: Data, options: CompileOptions) -> dict[bytes, Mome
     return result
 
 
+_SURE = 0.1
+"""How much a sample counts whose decision is sure; one of which all is open counts 1 more."""
+
+
+def weight_of(scores: Array) -> float:
+    """
+    How much a sample counts: where the model gives probabilities, the more the less sure they are,
+    by sums of p (1 - p), for what is lost changes close decisions; otherwise all count the same.
+    """
+    rows = scores.reshape(-1, scores.shape[-1] if scores.ndim else 1).astype(np.float64)
+    if rows.size == 0 or rows.shape[1] < 2 or (rows < 0).any():
+        return 1.0
+    if not np.allclose(rows.sum(1), 1, atol=1e-2):
+        return 1.0
+    return _SURE + float((rows * (1 - rows)).sum(1).mean())
+
+
 def _rounding(moments: Mapping[bytes, Moments]) -> NarrowWeightsPass:
     class RoundedForSamplesPass(NarrowWeightsPass):
         keeps_others = True
 
-        def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array] | None:
+        def halves(self, array: Array, axis: int, block: int) -> tuple[Array, ...] | None:
             found = moments.get(_digest(array)) if axis == 0 else None
             return None if found is None else as_halves_for(array, found.mean, block)
 

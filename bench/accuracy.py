@@ -58,6 +58,8 @@ class Case:
     drop: tuple[str | Loss, float] = ("error", 0.02)
     """What a search may lose."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    more: Sequence[Sample] = ()
+    """Further samples to round weights with, which takes as many as there are."""
 
 
 # What is told of outputs
@@ -127,6 +129,8 @@ _OF_ONE_KIND = 60
 """Files with the same suffix."""
 _SEEN = 1000
 """Files that are calibrated with: twice as many as the last matrix has rows."""
+_MORE = 3000
+"""Files that weights are rounded with beside these."""
 
 
 def file_bytes(path: Path) -> list[int]:
@@ -166,13 +170,14 @@ def _files(count: int) -> Array:
 
 
 def _magika(packages: Path) -> Case:
-    files = _files(_SEEN + 2000)
+    files = _files(_SEEN + 2000 + _MORE)
 
     def judge(want: Sequence[Array], found: Sequence[Array]) -> Mapping[str, float]:
         return {"agree": agreement(want, found)}
 
     model = packages / "magika" / "models" / "standard_v3_3" / "model.onnx"
-    return Case(str(model), list(files[:_SEEN]), list(files[_SEEN:]), judge)
+    seen, fresh, more = np.split(files, (_SEEN, _SEEN + 2000))
+    return Case(str(model), list(seen), list(fresh), judge, more=list(more))
 
 
 # Text
@@ -376,7 +381,11 @@ def _gptq(case: Case) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "small.onnx")
         lowerdeck.quantize_weights(
-            case.model, case.calibration, path, weight_format="int4:32", **case.options
+            case.model,
+            [*case.calibration, *case.more],
+            path,
+            weight_format="int4:32",
+            **case.options,
         )
         return lowerdeck.compile(path)
 

@@ -49,10 +49,10 @@ _SHORTEST = 16
 _NARROWEST = 8
 """Columns of a matrix in four bits: fewer would be filled up to vectors."""
 
-HalvesRule: TypeAlias = Callable[[Array, int, int], "tuple[Array, Array] | None"]
+HalvesRule: TypeAlias = Callable[[Array, int, int], "tuple[Array, ...] | None"]
 """
-How a matrix becomes integers from 0 to 15 around 8 and scales, along an axis in blocks; None for
-one that stays.
+How a matrix becomes integers from 0 to 15, scales, and zero points where these are not all 8, along
+an axis in blocks; None for one that stays.
 """
 
 Contraction: TypeAlias = ConvOp | ConvTransposeOp | MatmulOp
@@ -71,8 +71,8 @@ class Narrow:
 class Halves:
     """A constant in four bits a number, with a scale for each block along an axis."""
 
-    codes: ConstantOp
-    scale: ConstantOp
+    parts: tuple[ConstantOp, ...]
+    """The codes, the scales, and zero points if there are any."""
     axis: int
     size: int
     block: int
@@ -129,11 +129,12 @@ class _Store:
             return None
         if (found := self._rule(array, axis, block)) is None:
             return None
-        codes, scale = found
+        codes, scale, *zero = found
         if np.abs(scale.astype(np.float32)).max() > np.finfo(np.float32).max / MIDDLE:
             return None
         pairs = ConstantOp.of(pairs_of(codes, axis))
-        return Halves(pairs, ConstantOp.of(scale), axis, array.shape[axis], block)
+        parts = (pairs, *map(ConstantOp.of, (scale, *zero)))
+        return Halves(parts, axis, array.shape[axis], block)
 
     def _of(self, op: ConstantOp, axes: Sequence[int], parts: int) -> Narrow | None:
         if (array := _weights_of(op)) is None:
@@ -279,13 +280,12 @@ class NarrowTable(Pattern["Narrow | Halves"]):
         assert isinstance(op, GatherOp)
         axis, inside = op.axis.data, op.inside is not None
         if isinstance(narrow, Halves):
-            table, scale = _stored_halves(op.input, narrow, rewriter)
-            rows, scales = (
+            parts = [
                 rewriter.add(GatherOp(part, op.indices, axis, inside=inside)).result
-                for part in (table, scale)
-            )
-            last = rank_of(rows) - 1
-            value = DequantizeOp(rows, scales, axis=last, size=narrow.size, block=narrow.block)
+                for part in _stored_halves(op.input, narrow, rewriter)
+            ]
+            last = rank_of(parts[0]) - 1
+            value = DequantizeOp(*parts, axis=last, size=narrow.size, block=narrow.block)
             rewriter.replace(op, rewriter.add(value))
             return
         table = _stored(op.input, narrow.values, rewriter)
@@ -307,8 +307,8 @@ def _stored(old: SSAValue, new: ConstantOp, rewriter: Rewriter) -> SSAValue:
     return new.result
 
 
-def _stored_halves(old: SSAValue, halves: Halves, rewriter: Rewriter) -> tuple[SSAValue, SSAValue]:
-    return _stored(old, halves.codes, rewriter), _stored(old, halves.scale, rewriter)
+def _stored_halves(old: SSAValue, halves: Halves, rewriter: Rewriter) -> list[SSAValue]:
+    return [_stored(old, part, rewriter) for part in halves.parts]
 
 
 def _widened(old: SSAValue, narrow: Narrow | Halves, rewriter: Rewriter) -> SSAValue:
@@ -354,7 +354,7 @@ class NarrowWeightsPass(ModulePass):
     keeps_others: ClassVar[bool] = False
     """True if what is not stored in four bits a number stays as it is."""
 
-    def halves(self, array: Array, axis: int, block: int) -> tuple[Array, Array] | None:
+    def halves(self, array: Array, axis: int, block: int) -> tuple[Array, ...] | None:
         """Integers from 0 to 15 and scales for a matrix, rounded to nearest; None if it stays."""
         return as_halves(array, axis, block)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import cast
 
 import ml_dtypes
 import numpy as np
 
+from lowerdeck.dialects.core.quantize import MIDDLE
 from lowerdeck.passes.machinery.values import Array
 
 MOST = 127
@@ -56,54 +58,80 @@ _DAMPING = 1e-4
 """Of the mean of the diagonal, what is added to it, so that there is an inverse."""
 
 
+_HELD_BACK = 4
+"""One row in so many is not part of the mean by which others are judged."""
+
+_PARTS = (0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Of a multiple of the unit matrix in moments."""
+
+
 class Moments:
     """
-    What samples say of the rows that a matrix is multiplied by: the mean of x^T x, nearer to a
-    multiple of the unit matrix the fewer rows there are and the less they agree, for what few rows
-    happen to have in common is not what others have (Ledoit and Wolf 2004, "A well-conditioned
-    estimator for large-dimensional covariance matrices", section 3.2).
+    What samples say of the rows that a matrix is multiplied by: the mean of x^T x, as near to a
+    multiple of the unit matrix as makes rows likely that were held back, for what few rows happen
+    to have in common is not what others have (Hoffbeck and Landgrebe 1996, "Covariance matrix
+    estimation and classification with limited training data", which leaves out single rows).
     """
 
     def __init__(self, size: int) -> None:
-        self._sum = np.zeros((size, size))
-        self._fourth = 0.0
-        """The sum of |x|^4."""
-        self._count = 0
+        self._sums = np.zeros((2, size, size))
+        """Of the rows that are held back, and the others."""
+        self._counts = [0, 0]
 
     def add(self, rows: Array) -> None:
-        """Take in more rows."""
+        """Take in more rows, those of a sample: if there are some, its last ones are held back."""
         rows = rows.astype(np.float64)
-        self._sum += rows.T @ rows
-        self._fourth += float(np.square(np.square(rows).sum(1)).sum())
-        self._count += len(rows)
+        if len(rows) >= _HELD_BACK:
+            is_held = np.arange(len(rows)) >= len(rows) - len(rows) // _HELD_BACK
+        else:
+            numbers = np.arange(len(rows)) + sum(self._counts)
+            is_held = numbers % _HELD_BACK == _HELD_BACK - 1
+        for k, part in enumerate((rows[is_held], rows[~is_held])):
+            self._sums[k] += part.T @ part
+            self._counts[k] += len(part)
 
     def join(self, other: Moments) -> None:
         """Take in those of another matrix with the same elements."""
-        self._sum += other._sum
-        self._fourth += other._fourth
-        self._count += other._count
+        self._sums += other._sums
+        self._counts = [a + b for a, b in zip(self._counts, other._counts, strict=True)]
 
     @property
     def mean(self) -> Array:
         """The estimate for rows in general."""
-        mean = self._sum / max(self._count, 1)
+        mean = self._sums.sum(0) / max(sum(self._counts), 1)
         level = np.eye(len(mean)) * np.diagonal(mean).mean()
-        distance = np.square(mean - level).sum()
-        if not distance:
-            return mean
-        noise = (self._fourth / self._count - np.square(mean).sum()) / self._count
-        part = min(max(noise / distance, 0.0), 1.0)
+        part = self._part()
         return (1 - part) * mean + part * level
 
+    def _part(self) -> float:
+        """That of the unit matrix with which rows are most likely, as of a normal distribution."""
+        if not all(self._counts):
+            return 1.0
+        held, rest = (a / count for a, count in zip(self._sums, self._counts, strict=True))
+        values, vectors = np.linalg.eigh(rest)
+        along = np.einsum("ij,ij->j", vectors, held @ vectors)
+        if not values.mean() > 0 or not along.mean() > 0:
+            return 1.0
+        best, least = 1.0, np.inf
+        for part in _PARTS:
+            variances = (1 - part) * np.maximum(values, 0) + part * values.mean()
+            # Of all multiples of the moments, the best one: their size does not matter.
+            unlikely = float(np.log(variances).mean() + np.log((along / variances).mean()))
+            if unlikely < least:
+                best, least = part, unlikely
+        return best
 
-def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Array]:
+
+def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Array, Array]:
     """
-    A matrix [rows, columns] as `as_halves` gives it along the rows, for a left factor with these
-    `moments` [rows, rows]: row after row, what rounding misses is made good by the rows after it
-    (GPTQ, https://arxiv.org/abs/2210.17323, algorithm 1); then each number, and each scale, is the
-    best one for all others. Where that gives no better product than rounding alone, it is that.
+    A matrix [rows, columns] as integers from 0 to 15, and a scale and a zero point for each block
+    of so many rows, for a left factor with these `moments` [rows, rows]: row after row, what
+    rounding misses is made good by the rows after it (GPTQ, https://arxiv.org/abs/2210.17323,
+    algorithm 1); then each number, and each scale, is the best one for all others. Where that gives
+    no better product than rounding alone (`as_halves`), it is that.
     """
-    plain = as_halves(array, 0, block)
+    codes, scales = as_halves(array, 0, block)
+    plain = codes, scales, np.full(scales.shape, MIDDLE, np.uint8)
     level = _DAMPING * np.diagonal(moments).mean()
     damped = moments + np.eye(len(moments)) * max(level, np.finfo(float).tiny)
     try:
@@ -114,23 +142,26 @@ def as_halves_for(array: Array, moments: Array, block: int) -> tuple[Array, Arra
     rows, columns = array.shape
     rest, codes = array.astype(np.float64), np.zeros(array.shape, np.uint8)
     scales = np.zeros((-(-rows // block), columns), np.float32)
+    zeros = np.zeros(scales.shape, np.uint8)
     for start in range(0, rows, _PART):
         end = min(start + _PART, rows)
         missed = np.zeros((end - start, columns))
         for row in range(start, end):
+            own = row // block
             if row % block == 0:
                 # By what the rows of the block are now, as far as they are known.
                 lines = rest[row : row + block].T.astype(np.float32)
-                scales[row // block] = _scales(lines)[:, 0]
-            scale = scales[row // block].astype(np.float64)
-            steps = _steps(rest[row], scale)
-            codes[row] = steps + 8
+                scales[own], zeros[own] = (part[:, 0] for part in _scales_and_zeros(lines))
+            scale, zero = scales[own].astype(np.float64), zeros[own].astype(np.float64)
+            steps = _steps(rest[row], scale, zero)
+            codes[row] = steps + zero
             missed[row - start] = (rest[row] - steps * scale) / upper[row, row]
             rest[row + 1 : end] -= np.outer(upper[row, row + 1 : end], missed[row - start])
         rest[end:] -= upper[start:end, end:].T @ missed
     if not np.isfinite(scales).all():
         return plain
-    found = _refined(array, (codes, scales.astype(ml_dtypes.bfloat16)), damped, block)
+    halves = codes, scales.astype(ml_dtypes.bfloat16), zeros
+    found = _refined(array, halves, damped, block)
     return min((plain, found), key=lambda each: _loss(array, each, moments, block))
 
 
@@ -139,14 +170,15 @@ _SWEEPS = 2
 
 
 def _refined(
-    array: Array, halves: tuple[Array, Array], moments: Array, block: int
-) -> tuple[Array, Array]:
+    array: Array, halves: tuple[Array, Array, Array], moments: Array, block: int
+) -> tuple[Array, Array, Array]:
     """
     Numbers of four bits and scales that change products less: one row after the other, and the
     scales after the rows of their block, each the best for what all others are (coordinate descent,
     as QuantEase does, https://arxiv.org/abs/2309.01885, section 3.2).
     """
-    steps, scales = halves[0].astype(np.float64) - 8, halves[1].astype(np.float64)
+    codes, scales, zeros = (part.astype(np.float64) for part in halves)
+    steps = codes - np.repeat(zeros, block, 0)[: len(array)]
     numbers = steps * np.repeat(scales, block, 0)[: len(array)]
     # Half of how much more is lost by a number that is larger.
     slope = moments @ (numbers - array)
@@ -157,7 +189,7 @@ def _refined(
             part = steps[rows]
             for row, curvature in enumerate(np.diagonal(own)):
                 before = part[row] * scale
-                part[row] = _steps(before - near[row] / curvature, scale)
+                part[row] = _steps(before - near[row] / curvature, scale, zeros[index])
                 near += np.outer(own[:, row], part[row] * scale - before)
             rise, bend = (part * near).sum(0), np.einsum("ij,ij->j", part, own @ part)
             best = _nonzero(scale - rise / np.where(bend > 0, bend, np.inf)).astype(np.float64)
@@ -166,14 +198,15 @@ def _refined(
             after = part * scales[index]
             slope += moments[:, rows] @ (after - numbers[rows])
             numbers[rows] = after
-    return (steps + 8).astype(np.uint8), scales.astype(ml_dtypes.bfloat16)
+    codes = (steps + np.repeat(zeros, block, 0)[: len(array)]).astype(np.uint8)
+    return codes, scales.astype(ml_dtypes.bfloat16), halves[2]
 
 
-def _loss(array: Array, halves: tuple[Array, Array], moments: Array, block: int) -> float:
+def _loss(array: Array, halves: tuple[Array, Array, Array], moments: Array, block: int) -> float:
     """What rounding changes in products, by the sum of squares."""
-    codes, scales = halves
-    repeated = np.repeat(scales.astype(np.float64), block, 0)[: len(array)]
-    change = (codes.astype(np.float64) - 8) * repeated - array
+    codes = halves[0].astype(np.float64)
+    scales, zeros = (np.repeat(p.astype(np.float64), block, 0)[: len(array)] for p in halves[1:])
+    change = (codes - zeros) * scales - array
     return float(np.einsum("ij,ij->", change, moments @ change))
 
 
@@ -196,8 +229,34 @@ def _scales(blocks: Array) -> Array:
     return found
 
 
-def _steps(numbers: Array, scale: Array) -> Array:
-    return np.clip(np.rint(numbers / scale), -8, 7)
+_SHRUNK = (1.0, 0.92, 0.84, 0.76)
+"""Of either end of a block: what is beyond is clipped, all others round less."""
+
+
+def _scales_and_zeros(blocks: Array) -> tuple[Array, Array]:
+    """The scale, as bf16 holds it, and the zero point with the least square error for each line."""
+    low = np.minimum(blocks.min(1, keepdims=True), 0)
+    high = np.maximum(blocks.max(1, keepdims=True), 0)
+    unit = np.maximum(np.maximum(high, -low), np.finfo(np.float32).tiny)
+    parts = blocks / unit
+    found = zero = least = None
+    for lower, upper in product(_SHRUNK, repeat=2):
+        scale = _nonzero((high * np.float32(upper) - low * np.float32(lower)) / np.float32(15))
+        start = np.clip(np.rint(-low * np.float32(lower) / scale), 0, 15)
+        error = np.square(_steps(blocks, scale, start) * (scale / unit) - parts)
+        error = error.sum(1, keepdims=True)
+        if found is None or zero is None or least is None:
+            found, zero, least = scale, start, error
+        found, zero = np.where(error < least, scale, found), np.where(error < least, start, zero)
+        least = np.minimum(error, least)
+    assert found is not None
+    assert zero is not None
+    return found, zero
+
+
+def _steps(numbers: Array, scale: Array, zero: float | Array = MIDDLE) -> Array:
+    """How many scales a number is away from zero, as far as there are codes."""
+    return np.clip(np.rint(numbers / scale), -zero, 15 - zero)
 
 
 def _in_blocks(array: Array, axis: int, block: int) -> Array:

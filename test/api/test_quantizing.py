@@ -30,6 +30,7 @@ from lowerdeck.passes.linear.rounding import Moments, as_halves, as_halves_for
 from lowerdeck.passes.machinery.options import OptionError
 from lowerdeck.passes.machinery.ranges import Ranges
 from lowerdeck.quantizing import quantize
+from lowerdeck.rounding import weight_of
 from lowerdeck.samples import samples_of
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.report.ranges import html_of_ranges, totals_of
@@ -745,16 +746,53 @@ def test_rounding_makes_good_what_it_misses() -> None:
     x = random.standard_normal((300, 20)) @ random.standard_normal((20, 70))
     x[:, 5] = 0
     losses: list[float] = []
-    for codes, scales in (as_halves(array, 0, 32), as_halves_for(array, x.T @ x, 32)):
-        rounded = (codes.astype(float) - 8) * np.repeat(scales.astype(float), 32, 0)[:70]
-        losses.append(float(np.linalg.norm(x @ (rounded - array))))
+    for halves in (as_halves(array, 0, 32), as_halves_for(array, x.T @ x, 32)):
+        losses.append(float(np.linalg.norm(x @ (of_halves(*halves, rows=70) - array))))
     # Row after row alone leaves 0.39.
     assert losses[1] < 0.35 * losses[0]
     # Nothing is known: then each is rounded to nearest.
-    for found, expected in zip(
-        as_halves_for(array, np.zeros((70, 70)), 32), as_halves(array, 0, 32), strict=True
-    ):
+    *halves, zeros = as_halves_for(array, np.zeros((70, 70)), 32)
+    for found, expected in zip(halves, as_halves(array, 0, 32), strict=True):
         np.testing.assert_array_equal(found, expected)
+    assert (zeros == 8).all()
+
+
+def of_halves(codes: Array, scales: Array, zeros: Array | None = None, *, rows: int) -> Array:
+    """The numbers that those of four bits stand for, in blocks of 32 rows."""
+    zeros = np.full(scales.shape, 8) if zeros is None else zeros
+    scale, zero = (np.repeat(each.astype(float), 32, 0)[:rows] for each in (scales, zeros))
+    return (codes.astype(float) - zero) * scale
+
+
+def test_blocks_have_zero_points_of_their_own() -> None:
+    """Numbers that lie on one side of zero use all codes."""
+    random = np.random.default_rng(6)
+    sides = np.repeat([1, -1, 0.2], 32)[:, None]
+    array = np.asarray(random.random((96, 16)) * sides, np.float32)
+    array[64:] -= 0.1
+    halves = as_halves_for(array, np.eye(96), 32)
+    assert (halves[2][0] == 0).all()
+    assert (halves[2][1] == 15).all()
+    assert ((4 < halves[2][2]) & (halves[2][2] < 11)).all()
+    losses = [
+        np.linalg.norm(of_halves(*h, rows=96) - array) for h in (as_halves(array, 0, 32), halves)
+    ]
+    assert losses[1] < 0.6 * losses[0]
+
+
+def test_close_decisions_count_more() -> None:
+    sure, open_ = np.array([[1, 0, 0, 0]]), np.full((1, 4), 0.25)
+    assert weight_of(sure) == pytest.approx(0.1)
+    assert weight_of(open_) == pytest.approx(0.85)
+    assert weight_of(np.concatenate([sure, open_])) == pytest.approx(0.475)
+    for scores in (
+        np.ones((2, 4)),
+        np.array([[2.0, -1]]),
+        np.ones((3, 1)),
+        np.float32(1),
+        np.ones((0, 4)),
+    ):
+        assert weight_of(np.asarray(scores)) == 1
 
 
 def test_few_samples_do_not_say_all() -> None:
@@ -777,10 +815,18 @@ def test_few_samples_do_not_say_all() -> None:
     assert 0.1 < part < 0.9
     np.testing.assert_allclose(moments.mean, (1 - part) * plain + part * level * np.eye(96))
     losses: list[float] = []
-    for codes, scales in (as_halves(array, 0, 32), as_halves_for(array, moments.mean, 32)):
-        rounded = (codes.astype(float) - 8) * np.repeat(scales.astype(float), 32, 0)
-        losses.append(float(np.linalg.norm(others @ (rounded - array))))
-    assert losses[1] < 0.95 * losses[0]
+    for halves in (as_halves(array, 0, 32), as_halves_for(array, moments.mean, 32)):
+        losses.append(float(np.linalg.norm(others @ (of_halves(*halves, rows=96) - array))))
+    assert losses[1] < 0.9 * losses[0]
+    # Many say nearly all, one says nothing.
+    many = Moments(96)
+    for row in others:
+        many.add(row[None])
+    exact = others.T @ others / len(others)
+    assert 1 - many.mean[0, 1] / exact[0, 1] < 0.5 * part
+    one = Moments(96)
+    one.add(few[:1])
+    np.testing.assert_allclose(one.mean, np.eye(96) * np.square(few[0]).mean())
 
 
 @pytest.mark.parametrize(
