@@ -87,7 +87,7 @@ def _rows(path: str, inputs: Sequence[TensorInfo]) -> Iterator[tuple[str, Mappin
     try:
         count = max(map(len, heads_of(path, inputs).values()), default=0)
         # A sample may have several rows, and lies in one part.
-        size = _PART * math.lcm(*(info.shape[0] for info in inputs if _has_rows(info)))
+        size = _PART * math.lcm(*filter(None, map(_rows_of_sample, inputs)))
         for start in range(0, count, size):
             rows = load(path, inputs, start, start + size)
             for number, problem in rows.problems.items():
@@ -97,8 +97,10 @@ def _rows(path: str, inputs: Sequence[TensorInfo]) -> Iterator[tuple[str, Mappin
         raise CalibrationError(str(error)) from None
 
 
-def _has_rows(info: TensorInfo) -> bool:
-    return bool(info.shape) and isinstance(info.shape[0], int) and info.shape[0] > 0
+def _rows_of_sample(info: TensorInfo) -> int:
+    """How many a sample has, if that is known; otherwise 0."""
+    size = info.shape[0] if info.shape else 0
+    return max(size, 0) if isinstance(size, int) else 0
 
 
 def _apart(

@@ -239,18 +239,17 @@ def _scales_and_zeros(blocks: Array) -> tuple[Array, Array]:
     high = np.maximum(blocks.max(1, keepdims=True), 0)
     unit = np.maximum(np.maximum(high, -low), np.finfo(np.float32).tiny)
     parts = blocks / unit
-    found = zero = least = None
+    found: Array = np.ones_like(low)
+    zero: Array = np.zeros_like(low)
+    least: Array = np.full_like(low, np.inf)
     for lower, upper in product(_SHRUNK, repeat=2):
         scale = _nonzero((high * np.float32(upper) - low * np.float32(lower)) / np.float32(15))
         start = np.clip(np.rint(-low * np.float32(lower) / scale), 0, 15)
         error = np.square(_steps(blocks, scale, start) * (scale / unit) - parts)
         error = error.sum(1, keepdims=True)
-        if found is None or zero is None or least is None:
-            found, zero, least = scale, start, error
-        found, zero = np.where(error < least, scale, found), np.where(error < least, start, zero)
+        found = np.where(error < least, scale, found)
+        zero = np.where(error < least, start, zero)
         least = np.minimum(error, least)
-    assert found is not None
-    assert zero is not None
     return found, zero
 
 

@@ -530,7 +530,7 @@ def test_samples_come_in_tables(tmp_path: Path) -> None:
             found = [sample["x"] for sample in samples_of(data, info, info)]
             assert all(each.shape == (rows, 3) for each in found)
             np.testing.assert_array_equal(np.concatenate(found), array)
-    bad = array.tolist()
+    bad: list[Any] = array.tolist()
     bad[100] = None
     parquet.write_table(
         pa.table({"x": pa.array(bad, pa.list_(pa.float32()))}), tmp_path / "b.parquet"
