@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType, UnitAttr, i32
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, UnitAttr, i32
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -20,16 +20,29 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from lowerdeck.dialects.buffer.kernel import require_operands
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.base import Ints, int_array, ints, require
 from lowerdeck.dialects.core.enums import Packing, PackingAttr
 from lowerdeck.dialects.core.types import DimsAttr, f32
 from lowerdeck.dialects.dims import Expr, ExprLike, constants
+from lowerdeck.dialects.records import record
 
 TILE = 16
 """Rows of a tile, and words in each of them."""
 
 MOST_ROWS = 2 * TILE
 """Rows and columns of the product of two tiles by two."""
+
+
+@record
+class Windows:
+    """Where the parts of a right matrix are in an image, from its first element on."""
+
+    axis: int
+    """The dimension along which rows of the matrix follow each other."""
+    taps: Sequence[Sequence[int]]
+    """For each part, indices along the dimensions behind it."""
+    across: Sequence[int] = ()
+    """Likewise for the second half of the columns; nothing if they lie side by side."""
 
 
 def words_of(depth: int) -> int:
@@ -54,7 +67,11 @@ class DotTilesOp(IRDLOperation):
 
     `map` has the index of the first element in lhs, that in rhs, then the numbers of rows, of
     columns and of words of a row. Rows of a matrix run along its last dimension, and follow each
-    other along the one before it. A lhs that is `tiled` has the words of a tile in the last
+    other along the one before it. A rhs of `taps` has them along the dimension `axis`: its words
+    are in as many equal parts as there are taps, each of which begins at a place of its own,
+    so many indices from the first element along the dimensions behind `axis`. With `across`, the
+    columns are in two halves, of which the second begins so far from the first. A lhs that is
+    `tiled` has the words of a tile in the last
     dimension, and the tiles of a row follow each other along the third one from the end.
 
     Constraints:
@@ -65,15 +82,22 @@ class DotTilesOp(IRDLOperation):
     - (C3) these name operands dK that there are and symbols sK, nothing else.
     - (C4) elements of a row lie side by side.
     - (C5) total is dense, and has two dimensions of 32 at most.
-    - (C6) the words of a row are a number that has a divisor from 9 to 16, or less than 16.
+    - (C6) the words of a row, or of a part, are a number that has a divisor from 9 to 16, or less
+      than 16.
     - (C7) rows of a tiled lhs are as long as those of a tile, and it has three dimensions at least.
+    - (C8) `axis` has a dimension behind it, with an entry in `across` and in each tap; the parts
+      are equal, and so are the halves, of 16 columns at most.
 
-    Example:
+    Examples:
 
     ```mlir
     buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 32, 32, 32, 64]>
         packed unsigned_left
         : !buffer.ref<[64, 64] x i32>, !buffer.ref<[64, 128] x i32>, !buffer.ref<[32, 32] x i32>
+    buffer.dot_tiles %w, %x, %t(%i) <[0, 0, 0, d0 * 2, 0, 32, 28, 64]>
+        packed unsigned_right {axis = 0, taps = array<i64: 0, 0, 0, 1, 1, 0, 1, 1>,
+                               across = array<i64: 1, 0>}
+        : !buffer.ref<[32, 64] x i32>, !buffer.ref<[16, 15, 15] x i32>, !buffer.ref<[32, 32] x i32>
     ```
     """
 
@@ -86,6 +110,9 @@ class DotTilesOp(IRDLOperation):
     packing = prop_def(PackingAttr)
     adds = opt_prop_def(UnitAttr)
     tiled = opt_prop_def(UnitAttr)
+    axis = opt_prop_def(IntegerAttr[I64])
+    taps = opt_prop_def(Ints)
+    across = opt_prop_def(Ints)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
@@ -103,12 +130,41 @@ class DotTilesOp(IRDLOperation):
         *,
         adds: bool = False,
         tiled: bool = False,
+        windows: Windows | None = None,
     ):
         flags = {"adds": UnitAttr() if adds else None, "tiled": UnitAttr() if tiled else None}
+        places = {}
+        if windows is not None:
+            places = {
+                "axis": IntegerAttr(windows.axis, 64),
+                "taps": int_array([offset for tap in windows.taps for offset in tap]),
+                "across": int_array(windows.across) if windows.across else None,
+            }
         super().__init__(
             operands=[*factors, total, indices],
-            properties={"map": DimsAttr.of(map), "packing": PackingAttr(packing), **flags},
+            properties={
+                "map": DimsAttr.of(map),
+                "packing": PackingAttr(packing),
+                **flags,
+                **places,
+            },
         )
+
+    @property
+    def windows(self) -> Windows | None:
+        """Where the parts of rhs are, if there are several."""
+        if self.axis is None or self.taps is None:
+            return None
+        axis, numbers = self.axis.value.data, ints(self.taps)
+        count = len(ref_type(self.rhs).dims.data) - 1 - axis
+        taps = [tuple(numbers[k : k + count]) for k in range(0, len(numbers), max(count, 1))]
+        return Windows(axis, taps, tuple(ints(self.across)) if self.across is not None else ())
+
+    @property
+    def words(self) -> int:
+        """How many words of a row each tile has."""
+        windows = self.windows
+        return words_of(self.sizes[2] // (1 if windows is None else len(windows.taps)))
 
     @property
     def starts(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
@@ -125,7 +181,7 @@ class DotTilesOp(IRDLOperation):
     @property
     def next_words(self) -> Expr:
         """How far from the words of one tile of lhs those of the next one in its rows are."""
-        words = Expr.const(words_of(self.sizes[2]))
+        words = Expr.const(self.words)
         return words if self.tiled is None else ref_type(self.lhs).strides.data[-3]
 
     def verify_(self) -> None:
@@ -147,13 +203,27 @@ class DotTilesOp(IRDLOperation):
         sizes = constants(types[2].dims.data)
         is_small = sizes is not None and len(sizes) == 2 and max(sizes) <= MOST_ROWS
         require(is_small and types[2].is_dense, lambda: f"{types[2]} is no such buffer", "C5")
-        depth = self.sizes[2]
+        windows, depth = self.windows, self.sizes[2]
+        if windows is not None:
+            self._verify(windows)
+            depth //= len(windows.taps)
         is_even = depth < TILE or words_of(depth) > TILE // 2
         require(depth > 0 and is_even, f"{depth} words", "C6")
         if self.tiled is not None:
             dims = types[0].dims.data
             is_tile = len(dims) > 2 and dims[-1] == words_of(depth)
             require(is_tile, lambda: f"{types[0]} is not in tiles", "C7")
+
+    def _verify(self, windows: Windows) -> None:
+        count = len(ref_type(self.rhs).dims.data) - 1 - windows.axis
+        lists = [*windows.taps, *([windows.across] if windows.across else [])]
+        fits = count > 0 and bool(windows.taps) and all(len(each) == count for each in lists)
+        require(fits, f"places along {count} dimensions", "C8")
+        _, columns, depth = self.sizes
+        has_halves = not windows.across or (
+            columns.value is not None and columns.value % 2 == 0 and columns.value <= MOST_ROWS
+        )
+        require(depth % len(windows.taps) == 0 and has_halves, "parts are not equal", "C8")
 
 
 @irdl_op_definition

@@ -327,11 +327,11 @@ class _KernelWriter:
         rows, columns, depth = op.sizes
         sizes = [self._index(expr, op.indices) for expr in (rows, columns)]
         left, right = op.starts
-        views = [self._matrix(op.rhs, right, (str(depth), sizes[1]), op.indices)]
+        views = [self._right(op, right, sizes[1])]
         if op.tiled is None:
             views.insert(0, self._matrix(op.lhs, left, (sizes[0], str(depth)), op.indices))
         else:
-            words = tiles.words_of(depth)
+            words = op.words
             parts = [
                 self._matrix(
                     op.lhs,
@@ -351,21 +351,42 @@ class _KernelWriter:
         name = "dot_of_halves" if op.packing.data == Packing.HALVES else "dot_of_bytes"
         self._line(f"{total}[:] {sign} {name}({', '.join(views)})")
 
+    def _right(self, op: tiles.DotTilesOp, start: Sequence[Expr], columns: str) -> str:
+        """The right matrix, of which parts and halves may lie apart."""
+        windows, depth = op.windows, op.sizes[2]
+        if windows is None:
+            return self._matrix(op.rhs, start, (str(depth), columns), op.indices)
+        none = [0] * len(windows.taps[0])
+        halves = [none, windows.across] if windows.across else [none]
+        shape = (str(depth // len(windows.taps)), f"({columns}) // {len(halves)}")
+        rows: list[str] = []
+        for tap in windows.taps:
+            parts: list[str] = []
+            for half in halves:
+                place = list(start)
+                for number, (a, b) in enumerate(zip(tap, half, strict=True)):
+                    place[windows.axis + 1 + number] += a + b
+                parts.append(self._matrix(op.rhs, place, shape, op.indices, windows.axis))
+            rows.append(f"side_by_side([{', '.join(parts)}])")
+        return f"one_below_the_other([{', '.join(rows)}])"
+
     def _matrix(
         self,
         ref: SSAValue,
         start: Sequence[Expr],
         shape: tuple[str, str],
         indices: Sequence[SSAValue],
+        axis: int = -2,
     ) -> str:
         """A view of some rows and columns, which are checked to lie within the buffer."""
         offset, strides = list[str](), ref_type(ref).strides.data
-        ends = ["1"] * (len(start) - 2) + list(shape)
+        ends = ["1"] * len(start)
+        ends[axis], ends[-1] = shape
         for index, size, stride, extent in zip(start, self._sizes[ref], strides, ends, strict=True):
             text, last = self._index(index, indices), f"{size} - ({extent}) + 1"
             checked = f"(i if 0 <= (i := {text}) < {last} else outside(i, {last}))"
             offset.append(f"{checked} * ({_python(stride, {})})")
-        step = f"({_python(strides[-2], {})})"
+        step = f"({_python(strides[axis], {})})"
         return f"matrix({self._names[ref]}, {' + '.join(offset)}, ({', '.join(shape)}), {step})"
 
     @_op.register

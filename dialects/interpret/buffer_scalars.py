@@ -207,6 +207,7 @@ NAMESPACE: dict[str, Any] = {
     "outside": _outside,
     "matrix": _matrix,
     "side_by_side": np.hstack,
+    "one_below_the_other": np.vstack,
     "dot_of_bytes": _dot_of_bytes,
     "dot_of_halves": _dot_of_halves,
     "half_of": _half_of,

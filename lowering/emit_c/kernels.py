@@ -296,17 +296,31 @@ def _(op: vector.TransposeOp, c: CWriter) -> None:
 @emit.register
 def _(op: tiles.DotTilesOp, c: CWriter) -> None:
     """In tiles of the processor."""
+    windows = op.windows
+    axes = (-2, -2 if windows is None else windows.axis)
     factors = [
-        f"{c.value(ref)} + {_offset_of(ref, start, op.indices, c)}, {_step(ref, c)}"
-        for ref, start in zip((op.lhs, op.rhs), op.starts, strict=True)
+        f"{c.value(ref)} + {_offset_of(ref, start, op.indices, c)}, {_step(ref, c, axis)}"
+        for ref, start, axis in zip((op.lhs, op.rhs), op.starts, axes, strict=True)
     ]
     sizes = ", ".join(c.index(expr, op.indices) for expr in op.map.data[-3:])
     total = f"{c.value(op.total)}, {_step(op.total, c)}"
-    sizes += f", {tiles.words_of(op.sizes[2])}"
+    sizes += f", {op.words}"
     factors.insert(1, c.index(op.next_words, ()))
-    arguments = f"{', '.join(factors)}, {total}, {sizes}, {int(op.adds is not None)}, &{TILE_SHAPE}"
+    parts, across = ["0"], "0"
+    if windows is not None:
+        parts = [_distance(op.rhs, tap, c) for tap in windows.taps]
+        across = _distance(op.rhs, windows.across, c) if windows.across else "0"
+    places = f"(const int64_t[]){{{', '.join(parts)}}}, {len(parts)}, {across}"
+    flags = f"{int(op.adds is not None)}, &{TILE_SHAPE}"
     c.used.add(TILE_SHAPE)
-    c.line(f"{function_name(op)}({arguments});")
+    c.line(f"{function_name(op)}({', '.join(factors)}, {total}, {sizes}, {places}, {flags});")
+
+
+def _distance(ref: SSAValue, offsets: Sequence[int], c: CWriter) -> str:
+    """Of two elements that are so many indices apart along the last dimensions."""
+    strides = ref_type(ref).strides.data[-len(offsets) :]
+    products = (stride * offset for stride, offset in zip(strides, offsets, strict=True))
+    return c.index(sum(products, Expr.const(0)), ())
 
 
 @emit.register
@@ -315,9 +329,9 @@ def _(op: tiles.ReleaseTilesOp, c: CWriter) -> None:
     c.line(f"{function_name(op)}();")
 
 
-def _step(ref: SSAValue, c: CWriter) -> str:
+def _step(ref: SSAValue, c: CWriter, axis: int = -2) -> str:
     """The distance of two rows."""
-    return c.index(ref_type(ref).strides.data[-2], ())
+    return c.index(ref_type(ref).strides.data[axis], ())
 
 
 @emit.register

@@ -38,15 +38,19 @@ def dot_tiles(packing: Packing, isa: Isa) -> str:
     """
     The definition of that function: `a` and `b` are the factors, `a_step` and the like the distance
     of two rows, in words, `words` how many of a row each tile has, and `a_next` the distance of two
-    tiles in the rows of `a`. How large tiles are takes long to say, so `shaped` is what was said
-    last.
+    tiles in the rows of `a`. The words of `b` are in `count` parts of equal length, which begin at
+    `parts`, and its columns are in halves `across` from each other, if that is not 0. How large
+    tiles are takes long to say, so `shaped` is what was said last.
     """
     element = "float" if packing is Packing.HALVES else "int32_t"
     lines = [
         f"static __attribute__((noinline)) void {dot_tiles_name(packing)}(",
         "    const int32_t *a, int64_t a_step, int64_t a_next, const int32_t *b, int64_t b_step,",
         f"    {element} *total, int64_t step, int64_t rows, int64_t columns, int64_t depth,",
-        "    int64_t words, int adds, int64_t *shaped) {",
+        "    int64_t words, const int64_t *parts, int64_t count, int64_t across, int adds,",
+        "    int64_t *shaped) {",
+        "  const int64_t width = across ? columns / 2 : columns < 16 ? columns : 16;",
+        "  const int64_t next = across ? across : 16, size = depth / count;",
     ]
     if isa.tiles is not None:
         guard = isa.tiles.guard
@@ -73,8 +77,9 @@ def _loops(packing: Packing) -> list[str]:
         "    for (int64_t j = 0; j < columns && !adds; ++j) sums[j] = 0;",
         "    for (int64_t k = 0; k < depth; ++k) {",
         "      const uint32_t x = (uint32_t)a[i * a_step + k / words * a_next + k % words];",
+        "      const int32_t *const row = b + parts[k / size] + k % size * b_step;",
         "      for (int64_t j = 0; j < columns; ++j) {",
-        "        const uint32_t y = (uint32_t)b[k * b_step + j];",
+        "        const uint32_t y = (uint32_t)row[j / width * next + j % width];",
         "        for (int n = 0; n < 32; n += 8)",
         f"          sums[j] += {left} * {right};",
         "      }",
@@ -91,8 +96,9 @@ _LOOPS_OF_HALVES = [
     "      const uint32_t x = (uint32_t)a[i * a_step + k / words * a_next + k % words];",
     "      const float low = lowerdeck_from_bits(x << 16);",
     "      const float high = lowerdeck_from_bits(x & 0xffff0000u);",
+    "      const int32_t *const row = b + parts[k / size] + k % size * b_step;",
     "      for (int64_t j = 0; j < columns; ++j) {",
-    "        const uint32_t y = (uint32_t)b[k * b_step + j];",
+    "        const uint32_t y = (uint32_t)row[j / width * next + j % width];",
     "        const float rest = low * lowerdeck_from_bits(y << 16);",
     "        sums[j] += high * lowerdeck_from_bits(y & 0xffff0000u) + rest;",
     "      }",

@@ -19,7 +19,7 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
 )
 from lowerdeck.dialects.buffer.operands import parameter
-from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp
+from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp, Windows
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import TransposeOp
 from lowerdeck.dialects.core.enums import Packing
@@ -164,11 +164,13 @@ class KernelBuilder:
         *,
         adds: bool = False,
         tiled: bool = False,
+        windows: Windows | None = None,
     ) -> None:
         """Multiply rows of a matrix by columns of another one; `sizes`: rows, columns, words."""
         places = [self._place(ref, at) for ref, at in zip(factors, starts, strict=True)]
         exprs, operands = self.bound([*places[0], *places[1], *sizes])
-        op = DotTilesOp(factors, total, exprs, operands, packing, adds=adds, tiled=tiled)
+        flags = {"adds": adds, "tiled": tiled}
+        op = DotTilesOp(factors, total, exprs, operands, packing, **flags, windows=windows)
         self.append(op)
 
     def release_tiles(self) -> None:

@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE, words_of
+from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE, Windows, words_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
@@ -92,12 +92,15 @@ class MatrixTiles(Strategy):
         k.builder.release_tiles()
 
 
-def left_in_tiles(kernel: KernelOp, op: MatmulOp, depth: int) -> dict[SSAValue, LayoutAttr]:
+def left_in_tiles(
+    kernel: KernelOp, op: MatmulOp, depth: int, parts: int = 1
+) -> dict[SSAValue, LayoutAttr]:
     """
-    The layout of a constant left matrix whose rows are so long: one tile after the other, for two
-    by two of which memory is read in order. None if the tiles of a row are not equal.
+    The layout of a constant left matrix whose rows are so long, in some equal parts: one tile after
+    the other, for two by two of which memory is read in order. None if the tiles of a row are not
+    equal.
     """
-    words, rank = words_of(depth), len(dims_of(op.lhs))
+    words, rank = words_of(depth // parts), len(dims_of(op.lhs))
     if not is_constant(kernel, op.lhs) or not TILE // 2 < words < depth:
         return {}
     batch, m, k = [Piece(axis) for axis in range(rank - 2)], rank - 2, rank - 1
@@ -132,17 +135,27 @@ class Panels:
     """Rows of the right matrix, the last of which may be zeros."""
 
 
+@record
+class Image:
+    """A right matrix whose columns are windows of an image."""
+
+    value: SSAValue
+    start: Index
+    """The place of the first element of the first window."""
+    windows: Windows
+
+
 def block(
     k: KernelLowering,
     op: MatmulOp,
     corner: Index,
     sizes: tuple[Expr, Expr],
     lanes: int,
-    panels: Panels | None = None,
+    panels: Panels | Image | None = None,
 ) -> None:
     """
     A block of the result, from its corner on: its sums, then the epilogue of each row. The right
-    matrix and the result may be those of `panels`.
+    matrix and the result may be those of `panels`, or the right matrix in an image.
     """
     b, (rows, columns) = k.builder, sizes
     assert op.packing is not None
@@ -150,21 +163,26 @@ def block(
     left, right = (
         broadcast_index(corner[:-2], dims_of(factor)[:-2], batch) for factor in (op.lhs, op.rhs)
     )
-    if panels is None:
-        factors, first_column = (k.inputs[op.lhs], k.inputs[op.rhs]), corner[-1]
-    else:
-        factors, first_column, right = (k.inputs[op.lhs], panels.right), panels.column, []
-    if panels is not None:
-        depth = panels.depth
     tiled = lies_in_tiles(k, op)
     total = b.scratch(element_type(op.result), [MOST_ROWS, MOST_ROWS])
-    whole = depth if words_of(depth) > TILE // 2 else depth // TILE * TILE
-    for first, words in ((0, whole), (whole, depth - whole)):
-        if words:
-            starts = ([*left, corner[-2], first], [*right, first, first_column])
-            sums = (rows, columns, words)
-            packing, adds = op.packing.data, first > 0
-            b.dot_tiles(factors, total, starts, sums, packing, adds=adds, tiled=tiled)
+    packing = op.packing.data
+    if isinstance(panels, Image):
+        factors, sums = (k.inputs[op.lhs], k.inputs[panels.value]), (rows, columns, depth)
+        starts = ([*left, corner[-2], 0], panels.start)
+        b.dot_tiles(factors, total, starts, sums, packing, tiled=tiled, windows=panels.windows)
+        panels = None
+    else:
+        if panels is None:
+            factors, first_column = (k.inputs[op.lhs], k.inputs[op.rhs]), corner[-1]
+        else:
+            factors, first_column, right = (k.inputs[op.lhs], panels.right), panels.column, []
+            depth = panels.depth
+        whole = depth if words_of(depth) > TILE // 2 else depth // TILE * TILE
+        for first, words in ((0, whole), (whole, depth - whole)):
+            if words:
+                starts = ([*left, corner[-2], first], [*right, first, first_column])
+                sums = (rows, columns, words)
+                b.dot_tiles(factors, total, starts, sums, packing, adds=first > 0, tiled=tiled)
     with b.loop(rows) as row:
         for first, count, width in vectors_of(columns, lanes):
             mode = "lanes" if width > 1 else None
@@ -206,7 +224,8 @@ def _cycles(op: MatmulOp, target: Target, *, is_packed: bool) -> float:
     """Estimated cycles of all products."""
     *batch, rows, columns = assumed_shape(op.result)
     sizes, factors = (rows, columns, assumed_shape(op.lhs)[-1]), (_size(op.lhs), _size(op.rhs))
-    return prod(batch) * block_cycles(target, sizes, factors, is_packed=is_packed)
+    cycles = block_cycles(target, sizes, factors, is_packed=is_packed)
+    return target.machine.tile_start_cycles + prod(batch) * cycles
 
 
 def block_cycles(
@@ -218,7 +237,7 @@ def block_cycles(
     for the larger one where several blocks read it one after the other.
     """
     machine, (rows, columns, depth) = target.machine, sizes
-    total, words = machine.tile_start_cycles, words_of(depth)
+    total, words = 0.0, words_of(depth)
     steps = depth // words if words > TILE // 2 else -(-depth // TILE)
     # Of a depth that leaves a narrow tile over, each block has both shapes.
     shape = 2 * machine.tile_shape_cycles if depth > steps * words else 0.0

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
+import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer.tiles import MOST_ROWS, words_in_tiles
+from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE, Windows, words_in_tiles, words_of
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.index_maps import broadcast_index, linear_index
 from lowerdeck.dialects.core.layout import LayoutAttr
@@ -16,11 +17,12 @@ from lowerdeck.dialects.core.linear import COUNTED_ROWS, MatmulOp, WindowsOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, numpy_dtype
-from lowerdeck.dialects.dims import Expr, constants, product
+from lowerdeck.dialects.dims import Expr, ExprLike, constants, product
 from lowerdeck.lowering.nests.contraction import add_product, added_to, factor_element
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import of_busiest
+from lowerdeck.lowering.strategies.depthwise_words import FINISHING_CYCLES
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     is_constant,
@@ -30,6 +32,7 @@ from lowerdeck.lowering.strategies.facts import (
 )
 from lowerdeck.lowering.strategies.matrix_tiles import (
     PACKINGS,
+    Image,
     Panels,
     block,
     block_cycles,
@@ -57,8 +60,11 @@ TILES = "tiles"
 IN_PLACE = "in_place"
 """The parameter of a schedule that copies nothing: 1."""
 
-_COPY_CYCLES = 1.5
-"""Of a vector, from one cache to the other."""
+_COPY_CYCLES, _TILE_COPY_CYCLES = 1.5, 4.5
+"""Of a vector, from one cache to the other, and where tiles are loaded of it, which wait for it."""
+
+_LINE_CYCLES = 1.0
+"""Of a line that is loaded into a tile; of two for a row that begins anywhere."""
 
 
 def can_be_in_bands(
@@ -82,7 +88,7 @@ class WindowProducts(Strategy):
     tiles of matrices where there are such, else in tiles of rows by vectors of columns. Rows of the
     buffer are an odd number of lines apart, so that they do not share few places in a cache. Where
     vectors fill the rows of windows, and adjacent windows begin at adjacent positions, columns may
-    be read from the image in place.
+    be read from the image in place; so may tiles that fill the rows, each of one tap.
     """
 
     name = "window_products"
@@ -108,8 +114,10 @@ class WindowProducts(Strategy):
         for band in _bands(counts, depth, images, setting):
             columns = band * prod(counts[1:])
             parts = images * -(-counts[0] // band)
-            copied = _COPY_CYCLES * depth * -(-columns // target.lanes)
+            vectors = depth * -(-columns // target.lanes)
             for cycles, schedule in self._ways(kernel, (height, columns, depth), setting):
+                in_tiles = _has_tiles(schedule)
+                copied = (_TILE_COPY_CYCLES if in_tiles else _COPY_CYCLES) * vectors
                 own = Schedule(
                     self.name,
                     schedule.tiles,
@@ -117,8 +125,20 @@ class WindowProducts(Strategy):
                     schedule.lanes,
                     parameters=((BAND, band), *schedule.parameters),
                 )
-                yield Candidate(of_busiest(parts * (cycles + copied), parts, setting), own)
-        if ints(windows.strides)[-1] != 1 or counts[-1] % target.lanes or op.is_split:
+                cycles = of_busiest(parts * (cycles + copied), parts, setting)
+                if in_tiles:
+                    cycles += target.machine.tile_start_cycles
+                yield Candidate(cycles, own)
+        if ints(windows.strides)[-1] != 1 or op.is_split:
+            return
+        if (cycles := _cycles_in_tiles(kernel, op, windows, target)) is not None:
+            own = Schedule(
+                self.name, lanes=((COLUMN, target.lanes),), parameters=((IN_PLACE, 1), (TILES, 1))
+            )
+            parts = images * counts[0]
+            cycles = of_busiest(images * cycles, parts, setting) + target.machine.tile_start_cycles
+            yield Candidate(cycles, own)
+        if counts[-1] % target.lanes:
             return
         parts = images * prod(counts[:-1])
         for cycles, schedule in self._ways(kernel, (height, counts[-1], depth), setting):
@@ -149,14 +169,24 @@ class WindowProducts(Strategy):
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
-        return left_in_tiles(kernel, op, _depth(kernel, op)) if _has_tiles(schedule) else {}
+        if not _has_tiles(schedule):
+            return {}
+        if schedule.get(IN_PLACE) is None:
+            return left_in_tiles(kernel, op, _depth(kernel, op))
+        windows = op.rhs.owner
+        assert isinstance(windows, WindowsOp)
+        depth, parts = dims_of(op.lhs)[-1].value or 0, product(windows.taps.data).value or 1
+        return left_in_tiles(kernel, op, depth, parts)
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op = the(MatmulOp, k.kernel)
         windows, band = op.rhs.owner, schedule.get(BAND)
         assert isinstance(windows, WindowsOp)
         if schedule.get(IN_PLACE) is not None:
-            _lower_in_place(k, op, windows)
+            if _has_tiles(schedule):
+                _lower_in_tiles(k, op, windows, schedule.vector(COLUMN))
+            else:
+                _lower_in_place(k, op, windows)
             return
         counts = constants(windows.counts)
         assert counts is not None
@@ -224,6 +254,109 @@ def _sum_in_place(
 
     sizes = [(Expr.const(0), size) for size in (*taps, windows.channels)]
     return k.builder.carry_nest(sizes, [start], add_one)[0]
+
+
+def _cycles_in_tiles(
+    kernel: KernelOp, op: MatmulOp, windows: WindowsOp, target: Target
+) -> float | None:
+    """
+    Estimated cycles of an image whose windows are loaded as tiles, which begin anywhere; None if
+    they cannot be.
+    """
+    packing, machine = op.packing, target.machine
+    if target.isa.tiles is None or packing is None or packing.data not in PACKINGS:
+        return None
+    taps, counts = constants(windows.taps.data), constants(windows.counts)
+    channels, height = windows.channels.value, assumed_shape(op.result)[-2]
+    space = constants(dims_of(windows.input)[-len(windows.taps.data) :])
+    if taps is None or counts is None or space is None or not channels:
+        return None
+    words, width = words_of(channels), _width(counts[-1])
+    if width is None or not (channels < TILE or words > TILE // 2):
+        return None
+    steps = prod(taps) * (channels // words)
+    # What is read again for each block of columns, or of rows.
+    sizes = (height * steps * words, channels * prod(space))
+    is_far = MOST_ROWS * steps * words * F32_BYTES > machine.l1_bytes
+    total = 0.0
+    for across, number in zip((2, 1), _tiles_of(counts, width)[1:], strict=True):
+        # Of a block, vectors that are not full are finished, too.
+        columns = across * width
+        parts = vectors_of(Expr.const(columns), target.lanes)
+        vectors = sum(count.value or 0 for _, count, _ in parts)
+        short = FINISHING_CYCLES * (vectors - columns / target.lanes)
+        for down, blocks in ((2, height // MOST_ROWS), (-(-(height % MOST_ROWS) // TILE), 1)):
+            lines = down * TILE + 2 * across * words
+            far = down * TILE if is_far else 0
+            far += across * words if sizes[0] > sizes[1] else 0
+            products = across * down * machine.tile_product_cycles
+            step = max(products, lines * _LINE_CYCLES, far * machine.l2_line_cycles)
+            if down:
+                each = machine.tile_store_cycles + down * TILE * short
+                total += number * blocks * (steps * step + each)
+    return total
+
+
+def _width(columns: int) -> int | None:
+    """The columns of a tile: as many in all of them, and more than half of one."""
+    if columns <= TILE:
+        return columns
+    return next((width for width in range(TILE, TILE // 2, -1) if columns % width == 0), None)
+
+
+def _tiles_of(counts: Sequence[int], width: int) -> tuple[int, int, int]:
+    """The dimension along which tiles come in pairs; how many pairs there are, and single ones."""
+    across = counts[-1] // width
+    along, tiles = (len(counts) - 2, counts[-2]) if across == 1 else (len(counts) - 1, across)
+    others = prod(counts[:along])
+    return along, others * (tiles // 2), others * (tiles % 2)
+
+
+def _lower_in_tiles(k: KernelLowering, op: MatmulOp, windows: WindowsOp, lanes: int) -> None:
+    """
+    Two by two tiles at a time, those of columns side by side or, where a row of windows is one, in
+    two rows.
+    """
+    b, counts = k.builder, constants(windows.counts)
+    spatial, taps = len(windows.taps.data), constants(windows.taps.data)
+    assert counts is not None
+    assert taps is not None
+    width = _width(counts[-1])
+    assert width is not None
+    batch, rows = dims_of(op.result)[:-2], dims_of(op.result)[-2]
+    strides, dilations = ints(windows.strides), ints(windows.dilations)
+    axis = len(dims_of(windows.input)) - 1 - spatial
+    offsets = [
+        [at * dilation for at, dilation in zip(tap, dilations, strict=True)]
+        for tap in np.ndindex(*taps)
+    ]
+    along, *_ = _tiles_of(counts, width)
+    unit = width if along == spatial - 1 else 1
+    tiles = counts[along] // unit
+    across = [0] * spatial
+    across[along] = unit * strides[along]
+    left_size, image_size = (prod(assumed_shape(value)) for value in (op.lhs, windows.input))
+    labels = list(zip(row_labels(len(batch) + 2), batch, strict=False))
+    for pairs, first, columns in ((tiles // 2, 0, 2 * width), (tiles % 2, tiles - 1, width)):
+        if not pairs:
+            continue
+        places = Windows(axis, offsets, across if columns > width else ())
+        outer = [(f"y{number}", size) for number, size in enumerate(counts[:along])]
+        for top, count, height in blocks_of(rows):
+            nest: list[tuple[str, ExprLike]] = [*outer, ("part", pairs)]
+            block_of_rows: tuple[str, ExprLike] = ("m", count)
+            is_outer = left_size > image_size
+            sizes = [block_of_rows, *nest] if is_outer else [*nest, block_of_rows]
+            with b.labeled_nest([*labels, *sizes], parallel=True) as at:
+                image, inner = at[: len(batch)], at[len(batch) :]
+                down, *where = inner if is_outer else [inner[-1], *inner[:-1]]
+                where[-1] = (where[-1] * 2 + first) * unit
+                where += [Expr.const(0)] * (spatial - len(where))
+                start = [at * stride for at, stride in zip(where, strides, strict=True)]
+                corner = (*image, top + down * MOST_ROWS, linear_index(where, windows.counts))
+                right = Image(windows.input, (*image, Expr.const(0), *start), places)
+                block(k, op, corner, (height, Expr.const(columns)), lanes, right)
+    b.release_tiles()
 
 
 def _has_tiles(schedule: Schedule) -> bool:

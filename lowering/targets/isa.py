@@ -42,9 +42,11 @@ class TileUnit:
     product: Callable[[str], Sequence[str]]
     """
     By the name of a packing, statements that multiply matrices of words: `rows` of `depth` at `a`,
-    `a_step` words apart, and `depth` of `columns` at `b`, `b_step` apart; and store the products at
-    `total`, `step` apart, or add them if `adds`. Tiles in the rows of `a` are `a_next` words apart.
-    The tiles have the shape that `shaped` points to, which they may change.
+    `a_step` words apart, and `depth` of `columns` at `b`, `b_step` apart, in `count` parts of
+    `size` that begin at `parts`; and store the products at `total`, `step` apart, or add them if
+    `adds`. Tiles in the rows of `a` are `a_next` words apart. The first tile of columns has
+    `width`, and the other one begins `next` words behind it. The tiles have the shape that `shaped`
+    points to, which they may change.
     """
 
 

@@ -294,8 +294,8 @@ _TOTALS, _LEFT, _RIGHT = (0, 1, 2, 3), (4, 5), (6, 7)
 
 def _tile_product(packing: str) -> Sequence[str]:
     lines = [
-        *(f"    const int64_t {end} = {size} < {_ROWS} ? {size} : {_ROWS};" for end, size in _ENDS),
-        "    const int64_t shape = (rows * 64 + columns) * 64 + words;",
+        f"    const int64_t height = rows < {_ROWS} ? rows : {_ROWS};",
+        "    const int64_t shape = ((rows * 64 + columns) * 64 + words) * 64 + width;",
         "    if (*shaped != shape) {",
         *(f"  {line}" for line in _shapes()),
         "      _tile_loadconfig(tiles);",
@@ -304,16 +304,13 @@ def _tile_product(packing: str) -> Sequence[str]:
     ]
     word = "if"
     for height, width in product((2, 1), (2, 1)):
-        tests = (f"rows {'>' if height > 1 else '<='} {_ROWS}", f"columns > {_ROWS}")
+        tests = (f"rows {'>' if height > 1 else '<='} {_ROWS}", "columns > width")
         own = tests if width > 1 else tests[:1]
         lines.append(f"    {word} ({' && '.join(own)}) {{")
         lines += _tiles(packing, height, width)
         lines.append("    }")
         word = "else if"
     return lines
-
-
-_ENDS = (("height", "rows"), ("width", "columns"))
 
 
 def _shapes() -> Iterator[str]:
@@ -338,7 +335,7 @@ def _tiles(packing: str, height: int, width: int) -> Iterator[str]:
     totals = {
         (i, j): (
             _TOTALS[2 * i + j],
-            f"total + {_ROWS * i} * step + {_ROWS * j}, (size_t)(4 * step)",
+            f"total + {_ROWS * i} * step + {j} * width, (size_t)(4 * step)",
         )
         for i, j in product(range(height), range(width))
     }
@@ -347,9 +344,11 @@ def _tiles(packing: str, height: int, width: int) -> Iterator[str]:
     yield "      } else {"
     yield from (f"        _tile_zero({number});" for number, _ in totals.values())
     yield "      }"
-    yield "      for (int64_t k = 0; k < depth; k += words, a += a_next) {"
+    yield "      for (int64_t part = 0; part < count; ++part)"
+    yield "      for (int64_t k = 0; k < size; k += words, a += a_next) {"
+    yield "        const int32_t *const right = b + parts[part] + k * b_step;"
     for j in range(width):
-        place = f"b + k * b_step + {_ROWS * j}, (size_t)(4 * b_step)"
+        place = f"right + {j} * next, (size_t)(4 * b_step)"
         yield f"        _tile_loadd({_RIGHT[j]}, {place});"
     for i in range(height):
         place = f"a + {_ROWS * i} * a_step, (size_t)(4 * a_step)"

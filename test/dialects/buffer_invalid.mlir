@@ -1096,6 +1096,33 @@ buffer.func @dot_tiles_c7 {
 
 // -----
 
+// CHECK: op 'buffer.dot_tiles': places along 2 dimensions (C8)
+buffer.func @dot_tiles_c8_places {
+^bb0(%w: !buffer.ref<[32, 32] x i32>, %x: !buffer.ref<[16, 6, 20] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %w, %x, %t <[0, 0, 0, 0, 0, 32, 8, 32]> packed unsigned_right {axis = 0 : i64, taps = array<i64: 0, 0, 0, 1>, across = array<i64: 1>} : !buffer.ref<[32, 32] x i32>, !buffer.ref<[16, 6, 20] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': parts are not equal (C8)
+buffer.func @dot_tiles_c8_parts {
+^bb0(%w: !buffer.ref<[32, 32] x i32>, %x: !buffer.ref<[16, 6, 20] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %w, %x, %t <[0, 0, 0, 0, 0, 32, 8, 32]> packed unsigned_right {axis = 0 : i64, taps = array<i64: 0, 0, 0, 1, 0, 2>, across = array<i64: 1, 0>} : !buffer.ref<[32, 32] x i32>, !buffer.ref<[16, 6, 20] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': parts are not equal (C8)
+buffer.func @dot_tiles_c8_halves {
+^bb0(%w: !buffer.ref<[32, 32] x i32>, %x: !buffer.ref<[16, 6, 20] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %w, %x, %t <[0, 0, 0, 0, 0, 32, 7, 32]> packed unsigned_right {axis = 0 : i64, taps = array<i64: 0, 0, 0, 1>, across = array<i64: 1, 0>} : !buffer.ref<[32, 32] x i32>, !buffer.ref<[16, 6, 20] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
 // CHECK: op 'buffer.invoke': !buffer.ref<[4, 8] x f32, [16, 1]> has gaps (C1)
 buffer.func @invoke_c1 {
 ^bb0(%x : !buffer.ref<[4, 8] x f32, [16, 1]>, %y : !buffer.ref<[4, 8] x f32>):

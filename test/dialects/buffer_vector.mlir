@@ -159,15 +159,17 @@ buffer.func @square {
 // CHECK:         buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
 // CHECK-NEXT:    buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 0, 32, 8, 5]> adds packed unsigned_right : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
 // CHECK-NEXT:    buffer.dot_tiles %z, %w, %t(%i) <[d0, 0, 0, 0, 0, 0, 32, 8, 48]> adds tiled packed unsigned_left : !buffer.ref<[2, 3, 32, 16] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+// CHECK-NEXT:    buffer.dot_tiles %v, %y, %t(%i) <[0, 0, 0, d0 * 2, 0, 32, 8, 32]> packed unsigned_right {across = array<i64: 1, 0>, axis = 0 : i64, taps = array<i64: 0, 0, 0, 1, 1, 0, 1, 1>} : !buffer.ref<[48, 32] x i32>, !buffer.ref<[8, 6, 5] x i32>, !buffer.ref<[32, 32] x i32>
 // CHECK:         buffer.release_tiles
 buffer.func @tiles {
-^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %z: !buffer.ref<[2, 3, 32, 16] x i32>):
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %z: !buffer.ref<[2, 3, 32, 16] x i32>, %v: !buffer.ref<[48, 32] x i32>, %y: !buffer.ref<[8, 6, 5] x i32>):
   %t = buffer.scratch : !buffer.ref<[32, 32] x i32>
   buffer.for <[0, 2, 1]> {
   ^bb1(%i: index):
     buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
     buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 0, 32, 8, 5]> adds packed unsigned_right : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
     buffer.dot_tiles %z, %w, %t(%i) <[d0, 0, 0, 0, 0, 0, 32, 8, 48]> adds tiled packed unsigned_left : !buffer.ref<[2, 3, 32, 16] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+    buffer.dot_tiles %v, %y, %t(%i) <[0, 0, 0, d0 * 2, 0, 32, 8, 32]> packed unsigned_right {across = array<i64: 1, 0>, axis = 0 : i64, taps = array<i64: 0, 0, 0, 1, 1, 0, 1, 1>} : !buffer.ref<[48, 32] x i32>, !buffer.ref<[8, 6, 5] x i32>, !buffer.ref<[32, 32] x i32>
     buffer.yield
   } {parallel = false}
   buffer.release_tiles

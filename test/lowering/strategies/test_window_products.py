@@ -118,6 +118,54 @@ def test_columns_in_place(tmp_path: Path, target: str, monkeypatch: pytest.Monke
     suite.check()
 
 
+TILED_FORMS = [
+    Convolution((2, 28, 7, 14), (37, 28, 3, 3), pads=(1, 1), has_bias=True),
+    Convolution((1, 64, 6, 48), (32, 64, 3, 3), pads=(1, 1)),
+    Convolution((1, 80, 9, 9), (16, 40, 3, 2), (np.int8, np.int8), groups=2, dilation=2),
+    Convolution((1, 5, 6, 5, 28), (70, 5, 2, 1, 3), pads=(1, 1)),
+    Convolution((1, 128, 8, 7), (40, 128, 3, 3), pads=(1, 1)),
+]
+"""Rows of one tile in pairs and one left over, of three tiles, of nine columns, of short tiles."""
+
+
+@pytest.mark.usefixtures("_in_bands")
+def test_tiles_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of each tap are loaded from the image, whose windows are nowhere else."""
+
+    def none(*_: Any, **__: Any) -> Iterator[Any]:
+        yield from ()
+
+    monkeypatch.setattr(window_products, "_bands", none)
+    monkeypatch.setattr(window_products, "product_tiles", none)
+    target = "x86-64-amx"
+    suite = suite_for(target, tmp_path)
+    for number, form in enumerate(TILED_FORMS):
+        x = form.inputs[0]
+        types, body = [typed(x.dtype, *x.shape)], body_of(form, small=False)
+        for schedule in _schedules(target, types, body):
+            assert (schedule.get("in_place"), schedule.get("tiles")) == (1, 1)
+        add(suite, target, types, body, x, threads=1 + number % 2, runs_scheduled=number != 1)
+    suite.check()
+
+
+@pytest.mark.usefixtures("_in_bands")
+@pytest.mark.parametrize(
+    "form",
+    [
+        Convolution((1, 64, 9, 40), (32, 64, 3, 3), stride=2),
+        Convolution((1, 68, 5, 16), (8, 68, 3, 3), pads=(1, 1)),
+        Convolution((1, 64, 5, 17), (8, 64, 3, 3), pads=(1, 1)),
+    ],
+    ids=["apart", "words", "columns"],
+)
+def test_tiles_not_in_place(form: Convolution) -> None:
+    """Of windows that lie apart, and of channels or rows that do not fill equal tiles."""
+    x = form.inputs[0]
+    schedules = _schedules("x86-64-amx", [typed(x.dtype, *x.shape)], body_of(form, small=False))
+    assert schedules
+    assert not any(each.get("in_place") and each.get("tiles") for each in schedules)
+
+
 def _strategies(target: str, types: Any, body: Any) -> set[str]:
     """Those of the products."""
     return {schedule.strategy for schedule in _schedules(target, types, body)}
