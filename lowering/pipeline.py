@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 PASSES: dict[str, PassFactory] = {
     "halve-attention": lazy("lowering.form.halve_attention", "HalveAttentionPass"),
+    "halve-convs": lazy("lowering.form.halve_convs", "HalveConvsPass"),
     "shorten-erf": lazy("lowering.form.shorten_erf", "ShortenErfPass"),
     "tabulate-bytes": lazy("lowering.form.tabulate_bytes", "TabulateBytesPass"),
     "merge-narrow": lazy("lowering.form.merge_narrow", "MergeNarrowPass"),
@@ -130,6 +131,7 @@ _ADDED: Mapping[str, list[str]] = {
     "kernels": [
         "shorten-erf",
         "halve-attention",
+        "halve-convs",
         "tabulate-bytes",
         "merge-narrow",
         "pack-products",

@@ -46,7 +46,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
     static_shape,
 )
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.dialects.records import record
 from lowerdeck.lowering.nests.exact import Exact
 from lowerdeck.lowering.strategies.depthwise_words import DepthwiseWords, has_words
@@ -456,7 +456,8 @@ class PackConv(Pattern[_Rows]):
         factor = Factor(rewriter, x, _zero_of_images(op, rewriter, rank_of(x)), terms)
         left = factor.add(ConstantOp.of(np.ascontiguousarray(rows if groups > 1 else rows[0])))
         words = self._packed(op, factor, terms)
-        windows = _windows(op, words, factor, self._target)
+        in_tiles = self._target.isa.tiles is not None and factor.has_quads
+        windows = _windows(op, words, factor.add, factor.around, self._target, in_tiles=in_tiles)
         dims, size = dims_of(op.result), dims_of(windows)[-1]
         total = factor.add(MatmulOp(left, windows, packing=match.data.packing))
         if groups > 1:
@@ -561,7 +562,15 @@ def _without(total: SSAValue, excess: SSAValue | None, factor: Factor) -> SSAVal
     return factor.add(AddOp(total, factor.add(ConstantOp.of(-known))))
 
 
-def _windows(op: ConvOp, words: SSAValue, factor: Factor, target: Target) -> SSAValue:
+def _windows(
+    op: ConvOp,
+    words: SSAValue,
+    add: Callable[[CoreOp], SSAValue],
+    border: Callable[[], SSAValue | None],
+    target: Target,
+    *,
+    in_tiles: bool,
+) -> SSAValue:
     """
     [N, (groups,) taps x channels, positions]: what each window sees of packed inputs. As one op if
     all of it is so large that it is better never in memory as a whole.
@@ -572,34 +581,32 @@ def _windows(op: ConvOp, words: SSAValue, factor: Factor, target: Target) -> SSA
     begin, end = op.pads_begin.data, op.pads_end.data
     if any(pad != 0 for pad in (*begin, *end)):
         around = [0] * len(outer)
-        words = factor.add(PadOp(words, [*around, *begin], [*around, *end], factor.around()))
+        words = add(PadOp(words, [*around, *begin], [*around, *end], border()))
     taps = [dim.value or 0 for dim in dims_of(op.weight)[2:]]
     strides, dilations = ints(op.strides), ints(op.dilations)
     groups_and_batch, depth = outer[:first], outer[first]
     size = product(dims[2:])
     if can_be_in_bands(taps, depth * prod(taps), dims[2:], target):
-        return factor.add(WindowsOp(words, taps, strides, dilations))
+        return add(WindowsOp(words, taps, strides, dilations))
     if prod(taps) > 1 or any(stride != 1 for stride in strides):
-        words = factor.add(
-            ReshapeOp(words, [*groups_and_batch, 1, depth, *dims_of(words)[first + 1 :]])
-        )
+        words = add(ReshapeOp(words, [*groups_and_batch, 1, depth, *dims_of(words)[first + 1 :]]))
         parts: list[SSAValue] = []
         for tap in np.ndindex(*taps):
             offsets = [place * dilation for place, dilation in zip(tap, dilations, strict=True)]
             sizes = [*groups_and_batch, Expr.const(1), depth, *dims[2:]]
             around = [0] * (first + 2)
             steps = [*(1 for _ in around), *strides]
-            parts.append(factor.add(SliceOp(words, [*around, *offsets], sizes, steps)))
-        words = factor.add(ConcatOp(parts, first)) if len(parts) > 1 else parts[0]
+            parts.append(add(SliceOp(words, [*around, *offsets], sizes, steps)))
+        words = add(ConcatOp(parts, first)) if len(parts) > 1 else parts[0]
         depth *= len(parts)
-    words = factor.add(ReshapeOp(words, [*groups_and_batch, depth, size]))
+    words = add(ReshapeOp(words, [*groups_and_batch, depth, size]))
     rest = -(size.value or 0) % FEWEST_LANES
     is_short = (size.value or 0) < _FEW_VECTORS * target.lanes_of(i32)
-    if rest and is_short and not (target.isa.tiles and factor.has_quads):
+    if rest and is_short and not in_tiles:
         # A single column takes as long as many in vectors. Behind many a vector begins within the
         # one before; behind few it would take long to read the left matrix again.
         none = [0] * (first + 2)
-        words = factor.add(PadOp(words, none, [*none[1:], rest]))
+        words = add(PadOp(words, none, [*none[1:], rest]))
     return words
 
 
@@ -748,6 +755,40 @@ def _reshaped(
     return add(ConstantOp.of(array.reshape(sizes))).results[0]
 
 
+def _pairs(rewriter: Rewriter, x: SSAValue, axis: int) -> SSAValue:
+    """Numbers of bf16 in pairs, element k of a dimension beside one in its second half."""
+    source = x.owner
+    if isinstance(source, CastOp) and element_type(source.input) == f32:
+        x = source.input  # pairs are rounded
+    else:
+        x = rewriter.add(CastOp(x, f32)).result
+    dims = dims_of(x)
+    depth = dims[axis].value or 0
+    size, none = -(-depth // 2), [0] * len(dims)
+    parts: list[SSAValue] = []
+    for start, count in ((0, size), (size, depth - size)):
+        starts, sizes, rest = [*none], [*dims], [*none]
+        starts[axis], sizes[axis], rest[axis] = start, Expr.const(count), 1
+        part = rewriter.add(SliceOp(x, starts, sizes)).result
+        if count < size:
+            part = rewriter.add(PadOp(part, none, rest)).result
+        parts.append(part)
+    return rewriter.add(PairHalvesOp(*parts)).result
+
+
+def _pairs_of(weights: Array, axis: int) -> Array:
+    """The same of constants."""
+    depth = weights.shape[axis]
+    size = -(-depth // 2)
+    shape = [*weights.shape]
+    shape[axis] = 2 * size
+    bits = np.zeros(shape, np.uint32)
+    whole = [slice(None)] * axis
+    bits[(*whole, slice(depth))] = np.ascontiguousarray(weights).view(np.uint16)
+    pairs = bits[(*whole, slice(size))] | bits[(*whole, slice(size, None))] << np.uint32(2 * _BYTE)
+    return pairs.view(np.int32)
+
+
 class PackHalves(Pattern[Array]):
     """matmul(x, w) of bf16 in f32 -> matmul(pairs(x), pairs(w))"""
 
@@ -775,27 +816,70 @@ class PackHalves(Pattern[Array]):
     def rewrite(self, match: Match[Array], rewriter: Rewriter) -> None:
         op, weights = match.root, match.data
         assert isinstance(op, MatmulOp)
-        source = op.lhs.owner
-        if isinstance(source, CastOp) and element_type(source.input) == f32:
-            x = source.input  # pairs are rounded
-        else:
-            x = rewriter.add(CastOp(op.lhs, f32)).result
-        dims, depth = dims_of(x), weights.shape[-2]
-        size, none = -(-depth // 2), [0] * len(dims)
-        parts: list[SSAValue] = []
-        for start, count in ((0, size), (size, depth - size)):
-            starts = [*none[1:], start]
-            part = rewriter.add(SliceOp(x, starts, [*dims[:-1], Expr.const(count)])).result
-            if count < size:
-                part = rewriter.add(PadOp(part, none, [*none[1:], 1])).result
-            parts.append(part)
-        words = rewriter.add(PairHalvesOp(*parts)).result
-        bits = np.zeros((*weights.shape[:-2], 2 * size, weights.shape[-1]), np.uint32)
-        bits[..., :depth, :] = weights.view(np.uint16)
-        pairs = bits[..., :size, :] | bits[..., size:, :] << np.uint32(2 * _BYTE)
-        right = rewriter.add(ConstantOp.of(pairs.view(np.int32))).result
+        words = _pairs(rewriter, op.lhs, rank_of(op.lhs) - 1)
+        right = rewriter.add(ConstantOp.of(_pairs_of(weights, weights.ndim - 2))).result
         new = MatmulOp(words, right, accumulator=f32, packing=Packing.HALVES)
         rewriter.replace(op, rewriter.add(new))
+
+
+class PackHalvesOfConv(Pattern[_Maps]):
+    """conv(x, w) of bf16 in f32 -> matmul(pairs(w), windows(pairs(x)))"""
+
+    name = "pack-halves-of-conv"
+    roots = (ConvOp,)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._words: dict[Hashable, SSAValue] = {}
+        """Pairs of inputs, which several convolutions may read."""
+
+    def match(self, op: ConvOp) -> Match[_Maps] | None:
+        elements = {element_type(value) for value in op.factors}
+        if op.accumulator != f32 or elements != {bf16} or op.groups.data != 1:
+            return None
+        if constants([*dims_of(op.input)[1:], *dims_of(op.result)[1:]]) is None:
+            return None
+        try:
+            weights = constant_array(op.weight)
+        except ElidedBlobError:
+            return None
+        if weights is None or not weights.size:
+            return None
+        maps = _Maps(weights, tuple(_followers(op)))
+        number = prod(weights.shape[1:])
+        return Match((op, *maps.followers), f"{number} products, 2 at a time", maps)
+
+    def rewrite(self, match: Match[_Maps], rewriter: Rewriter) -> None:
+        op, weights = match.root, match.data.weights
+        assert isinstance(op, ConvOp)
+        # [filters, taps, channels]
+        rows = weights.reshape(*weights.shape[:2], -1).swapaxes(1, 2)
+        left = np.ascontiguousarray(_pairs_of(rows, 2)).reshape(weights.shape[0], -1)
+        words = self._packed(op, rewriter)
+
+        def add(new: CoreOp) -> SSAValue:
+            return rewriter.add(new).results[0]
+
+        windows = _windows(op, words, add, lambda: None, self._target, in_tiles=True)
+        product_ = MatmulOp(
+            rewriter.add(ConstantOp.of(left)).result,
+            windows,
+            accumulator=f32,
+            packing=Packing.HALVES,
+        )
+        total = rewriter.add(product_).result
+        if op.bias is not None:
+            bias = _reshaped(rewriter.add, op.bias, [*dims_of(op.bias), 1])
+            total = rewriter.add(AddOp(total, bias)).result
+        total, last = _followed(op, total, match.data.followers, rewriter)
+        dims = dims_of(op.result)
+        rewriter.replace(last, rewriter.insert_before(last, ReshapeOp(total, dims)))
+
+    def _packed(self, op: ConvOp, rewriter: Rewriter) -> SSAValue:
+        key = (op.parent, op.input)
+        if key not in self._words:
+            self._words[key] = _pairs(rewriter, op.input, 1)
+        return self._words[key]
 
 
 class PackProductsPass(ModulePass):
@@ -806,6 +890,8 @@ class PackProductsPass(ModulePass):
         [w constant]
     matmul(x, w) of bf16 in f32 -> matmul(pairs(x), pairs(w))
         [the target adds up products of two numbers of bf16; w constant; 4 rows or more for tiles]
+    conv(x, w) of bf16 in f32 -> matmul(pairs(w), windows(pairs(x)))
+        [the target has tiles; w constant, in one group; known sizes]
     conv(x, w) of bytes -> cast(conv(cast(x), cast(w)))
         [w constant; several groups of fewer than 4 filters; no sum is larger than 2^24, so that f32
          holds all of them, whatever the order; depthwise ones not where the target loads words that
@@ -850,4 +936,6 @@ class PackProductsPass(ModulePass):
         ]
         if target.isa.halves or target.isa.tiles:
             patterns.append(PackHalves(target))
+        if target.isa.tiles:
+            patterns.append(PackHalvesOfConv(target))
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

@@ -99,7 +99,7 @@ class WindowProducts(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
         windows = op.rhs.owner
-        if not isinstance(windows, WindowsOp) or element_type(op.result) != i32:
+        if not isinstance(windows, WindowsOp) or element_type(windows.result) != i32:
             return
         if target.lanes_of(i32) == 1:
             return
@@ -138,7 +138,7 @@ class WindowProducts(Strategy):
             parts = images * counts[0]
             cycles = of_busiest(images * cycles, parts, setting) + target.machine.tile_start_cycles
             yield Candidate(cycles, own)
-        if counts[-1] % target.lanes:
+        if counts[-1] % target.lanes or element_type(op.result) != i32:
             return
         parts = images * prod(counts[:-1])
         for cycles, schedule in self._ways(kernel, (height, counts[-1], depth), setting):
@@ -158,6 +158,8 @@ class WindowProducts(Strategy):
             sizes, factors = (rows, columns, depth), (rows * depth, depth * columns)
             cycles = block_cycles(target, sizes, factors, is_packed=False)
             yield cycles, Schedule(self.name, lanes=lanes, parameters=((TILES, 1),))
+        if element_type(op.result) != i32:
+            return
         scaled = for_elements(target, i32, i32)
         most = most_sums(kernel, target)
         for cycles, tile in product_tiles(scaled, rows, columns, depth, most=most):

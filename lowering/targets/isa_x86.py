@@ -390,6 +390,7 @@ X86_AMX = replace(
     X86_VNNI,
     overlapping_words=dict(_overlapping_words()),
     lookups=dict(_lookups()),
+    pairs_of_halves=dict(_pairs_of_halves()),
     tiles=TileUnit(_GUARD, _GUARD_OF_HALVES, _SET_UP, "_tile_release();", _tile_product),
 )
 """

@@ -36,8 +36,16 @@ X86_64_AMX = replace(
     X86_64_VNNI,
     name="x86-64-amx",
     machine=machine_named("x86-64-amx"),
-    flags=(*X86_64_VNNI.flags, "-mavx512vbmi", "-mamx-tile", "-mamx-int8", "-mamx-bf16"),
-    features=X86_64_VNNI.features | {"avx512vbmi", "amx_tile", "amx_int8", "amx_bf16"},
+    flags=(
+        *X86_64_VNNI.flags,
+        "-mavx512bf16",
+        "-mavx512vbmi",
+        "-mamx-tile",
+        "-mamx-int8",
+        "-mamx-bf16",
+    ),
+    features=X86_64_VNNI.features
+    | {"avx512_bf16", "avx512vbmi", "amx_tile", "amx_int8", "amx_bf16"},
     isa=X86_AMX,
 )
 """The same with products of tiles of bytes."""

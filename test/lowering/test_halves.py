@@ -104,6 +104,58 @@ def test_the_instruction_of_a_target_is_used(
         assert (mark in (tmp_path / "halves.c").read_text()) == (precision == "bf16")
 
 
+CONVS = """
+func.func @main(%x: tensor<2x19x9x28xf32>, %z: tensor<1x40x11x13xf32>)
+    -> (tensor<2x37x9x28xf32>, tensor<1x21x11x13xf32>, tensor<1x33x5x7xf32>) {
+  %w = core.constant dense<{w}> : tensor<37x19x3x3xf32>
+  %v = core.constant dense<{v}> : tensor<21x40x1x1xf32>
+  %u = core.constant dense<{u}> : tensor<33x40x3x3xf32>
+  %b = core.constant dense<{b}> : tensor<37xf32>
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %a = core.conv %x, %w, %b strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1
+      : (tensor<2x19x9x28xf32>, tensor<37x19x3x3xf32>, tensor<37xf32>) -> tensor<2x37x9x28xf32>
+  %r = core.max %a, %zero : (tensor<2x37x9x28xf32>, tensor<f32>) -> tensor<2x37x9x28xf32>
+  %c = core.conv %z, %v strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1
+      : (tensor<1x40x11x13xf32>, tensor<21x40x1x1xf32>) -> tensor<1x21x11x13xf32>
+  %d = core.conv %z, %u strides [2, 2] dilations [1, 1] pads [0, 1] [0, 1] groups 1
+      : (tensor<1x40x11x13xf32>, tensor<33x40x3x3xf32>) -> tensor<1x33x5x7xf32>
+  func.return %r, %c, %d
+      : tensor<2x37x9x28xf32>, tensor<1x21x11x13xf32>, tensor<1x33x5x7xf32>
+}
+"""
+"""An odd number of channels, of which tiles are loaded in place; one tap; steps of 2."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_convolutions_of_halves(tmp_path: Path, threads: int) -> None:
+    """Sums of products of what is rounded to bf16, in f32."""
+    random = np.random.default_rng(3)
+    shapes = {"w": (37, 19, 3, 3), "v": (21, 40, 1, 1), "u": (33, 40, 3, 3), "b": (37,)}
+    text = CONVS
+    for name, shape in shapes.items():
+        values = random.standard_normal(shape).astype(np.float32) / 16
+        text = text.replace(f"{{{name}}}", str(values.tolist()))
+    path = tmp_path / "convs.mlir"
+    path.write_text(text)
+    x, z = ((2, 19, 9, 28), (1, 40, 11, 13))
+    inputs = {n: random.standard_normal(s).astype(np.float32) for n, s in (("0", x), ("1", z))}
+    exact, _ = import_and_lower(str(path), "optimized", CompileOptions())
+    wanted = run_module(exact, inputs)
+    options = CompileOptions(target="x86-64-amx", precision="bf16", threads=threads)
+    formed, _ = import_and_lower(str(path), "kernels", options)
+    assert str(formed).count("packed halves") == len(shapes) - 1
+    scheduled, _ = import_and_lower(str(path), "scheduled", options)
+    runs: list[Mapping[str, Any]] = [run_module(scheduled, inputs)]
+    if obstacle("x86-64-amx") is None:
+        runs.append({**compile_with(str(path), options, cache=False)(inputs)})
+    for results in runs:
+        for name, value in run_module(formed, inputs).items():
+            found = np.asarray(results[name])
+            np.testing.assert_allclose(found, np.asarray(value), 1e-5, 1e-5, err_msg=name)
+            difference = np.abs(found - np.asarray(wanted[name]))
+            assert 0 < difference.max() < 0.1, name
+
+
 ATTENTION = """
 func.func @main(%q0: tensor<1x40x2x6xf32>, %k0: tensor<1x33x2x6xf32>, %v0: tensor<1x33x2x10xf32>,
              %m0: tensor<33xf32>, %q1: tensor<2x16x3x32xf32>, %k1: tensor<2x16x3x32xf32>,

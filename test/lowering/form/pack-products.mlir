@@ -1,6 +1,7 @@
 // RUN: opt-tool %s --for-target=x86-64-v4 -p pack-products --split-input-file | filecheck %s
 // RUN: opt-tool %s --for-target=x86-64-vnni -p pack-products --split-input-file | filecheck %s --check-prefix=QUADS
 // RUN: opt-tool %s --for-target=x86-64-zen4 -p pack-products --split-input-file | filecheck %s --check-prefix=WORDS
+// RUN: opt-tool %s --for-target=x86-64-amx -p pack-products --split-input-file | filecheck %s --check-prefix=TILES
 // RUN: opt-tool %s --for-target=aarch64 -p pack-products --split-input-file | filecheck %s --check-prefix=PLAIN
 // RUN: opt-tool %s --for-target=c99 -p pack-products --split-input-file | filecheck %s --check-prefix=NONE
 
@@ -296,4 +297,27 @@ func.func @many(%x: tensor<1x4x3x47xui8>) -> tensor<1x4x3x47xi32> {
   %none = core.constant dense<0> : tensor<i8>
   %y = core.conv %x, %w, %zero, %none strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in i32 : (tensor<1x4x3x47xui8>, tensor<4x4x1x1xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x3x47xi32>
   func.return %y : tensor<1x4x3x47xi32>
+}
+
+// -----
+
+// Channel k of bf16 beside channel k + 2, in one word; what follows is computed of columns.
+// TILES-LABEL: @halves
+// TILES:         %[[LOW:.+]] = core.slice %x [0, 0, 0, 0] [1, 2, 3, 4]
+// TILES:         %[[HIGH:.+]] = core.slice %x [0, 2, 0, 0] [1, 1, 3, 4]
+// TILES-NEXT:    %[[REST:.+]] = core.pad constant %[[HIGH]]
+// TILES-NEXT:    %[[X:.+]] = core.pair_halves %[[LOW]], %[[REST]]
+// TILES:         %[[Y:.+]] = core.matmul %{{.*}}, %{{.*}} packed halves in f32 : (tensor<4x2xi32>, tensor<1x2x12xi32>) -> tensor<1x4x12xf32>
+// TILES:         %[[Z:.+]] = core.max %{{.*}} : {{.*}} -> tensor<1x4x12xf32>
+// TILES-NEXT:    core.reshape %[[Z]] [1, 4, 3, 4]
+// QUADS-LABEL: @halves
+// QUADS:         core.conv {{.*}} in f32
+func.func @halves(%x: tensor<1x3x3x4xf32>) -> tensor<1x4x3x4xf32> {
+  %w = core.constant dense<3.0> : tensor<4x3x1x1xbf16>
+  %b = core.constant dense<1.0> : tensor<4xf32>
+  %h = core.cast %x to bf16 : (tensor<1x3x3x4xf32>) -> tensor<1x3x3x4xbf16>
+  %a = core.conv %h, %w, %b strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in f32 : (tensor<1x3x3x4xbf16>, tensor<4x3x1x1xbf16>, tensor<4xf32>) -> tensor<1x4x3x4xf32>
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %y = core.max %a, %zero : (tensor<1x4x3x4xf32>, tensor<f32>) -> tensor<1x4x3x4xf32>
+  func.return %y : tensor<1x4x3x4xf32>
 }
