@@ -260,6 +260,7 @@ class Campaign:
         for name in (f"{network.name}_{form}" for form in forms):
             print(f"{name}: {self.outcomes[name]}", flush=True)
         if self.python:
+            self.folder.mkdir(parents=True, exist_ok=True)
             self.kept.write_text(json.dumps(self.outcomes, indent=1))
 
     def check(self, names: Sequence[str]) -> None:
