@@ -94,7 +94,7 @@ class DotTilesOp(IRDLOperation):
     buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 32, 32, 32, 64]>
         packed unsigned_left
         : !buffer.ref<[64, 64] x i32>, !buffer.ref<[64, 128] x i32>, !buffer.ref<[32, 32] x i32>
-    buffer.dot_tiles %w, %x, %t(%i) <[0, 0, 0, d0 * 2, 0, 32, 28, 64]>
+    buffer.dot_tiles %v, %image, %t(%i) <[0, 0, 0, d0 * 2, 0, 32, 28, 64]>
         packed unsigned_right {axis = 0, taps = array<i64: 0, 0, 0, 1, 1, 0, 1, 1>,
                                across = array<i64: 1, 0>}
         : !buffer.ref<[32, 64] x i32>, !buffer.ref<[16, 15, 15] x i32>, !buffer.ref<[32, 32] x i32>
