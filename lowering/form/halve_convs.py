@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.buffer.tiles import TILE
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.linear import ConvOp
@@ -22,8 +23,8 @@ from lowerdeck.passes.machinery.context import options_of, recorder_of
 from lowerdeck.passes.machinery.driver import Match, Pattern, Rewriter, apply_patterns, rounds
 from lowerdeck.passes.machinery.values import Array
 
-_FEWEST, _SHORTEST = 16, 32
-"""Filters, and products of a sum: fewer take longer to round than to compute."""
+_FEWEST, _SHORTEST = TILE, 2 * TILE
+"""Filters, and products of a sum: as many as a tile has rows, and numbers in each of them."""
 
 
 class HalveConv(Pattern[Array]):

@@ -54,7 +54,7 @@ LEFT = {
     "strategies/taps.py": 1,
     "strategies/tiled_matmul.py": 3,
     "strategies/weight_sizes.py": 2,
-    "strategies/window_products.py": 3,
+    "strategies/window_products.py": 4,
     "strategies/winograd.py": 8,
     "strategies/winograd_transforms.py": 1,
     "targets/aarch64.py": 1,
